@@ -1,8 +1,9 @@
 # make demo    install everything and search the demo collection
-# make test    install everything and run the quick tests, two at a time or JOBS=1 (make test-all: the slow ones too);
-#              FLAGS=--native-bf16=yes or =no: as on a CPU that computes in bfloat16, or on one that does not
-# make test-slow    the slow tests that have no target of their own: about ten minutes on two cores; they take a share of the
-#              kill points, bits and seeds, with FLAGS=--exhaustive all of them
+# make test    install everything and run the quick tests, two at a time or JOBS=1; FLAGS=--native-bf16=yes or =no: as on a CPU
+#              that computes in bfloat16, or on one that does not
+# make test-slow    the slow tests that have no target of their own; they take a share of the kill points, bits and seeds that
+#              the quick tests leave, with FLAGS=--exhaustive all of them
+# make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
 # make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
@@ -14,7 +15,8 @@
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
 # make rehearsal    every regression that lacks its input, from download to score on stand-ins of it; fails where one that
-#              regressions/rehearsed.json claims does not run. FLAGS=--write makes that record anew
+#              regressions/rehearsed.json claims does not run. FLAGS=--write makes that record anew; FLAGS=--if-changed
+#              leaves out a rehearsal of what has not changed since the commit of that record
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
@@ -22,6 +24,8 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 JOBS ?= 2
+# Each worker has a core: threads of one would wait for those of the others
+WORKERS = OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist worksteal
 INSTALLED = $(VENV)/.installed
 DOCS_INSTALLED = $(VENV)/.installed-docs
 WEB_INSTALLED = $(VENV)/.installed-web
@@ -39,7 +43,8 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 	parity pipeline regression rerank search)
 
 # Slow tests with a target of their own: test-interop, test-ray, test-web, rehearsal
-ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray web rehearsal)
+ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray web) \
+	--deselect tests/rehearsal/test_rehearsal.py::test_models_and_collections_from_download_to_score
 
 .PHONY: demo test test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
 	test-ray test-web install install-docs install-web install-pyserini2 install-interop install-ray lint docs \
@@ -72,16 +77,16 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) -m 'not slow' $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest -rs $(FLAGS)
+	$(WORKERS) -rs $(ELSEWHERE) $(FLAGS)
 
 test-slow: $(INSTALLED)
-	$(RUN) -m pytest -m 'slow and not docs' -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+	$(WORKERS) -m 'slow and not docs' -rs $(ELSEWHERE) $(FLAGS)
 
 test-avx2: $(INSTALLED)
-	ONEDNN_MAX_CPU_ISA=AVX2 $(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(MODEL_TESTS)
+	ONEDNN_MAX_CPU_ISA=AVX2 $(WORKERS) -m 'not slow' $(MODEL_TESTS)
 
 test-precision: test-avx2
 	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
@@ -122,7 +127,7 @@ test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
 
 test-docs: $(INSTALLED)
-	$(RUN) -m pytest tests/docs -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) tests/docs $(FLAGS)
 
 install-docs: $(DOCS_INSTALLED)
 

@@ -73,6 +73,14 @@ class ExhaustedError(PyseriniRepbertError):
     """The disk, the memory or another limit of the system is used up."""
 
 
+class SourceConflictError(InputError):
+    """A document of a collection belongs to another source than the one that has it, too."""
+
+
+class LostCollectionError(PyseriniRepbertError):
+    """The folder of a collection that was opened holds another one, an earlier state, or none."""
+
+
 class MismatchError(PyseriniRepbertError):
     """Two things that have to fit each other do not: an index and an encoder, say."""
 

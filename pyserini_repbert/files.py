@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from pyserini_repbert.archives import limited
 from pyserini_repbert.errors import BusyError, InputError, within_limits
+from pyserini_repbert.folder_forms import UNFINISHED, FolderForm, refuse_link
 
 StrPath = str | os.PathLike[str]
 _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
@@ -60,7 +62,7 @@ def check_absent(target: StrPath) -> None:
         raise InputError(f'{target} exists: remove it or choose another output')
 
 
-def check_replaced(target: StrPath, overwrite: bool, mark: str, what: str) -> None:
+def check_replaced(target: StrPath, overwrite: bool, mark: str, form: FolderForm) -> None:
     """Raise InputError for an output folder that exists, unless it may go and was made here.
 
     Parameters
@@ -68,7 +70,7 @@ def check_replaced(target: StrPath, overwrite: bool, mark: str, what: str) -> No
     target : the output folder
     overwrite : whether the user asked to replace it
     mark : the file in it that shows what it is
-    what : what it has to be, for the error: 'Lucene index'
+    form : all files that it may hold
     """
     path = Path(target)
     if not path.exists():
@@ -79,7 +81,8 @@ def check_replaced(target: StrPath, overwrite: bool, mark: str, what: str) -> No
             parameters=('overwrite',),
         )
     if not (path / mark).is_file():
-        raise InputError(f'{path} is no {what} that was made here: give another output')
+        raise InputError(f'{path} is no {form.what} that was made here: give another output')
+    form.check(path)
 
 
 def check_link(target: StrPath) -> None:
@@ -92,36 +95,63 @@ def check_link(target: StrPath) -> None:
 
 
 def files_below(folder: StrPath) -> list[Path]:
-    """All files in a folder and the folders in it, in order; links to folders are not followed.
+    """All files in a folder and the folders in it, in order.
 
-    Raises InputError for a folder that cannot be read: its files are not there by mistake.
+    A link to another file of the folder is one of them. Links that leave the folder are left out
+    (`links_out_of`), and links to folders are not followed. Raises InputError for a folder that
+    cannot be read: its files are not there by mistake.
     """
+    return sorted(path for path in _entries_below(folder) if path.is_file())
+
+
+def links_out_of(folder: StrPath) -> list[Path]:
+    """The links in a folder, and in the folders in it, to files and folders that lie elsewhere."""
+    root = Path(folder).resolve()
+    links = []
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(parent, name)
+            if _leaves(path, root) and path.exists():
+                links.append(path)
+    return sorted(links)
+
+
+def _leaves(path: Path, root: Path) -> bool:
+    """Whether a path is a link that leads out of a folder, which is resolved already."""
+    return path.is_symlink() and not path.resolve().is_relative_to(root)
+
+
+def _entries_below(folder: StrPath) -> Iterator[Path]:
+    """What is no folder, in a folder and the folders in it, without links that leave it."""
+    root = Path(folder).resolve()
 
     def refuse(error: OSError) -> None:
         raise InputError(
             f'folder {error.filename} cannot be read ({error.strerror}): check its permissions'
         ) from error
 
-    files = []
     for parent, _, names in os.walk(folder, onerror=refuse):
         for name in names:
             path = Path(parent, name)
-            if path.is_file():
-                files.append(path)
-    return sorted(files)
+            if not _leaves(path, root):
+                yield path
 
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz.
 
-    Damaged gzip data raise InputError.
+    Damaged gzip data raise InputError, and so do data that unpack to more than `MAX_RATIO` times
+    the file's size.
     """
     file = Path(path)
-    opener: Any = gzip.open if file.suffix == '.gz' else open
-    try:
-        with opener(file, 'rb') as stream:
+    if file.suffix.lower() != '.gz':
+        with open(file, 'rb') as stream:
             yield stream
+        return
+    try:
+        with gzip.open(file, 'rb') as unpacked:
+            yield limited(unpacked, file, InputError)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
 
@@ -216,27 +246,29 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
+def atomic_folder(path: StrPath, replaces: FolderForm | None = None) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end, removed on an error.
 
-    With `replace`, a folder of that name goes once the new one is whole; without, it must not be
+    With `replaces`, a folder of that form goes once the new one is whole; without, it must not be
     there. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
-    are removed.
+    are removed. Raises InputError where the folder to replace holds anything of another form.
     """
     target = Path(path)
     check_link(target)
-    if replace:
+    if replaces is not None:
         target = Path(os.path.realpath(target))
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        if replace and target.exists():
-            _exchange(temporary, target)
+        if replaces is not None and target.exists():
+            _exchange(temporary, target, replaces)
         else:
             move(temporary, target)
 
 
-def _exchange(source: Path, target: Path) -> None:
-    """Rename a folder to one that is there, and remove that."""
+def _exchange(source: Path, target: Path, form: FolderForm) -> None:
+    """Rename a folder to one of a form that is there, and remove that."""
+    # The work took time, in which a file may have come.
+    form.check(target)
     # This takes long: it is done before the moment without a target.
     _sync(_files_in(source))
     earlier = set_aside(target)
@@ -246,7 +278,7 @@ def _exchange(source: Path, target: Path) -> None:
         if not target.exists():
             earlier.rename(target)
         raise
-    shutil.rmtree(earlier, ignore_errors=True)
+    form.remove(earlier)
 
 
 def set_aside(folder: Path) -> Path:
@@ -254,7 +286,7 @@ def set_aside(folder: Path) -> Path:
 
     `remove_leftovers` finds it if this process is killed.
     """
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
+    aside = Path(tempfile.mkdtemp(UNFINISHED, prefix=f'.{folder.name}.', dir=folder.parent))
     aside.rmdir()
     return folder.rename(aside)
 
@@ -303,7 +335,7 @@ def remove_leftovers(folder: Path, name: str) -> None:
 
     Those of live processes stay.
     """
-    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}')
+    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(UNFINISHED)}')
     for entry in list(os.scandir(folder)):
         if pattern.fullmatch(entry.name):
             with contextlib.suppress(OSError):
@@ -352,7 +384,7 @@ def _locked_neighbour(target: Path, folder: bool, locks: contextlib.ExitStack) -
     """A new file or folder beside `target`, locked until `locks` is closed."""
     from filelock import lock_descriptor
 
-    neighbour = target.with_name(f'.{target.name}.{secrets.token_hex(4)}')
+    neighbour = target.with_name(f'.{target.name}.{secrets.token_hex(4)}{UNFINISHED}')
     if folder:
         neighbour.mkdir()
     else:
@@ -371,10 +403,11 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
     The lock file of a dead process is taken over. Raises BusyError about `what` ('output FOLDER')
     where another process holds it. On a file system without locks, two processes are not kept
-    apart.
+    apart. Raises InputError for a link, whose target would be overwritten.
     """
     from filelock import FileLock, Timeout
 
+    refuse_link(path)
     lock = FileLock(path, blocking=False, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire()

@@ -2,7 +2,7 @@
 `/HOST/PATH`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
     """Fetch from `server`; stand-ins of files lack their published checksums, so `verified` is
     False for them.
     """
-    receive = download._receive
     fetch = download.fetch
 
     def fetch_unverified(
@@ -30,10 +29,13 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
     def here(address: str) -> str:
         return address if address.startswith(server) else f'{server}/{address.partition("://")[2]}'
 
+    open_address = download._open
+
+    def open_here(address: str, headers: Mapping[str, str]) -> Any:
+        return open_address(here(address), headers)
+
     with ExitStack() as patches:
-        patches.enter_context(
-            patch.object(download, '_receive', lambda address, *rest: receive(here(address), *rest))
-        )
+        patches.enter_context(patch.object(download, '_open', open_here))
         for name in ('ENDPOINT', 'HUGGINGFACE_CO_URL_TEMPLATE'):
             patches.enter_context(patch.object(constants, name, here(getattr(constants, name))))
         if not verified:

@@ -6,6 +6,7 @@ import pytest
 from pyserini_repbert import files
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, atomic_folder, numbered_lines, open_binary
+from pyserini_repbert.folder_forms import FolderForm
 
 
 def test_numbered_lines(tmp_path):
@@ -90,6 +91,9 @@ def test_atomic_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['a']
 
 
+FORM = FolderForm('folder of this test', ('old', 'new'))
+
+
 @pytest.fixture
 def old(tmp_path):
     """A folder with one file."""
@@ -100,7 +104,7 @@ def old(tmp_path):
 
 
 def test_a_folder_stays_if_the_new_one_fails(old):
-    with pytest.raises(KeyError), atomic_folder(old, replace=True) as temporary:
+    with pytest.raises(KeyError), atomic_folder(old, FORM) as temporary:
         (temporary / 'new').write_text('x')
         raise KeyError
     assert [path.name for path in old.iterdir()] == ['old']
@@ -108,7 +112,7 @@ def test_a_folder_stays_if_the_new_one_fails(old):
 
 def test_a_folder_behind_a_link_is_replaced_when_the_new_one_is_whole(old, tmp_path):
     (tmp_path / 'link').symlink_to('folder')
-    with atomic_folder(tmp_path / 'link', replace=True) as temporary:
+    with atomic_folder(tmp_path / 'link', FORM) as temporary:
         (temporary / 'new').write_text('x')
         assert [path.name for path in old.iterdir()] == ['old']
     assert [path.name for path in old.iterdir()] == ['new']
@@ -120,7 +124,7 @@ def test_a_folder_that_cannot_be_replaced_stays(old, tmp_path, monkeypatch):
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(files, 'move', refuse)
-    with pytest.raises(PyseriniRepbertError), atomic_folder(old, replace=True):
+    with pytest.raises(PyseriniRepbertError), atomic_folder(old, FORM):
         pass
     assert [path.name for path in old.iterdir()] == ['old']
     assert [path.name for path in tmp_path.iterdir()] == ['folder']

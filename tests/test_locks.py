@@ -32,10 +32,10 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path):
 
 
 def test_leftovers_of_killed_writers_go_and_living_ones_stay(tmp_path):
-    (tmp_path / '.out.txt.abcd_012').write_text('left')
-    (tmp_path / '.out.txt.folder12').mkdir()
-    (tmp_path / '.out.txt.folder12' / 'file').write_text('left')
-    others = ['.out.txt.abc', '.out.txt.Abcd_012', '.other.abcd_012', 'out.txt.abcd_012']
+    (tmp_path / '.out.txt.abcd_012.unfinished').write_text('left')
+    (tmp_path / '.out.txt.folder12.unfinished').mkdir()
+    (tmp_path / '.out.txt.folder12.unfinished' / 'file').write_text('left')
+    others = ['.out.txt.20240101', '.out.txt.Abcd_012.unfinished', '.other.abcd_012.unfinished']
     for name in others:
         (tmp_path / name).write_text('another')
     with atomic_file(tmp_path / 'out.txt') as living:

@@ -99,4 +99,21 @@ def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys)
 
     monkeypatch.setattr(runpy, 'run_module', failing)
     assert main(['pyserini.index.lucene']) == 2
-    assert capsys.readouterr().err == 'error: pyserini.index.lucene: ValueError: no such thing\n'
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert line == 'error: pyserini.index.lucene: ValueError: no such thing'
+    assert trace[0] == 'Traceback (most recent call last):' and trace[-1].startswith('ValueError')
+
+
+@pytest.mark.jvm
+def test_an_exception_of_pyserini_without_text_keeps_its_traceback(monkeypatch, capsys):
+    import runpy
+
+    def failing(*arguments, **options):
+        raise AssertionError
+
+    monkeypatch.setattr(runpy, 'run_module', failing)
+    monkeypatch.setattr(sys, 'argv', [])
+    assert main(['pyserini.index.lucene']) == 2
+    errors = capsys.readouterr().err
+    assert 'in failing' in errors
+    assert errors.splitlines()[-1] == 'error: pyserini.index.lucene: AssertionError'

@@ -60,6 +60,9 @@ def running(web: Web) -> Iterator[Web]:
                 self.send_header('Content-Range', f'bytes */{len(answer.content)}')
                 return self.end_headers()
             self.send_response(206 if first else 200)
+            if first:
+                size = len(answer.content)
+                self.send_header('Content-Range', f'bytes {first}-{size - 1}/{size}')
             self.send_header('Content-Type', answer.content_type)
             self.send_header('Content-Length', str(len(answer.content) - first))
             for header in answer.headers.items():

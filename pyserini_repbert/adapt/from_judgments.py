@@ -13,18 +13,17 @@ from typing import Any
 from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
-from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
+from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
+from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.topics import collection_judgments
 from pyserini_repbert.pipeline.adaptations import NO_ADAPTATION
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
-
-_LOCK = '.learning.lock'
 
 
 def learn_from_judgments(
@@ -204,7 +203,8 @@ def _learning_lock(folder: Path) -> Iterator[None]:
     """Be the one program that learns. Raises BusyError where another one does."""
     import fcntl
 
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    refuse_link(folder / LEARNING_LOCK)
+    handle = os.open(folder / LEARNING_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 
 # The folder, in that of the collection, of what was learned.
 ADAPTATIONS = 'adapted'
+LEARNING_LOCK = '.learning.lock'
+_FOLDER = re.compile(rf'{ADAPTATIONS}/[0-9]{{6,}}')
 # It is time to learn again when so great a part of the documents, or of the judgments, is new.
 _NEW_DOCUMENTS = 1 / 10
 _NEW_JUDGMENTS = 1 / 4
@@ -23,12 +28,37 @@ def judgments_of(folder: Path) -> JudgmentStore:
 def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
     """The folder of what a collection learned, if it is searched so; None if not.
 
-    What was learned for another encoder or sparse ranking is not used.
+    What was learned for another encoder or sparse ranking is not used. Raises the errors of
+    `learned_folder`.
     """
     learning = judgments_of(folder).in_use()
     if learning is None or learning.encoder_weights != settings.models_sha256:
         return None
-    return folder / learning.folder
+    return learned_folder(folder, learning)
+
+
+def learned_folder(folder: Path, learning: Learning) -> Path:
+    """The folder of what a collection learned.
+
+    Raises DamagedFileError where the file of judgments names another folder than one of the
+    collection's, and where that names a ranking or a reranker: a collection learns neither, and
+    both can be code.
+    """
+    if not _FOLDER.fullmatch(learning.folder):
+        raise DamagedFileError(
+            f"{folder / JUDGMENTS} names the folder '{learning.folder}', expected {ADAPTATIONS}/ "
+            'and a number: restore it from a copy, or search without what was learned',
+            parameters=('adapted=none',),
+        )
+    learned = folder / learning.folder
+    adapted = read_description(learned)
+    for name in (*adapted.stages, *adapted.sparse):
+        raise DamagedFileError(
+            f"{learned / ADAPTED} names '{name}', which no collection learns: do not trust it, or "
+            'search without what was learned',
+            parameters=('adapted=none',),
+        )
+    return learned
 
 
 def why_learn_again(generation: Generation, learning: Learning) -> str | None:

@@ -23,12 +23,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.collection.passage_vectors import PassageVectors, shard_blocks
 from pyserini_repbert.collection.reading import Generation, open_generation
-from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.shards import PassageShard, ShardName
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError
 from pyserini_repbert.files import locked, set_aside
 from pyserini_repbert.index.ann import (
     AGAIN,
     ANN,
+    ANN_FORM,
     CLEARED,
     INDEX,
     LOCK,
@@ -39,7 +40,7 @@ from pyserini_repbert.index.ann import (
     write_ann,
 )
 from pyserini_repbert.index.quantized import StoredVectors
-from pyserini_repbert.index.records import Count, Name
+from pyserini_repbert.index.records import Count
 from pyserini_repbert.search.ann import (
     AnnSettings,
     allowed_rows,
@@ -64,7 +65,7 @@ _WAIT = 0.05  # seconds between two of them
 class CoveredShard:
     """A shard whose rows an approximate index has."""
 
-    name: Name  # the start of the sha256 of its record
+    name: ShardName
     rows: Count
 
 
@@ -176,7 +177,7 @@ def copy_collection_ann(source: Path, target: Path) -> None:
 def remove_unused_ann(folder: Path, shards: Sequence[str]) -> None:
     """Remove a collection's approximate index if it has none of these shards.
 
-    One that is being built, or cannot be read, stays.
+    One that is being built, cannot be read, or holds what this package does not write, stays.
     """
     if not (folder / ANN).exists():
         return
@@ -185,8 +186,10 @@ def remove_unused_ann(folder: Path, shards: Sequence[str]) -> None:
         locked(folder / LOCK, f'the approximate index of {folder}'),
     ):
         record = read_ann_record(folder, CollectionAnnRecord)
-        if not any(shard.name in shards for shard in record.shards):
-            shutil.rmtree(set_aside(folder / ANN), ignore_errors=True)
+        is_used = any(shard.name in shards for shard in record.shards)
+        is_own = ANN_FORM.foreign_entry(folder / ANN) is None
+        if not is_used and is_own and not (folder / ANN).is_symlink():
+            ANN_FORM.remove(set_aside(folder / ANN))
 
 
 class _ShardVectors:

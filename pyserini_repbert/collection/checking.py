@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
+from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.store import (
     ADVICE,
     FOREVER,
+    LATER_TABLE_NAMES,
     STORE,
     make_store,
     open_for_reading,
@@ -43,6 +45,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     Returns a line that says what the collection holds, and a second one for its approximate index
     if there is one. Raises DamagedFileError, which names the first difference.
     """
+    check_layout(folder)
     found = _Differences(on_difference)
     with contextlib.closing(open_generation(folder)) as generation:
         found.extend(_structure_differences(generation))
@@ -104,7 +107,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
         sqlite_errors(path),
     ):
         yield from integrity_problems(connection)
-        yield from schema_differences(connection, make_store)
+        yield from schema_differences(connection, make_store, LATER_TABLE_NAMES)
 
 
 def _differences(generation: Generation) -> Iterator[str]:
@@ -208,7 +211,7 @@ def _check_adaptation(generation: Generation) -> str:
     """Check what is in use of what was learned from judgments."""
     learning = judgments_of(generation.folder).in_use()
     if learning is not None:
-        folder = generation.folder / learning.folder
+        folder = learned_folder(generation.folder, learning)
         read_adapted(folder)
         if learning.encoder_weights == generation.settings.models_sha256:
             open_query_map(folder, generation.settings.dimension)

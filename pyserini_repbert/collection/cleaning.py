@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import shutil
+import re
 import sqlite3
-from collections.abc import Set
 from pathlib import Path
 
 from pyserini_repbert.collection.approximate import remove_unused_ann
@@ -17,9 +16,11 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
     read_manifest,
 )
+from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER
 from pyserini_repbert.collection.locks import removal_lock
-from pyserini_repbert.collection.shards import SHARDS
+from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
+from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.record import record_path
 from pyserini_repbert.sqlite_files import transaction
 
@@ -81,7 +82,9 @@ def _remove_manifests(folder: Path, current: int) -> int:
 def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     rows = connection.execute('SELECT name FROM shards')
     names = [name for (name,) in rows]
-    _remove_others(folder / SHARDS, set(names))
+    for path in _folders_in(folder / SHARDS, SHARD_FOLDER):
+        if path.name not in names:
+            SHARD_FORM.remove(path)
     remove_unused_ann(folder, names)
 
 
@@ -92,15 +95,19 @@ def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None
     for number, sha256 in rows:
         if number in here:
             needed.add(read_manifest(folder, Published(number, sha256)).lucene)
-    _remove_others(folder / LUCENE, needed)
-    for path in (folder / GENERATIONS).glob('.[0-9]*[0-9].json'):
-        path.unlink()
-
-
-def _remove_others(folder: Path, needed: Set[str | None]) -> None:
-    """Remove the folders in `folder` that are not needed, unfinished ones among them."""
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir():
+    for path in _folders_in(folder / LUCENE, LUCENE_FOLDER):
         if path.name not in needed:
-            shutil.rmtree(path, ignore_errors=True)
+            LUCENE_FORM.remove(path)
+    for path in (folder / GENERATIONS).glob('.*.json'):
+        if re.fullmatch(r'\.[0-9]{6,}', path.stem):
+            path.unlink()
+
+
+def _folders_in(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    """The folders of these names in `folder`, unfinished ones among them.
+
+    None where it is a link: what it leads to is not the collection's.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if names.fullmatch(path.name)]

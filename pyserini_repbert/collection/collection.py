@@ -11,7 +11,8 @@ from typing import Any, Self
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.reading import Generation, open_generation, read_known
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
@@ -25,6 +26,7 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     learned_model,
 )
+from pyserini_repbert.collection.sources import ADDED, GIVEN, Source, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -38,14 +40,13 @@ from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
+from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.search.dense import QueryEncoder
-
-ADDED = 'add'  # the source of documents that were added, not synced
-GIVEN = 'python'  # the source of documents that were synced from Python
 
 
 class Collection:
@@ -59,7 +60,15 @@ class Collection:
 
     A reader sees one generation, `generation`, which does not change while others write. After this
     object has written, its generation is the new one. `refresh` takes the newest generation of
-    another writer.
+    another writer. An object that has read or written a collection goes on with this one alone:
+    where another lies in the folder by now, an earlier state of it, or none, LostCollectionError is
+    raised.
+
+    Attributes
+    ----------
+    folder : where the collection is
+    expected : the collection that it has to be; None: any, and a new one is made where there is
+        none
     """
 
     def __init__(
@@ -71,6 +80,7 @@ class Collection:
         self.folder = Path(folder)
         self._source = source
         self._wanted = wanted
+        self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
         self._query_encoder: QueryEncoder | None = None
@@ -85,7 +95,7 @@ class Collection:
         encoder: str | os.PathLike[str] | TextDocumentEncoder | None = None,
         *,
         device: str = 'cpu',
-        precision: str | None = None,
+        precision: Precision | str | None = None,
         batch_tokens: int | None = None,
         truncate_dim: int | None = None,
         passage_tokens: int | None = None,
@@ -142,6 +152,8 @@ class Collection:
         documents: StrPath | Iterable[Any],
         source: str | None = None,
         *,
+        prefix: str | None = None,
+        corpus_name: StrPath | None = None,
         delete_most: bool = False,
         merge: bool = False,
         rebuild: bool = False,
@@ -152,28 +164,37 @@ class Collection:
         New documents are added, and changed documents replaced. Documents that the source no longer
         has are deleted. Documents of other sources stay. Only new passages are encoded.
 
+        A document belongs to one source. A prefix keeps the documents of two sources apart that
+        have the same docids.
+
         Parameters
         ----------
         documents : a file or folder, or any name of a corpus; or documents themselves: mappings
             with `id`, `text`, an optional `title`, and fields; pairs of a docid and a text; a
             DataFrame; a `Corpus`
-        source : what the source is called; default: the path, or 'python'
+        source : what the source is called; default: the path without links, or 'python'
+        prefix : with which the docids of the source's documents begin, 'notes/' say; it is stored;
+            default: the one that is stored, or none
+        corpus_name : the path or name of a `Corpus` that is open; default: its name
         delete_most : also delete more than half of the source's documents
         merge : merge Lucene's segments, so that BM25 scores as in a new index
-        rebuild : let the settings of `open` replace those stored, and redo what depends on them
+        rebuild : let the settings of `open` and the prefix replace those stored, and redo what
+            depends on them
         on_progress : called with the number of documents read since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
-        MismatchError for settings that differ from those stored; BusyError while another process
-        writes. Nothing is changed then.
+        SourceConflictError for a docid that belongs to another source; MismatchError for settings
+        that differ from those stored; BusyError while another process writes. Nothing is changed
+        then.
         """
         corpus = open_documents(documents)
-        name = source or source_name(documents)
+        named = documents if corpus_name is None else corpus_name
         with self._writer(rebuild) as writer:
+            known = _find_source(writer.sources, source, named)
             changes = sync_documents(
                 writer,
-                corpus.documents(),
-                name,
+                corpus,
+                writer.sources.prefixed(known, prefix, replaces=rebuild),
                 delete_most=delete_most,
                 merge=merge,
                 on_progress=on_progress,
@@ -188,15 +209,13 @@ class Collection:
         merge: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
-        """Add documents, and replace those of the same docids; nothing is deleted.
+        """Add documents, and replace those of the same docids that were added; nothing is deleted.
 
-        Parameters and errors are those of `sync`.
+        Parameters and errors are those of `sync`: a docid of a source that is synced is refused.
         """
         corpus = open_documents(documents)
         with self._writer() as writer:
-            changes = add_documents(
-                writer, corpus.documents(), ADDED, merge=merge, on_progress=on_progress
-            )
+            changes = add_documents(writer, corpus, merge=merge, on_progress=on_progress)
         self.refresh()
         return changes
 
@@ -299,7 +318,7 @@ class Collection:
     def searcher(
         self,
         rankings: Sequence[str] = (),
-        aggregate: str = 'max',
+        aggregate: PassageAggregation | str = PassageAggregation.MAX,
         query_encoder: QueryEncoder | None = None,
         ann: bool = False,
         **formula: Any,
@@ -322,9 +341,9 @@ class Collection:
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
         """
-        generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
-        is_usual = not rankings and not formula and aggregate == 'max'
+        is_usual = not rankings and not formula and aggregate == PassageAggregation.MAX
+        generation = open_generation(self.folder)
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
@@ -372,8 +391,9 @@ class Collection:
         opened = {}
         if before is not None:
             opened = {live.shard.name: live.shard for live in before.shards}
+            before.known.check(read_known(self.folder))
         newest = open_generation(self.folder, opened)
-        if before is not None and before.number == newest.number:
+        if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
         self._generation = newest
@@ -422,11 +442,14 @@ class Collection:
             self._searcher = None
 
     def _writer(self, rebuild: bool = False) -> Writer:
-        return Writer(self.folder, self._source, self._wanted, rebuild)
+        expected = self.expected
+        if self._generation is not None:
+            expected = self._generation.known
+        return Writer(self.folder, self._source, self._wanted, rebuild, expected)
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""
-        if not is_collection(self.folder):
+        if self.expected is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'
@@ -440,11 +463,26 @@ def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:
     return corpus_of(documents)
 
 
-def source_name(documents: StrPath | Iterable[Any]) -> str:
-    """What the source of documents is called: the whole path of a file or folder, or its name."""
+def _find_source(sources: Sources, name: str | None, documents: StrPath | Iterable[Any]) -> Source:
+    """The source of documents.
+
+    Parameters
+    ----------
+    sources : of the collection
+    name : what the user calls it; None: its path without links, or its name
+    documents : as the user gave them
+    """
+    if name == ADDED:
+        raise InputError(
+            f"source '{ADDED}' has the documents that `index add` and HTTP bring: give another name"
+        )
     if isinstance(documents, Corpus):
         documents = documents.name
+    if name is not None:
+        return sources.find(name)
     if not isinstance(documents, (str, os.PathLike)):
-        return GIVEN
+        return sources.find(GIVEN)
     path = Path(documents)
-    return str(path.resolve()) if path.exists() else str(documents)
+    if not path.exists():
+        return sources.find(str(documents))
+    return sources.at_path(str(path.resolve()), os.path.abspath(path))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.shards import (
     SHARD_ROWS,
     SHARDS,
-    PassageShard,
     ShardRows,
+    open_shard,
     write_shard,
 )
 from pyserini_repbert.collection.staging import Staging
@@ -111,7 +111,7 @@ def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     Raises DamagedFileError for a shard that is not whole: its copy would have another checksum.
     """
     for state in states:
-        PassageShard(staging.folder / SHARDS / state.name).verify()
+        open_shard(staging.folder / SHARDS, state.name).verify()
     rows = _live_rows(staging, states)
     shard = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
     with transaction(staging.connection):
@@ -139,7 +139,7 @@ def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
 def _live_values(folder: Path, states: Sequence[ShardState], name: str) -> NDArray[Any]:
     """The live rows of one file of each shard, in the order of the shards."""
     return np.concatenate(
-        [getattr(PassageShard(folder / state.name), name)[state.live] for state in states]
+        [getattr(open_shard(folder, state.name), name)[state.live] for state in states]
     )
 
 
@@ -153,12 +153,12 @@ def _ordered_vectors(
     """
     targets = np.empty_like(order)
     targets[order] = np.arange(len(order))
-    first_shard = PassageShard(folder / states[0].name)
+    first_shard = open_shard(folder, states[0].name)
     vectors = np.empty((len(order), first_shard.record.dimension), np.float32)
     first = 0
     for state in states:
         after = first + state.n_live
-        vectors[targets[first:after]] = PassageShard(folder / state.name).vectors[state.live]
+        vectors[targets[first:after]] = open_shard(folder, state.name).vectors[state.live]
         first = after
     return vectors
 
@@ -167,7 +167,7 @@ def _ordered_terms(
     folder: Path, states: Sequence[ShardState], order: NDArray[np.int64]
 ) -> TermRows:
     """The weights of terms of the live rows, in an order of all live rows."""
-    parts = [PassageShard(folder / state.name).terms.select(state.live) for state in states]
+    parts = [open_shard(folder, state.name).terms.select(state.live) for state in states]
     return joined_rows(parts).select(order)
 
 

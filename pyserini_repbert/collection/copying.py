@@ -17,6 +17,7 @@ from pyserini_repbert.collection.generations import (
     last_published,
     manifest_path,
 )
+from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
@@ -27,7 +28,7 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
 )
 from pyserini_repbert.data.judgments import JUDGMENTS
-from pyserini_repbert.errors import BusyError
+from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.record import record_path
 
@@ -38,10 +39,15 @@ def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
     """Copy the newest generation of a collection into a new folder, with its approximate index, its
     judgments, and what it learned from them.
 
-    The copy has the digest of what it copies. Raises InputError for a folder that exists.
+    The copy has the digest of what it copies. Raises InputError for a target that exists or lies in
+    the collection, DamagedFileError for a collection that holds anything else, or a link.
     """
     source = Path(folder)
     check_absent(target)
+    if source.resolve() in Path(target).resolve().parents:
+        raise InputError(f'{target} lies in the collection {source}: give another folder')
+    # What a link leads to is not copied.
+    check_layout(source)
     with atomic_folder(target) as copy, contextlib.ExitStack() as resources:
         generation = _copy_store(source, copy)
         resources.callback(generation.close)

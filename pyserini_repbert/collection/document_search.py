@@ -99,8 +99,8 @@ class DocumentSearcher(DenseSearcher):
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
         ann: bool = False,
     ) -> None:
-        self.generation = generation
         self.aggregation = PassageAggregation(aggregation)
+        self.generation = generation
         self.vectors = PassageVectors(generation)
         self.documents: NDArray[np.bool_] | None = None
         self._last_queries = _LastQueries({})

@@ -2,7 +2,8 @@
 
 `FIELD:VALUE`, phrases, prefixes (`path:guide*`), ranges of numbers and of ISO dates (`year:[2020 TO
 *]`), `FIELD:*` for documents that have the field, AND, OR, NOT and parentheses. A filter matches
-whole values, in upper or lower case. Numbers, dates and texts are never compared with each other. A
+whole values, in upper or lower case. Numbers, dates and texts are never compared with each other: a
+range such as `[2020 TO 2024]` finds the numbers between the two, and the dates in these years. A
 list matches if one of its values does. A minus after `FIELD:` belongs to a number: `height:-3`.
 """
 
@@ -264,20 +265,27 @@ class _Evaluation:
         )
 
     def _range(self, field: str, bounds: _Bounds) -> Mask:
+        """The documents with a number or a date between two bounds.
+
+        2020 is a number, and a year: each type of a field's values is searched by its own reading.
+        """
         given = [bound for bound in (bounds.low, bounds.high) if bound is not None]
         if not given:
             return self._all_of(field)
         types = self._types.get(field, set())
-        numbers = [_number(bound) for bound in given]
-        if None not in numbers and 'number' in types:
-            return self._between_numbers(field, bounds)
-        if all(_ISO_DATE.fullmatch(bound) for bound in given) and 'date' in types:
-            return self._between_dates(field, bounds)
-        kinds = ', '.join(sorted(types)) or 'text'
-        raise InputError(
-            f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a "
-            'range needs numbers, or ISO dates such as 2020-05-31'
-        )
+        masks = []
+        if 'number' in types and all(_number(bound) is not None for bound in given):
+            masks.append(self._between_numbers(field, bounds))
+        if 'date' in types and all(_ISO_DATE.fullmatch(bound) for bound in given):
+            masks.append(self._between_dates(field, bounds))
+        if not masks:
+            kinds = ', '.join(sorted(types)) or 'text'
+            raise InputError(
+                f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a "
+                'range needs numbers, or ISO dates such as 2020-05-31'
+            )
+        found: Mask = np.logical_or.reduce(masks)
+        return found
 
     def _between_numbers(self, field: str, bounds: _Bounds) -> Mask:
         low = None if bounds.low is None else _number(bounds.low)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
@@ -16,11 +17,11 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import sync_to_disk
+from pyserini_repbert.collection.shards import ShardName, sync_to_disk
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
 
@@ -35,7 +36,7 @@ _ADVICE = 'restore the file from a copy, or build the collection again'
 class ShardOfGeneration:
     """A shard and its dead rows, as (first row, number of rows) of each range of them."""
 
-    name: str
+    name: ShardName
     rows: Count
     dead: tuple[tuple[_Natural, Count], ...] = ()
 
@@ -63,9 +64,12 @@ class GenerationManifest:
     documents: _Natural  # live ones, those without text included
     passages: _Natural
     shards: tuple[ShardOfGeneration, ...] = ()
-    lucene: str | None = None  # the name of the folder in `lucene/`
+    # The name of the folder in `lucene/`.
+    lucene: Annotated[str, StringConstraints(pattern=r'^[0-9]{6,}\z')] | None = None
     lucene_documents: _Natural = 0
     lucene_dead: _Natural = 0  # deleted documents that Lucene still counts
+    # The collection's, which a copy shares; None before a release with identities has written it.
+    identity: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def rendered(self) -> bytes:
@@ -77,6 +81,8 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
+        if self.identity is None:
+            del values['identity']
         return (json.dumps(values, indent=1) + '\n').encode()
 
 
@@ -144,9 +150,12 @@ def read_manifest(folder: Path, published: Published) -> GenerationManifest:
 
 def list_manifests(folder: Path) -> list[int]:
     """The numbers of the generations whose manifests are in a collection, in order."""
-    # not the records of commands that lie beside them
-    paths = (folder / GENERATIONS).glob('[0-9]*[0-9].json')
-    return sorted(int(path.stem) for path in paths)
+    numbers = []
+    for path in (folder / GENERATIONS).glob('[0-9]*.json'):
+        # Not the records of commands that lie beside them.
+        if re.fullmatch('[0-9]{6,}', path.stem):
+            numbers.append(int(path.stem))
+    return sorted(numbers)
 
 
 def ranges_of(rows: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyserini_repbert.errors import BusyError, InputError
+from pyserini_repbert.folder_forms import refuse_link
 
 WRITER_LOCK = '.writer.lock'
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
@@ -25,8 +26,9 @@ def writer_lock(folder: Path) -> Iterator[None]:
     """Be the one writer of a collection.
 
     Raises BusyError where another process or thread writes it, InputError on a file system without
-    locks.
+    locks, or where the lock file is a link.
     """
+    refuse_link(folder / WRITER_LOCK)
     handle = os.open(folder / WRITER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         _lock_for_writing(handle, folder)

@@ -18,6 +18,7 @@ from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER, contents_of
 from pyserini_repbert.errors import within_limits
+from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.updating import LuceneUpdate
 
 MOST_DEAD = 1 / 20  # of the documents, before segments are merged
@@ -81,7 +82,7 @@ def update_lucene(
         (folder / _LOCK).unlink(missing_ok=True)
         sync_to_disk(folder)
         # of a command that was killed before it published
-        shutil.rmtree(target, ignore_errors=True)
+        LUCENE_FORM.remove(target)
         folder.rename(target)
         sync_to_disk(parent)
     return LuceneState(target.name, counts.documents, counts.dead)
@@ -107,7 +108,7 @@ def _contents(
 
 def _make_links(source: Path | None, target: Path) -> Path:
     """Make a folder of hard links to the files of another; copies where there are no links."""
-    shutil.rmtree(target, ignore_errors=True)
+    LUCENE_FORM.remove(target)
     target.mkdir(parents=True)
     files = [] if source is None else sorted(source.iterdir())
     for file in files:

@@ -30,13 +30,16 @@ _TITLE_SHARE = 4  # a title takes at most a quarter of what the encoder reads
 _TOKENISED_AT_ONCE = 100_000  # characters, which bound the memory of a long text's wordpieces
 _SPACE = re.compile(r'\s')
 # Where passages may begin, after one of: a line before a heading, an empty line, the end of a
-# sentence, and a line before an item of a list.
+# sentence, and a line before an item of a list, which `_ItemFinder` finds.
 _BOUNDARY = re.compile(
     r"""(?P<heading>\n(?=\#{1,6}[ ]))
     |(?P<paragraph>\n[ \t]*\r?\n\s*)
-    |(?P<sentence>[.!?…]["'”’»)\]]*\s+|[。！？]["”’」』）]*\s*|\n(?=\s*(?:[-*+]|\d+[.)])[ ]))""",
+    |(?P<sentence>[.!?…]["'”’»)\]]*\s+|[。！？]["”’」』）]*\s*)
+    |(?P<line>\n)""",
     re.VERBOSE,
 )
+_SPACES = re.compile(r'\s*+')
+_ITEM = re.compile(r'(?:[-*+]|\d++[.)])[ ]')
 _LEVELS = ('heading', 'paragraph', 'sentence')
 
 
@@ -248,11 +251,42 @@ def _first_within(positions: NDArray[np.int64], least: int, below: int) -> list[
     return []
 
 
+class _ItemFinder:
+    """Tells whether the next text after a line's end is an item of a list.
+
+    White space is read once, however many lines end in it: positions are asked in ascending order.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end_of_spaces = -1
+        self._is_item = False
+
+    def begins_after(self, position: int) -> bool:
+        """Whether an item begins at a position, or after the white space there."""
+        if position > self._end_of_spaces:
+            spaces = _SPACES.match(self._text, position)
+            self._end_of_spaces = position if spaces is None else spaces.end()
+            self._is_item = _ITEM.match(self._text, self._end_of_spaces) is not None
+        return self._is_item
+
+
+def boundary_ends(text: str) -> dict[str, list[int]]:
+    """The characters at which parts of a text end, ascending, by the level of the part."""
+    positions: dict[str, list[int]] = {level: [] for level in _LEVELS}
+    items = _ItemFinder(text)
+    for match in _BOUNDARY.finditer(text):
+        level = str(match.lastgroup)
+        if level != 'line':
+            positions[level].append(match.end())
+        elif items.begins_after(match.end()):
+            positions['sentence'].append(match.end())
+    return positions
+
+
 def _find_boundaries(text: str, wordpieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
     """The wordpieces before which a part of the text ends, by the level of the part."""
-    positions: dict[str, list[int]] = {level: [] for level in _LEVELS}
-    for match in _BOUNDARY.finditer(text):
-        positions[str(match.lastgroup)].append(match.end())
+    positions = boundary_ends(text)
     boundaries = {}
     for level in _LEVELS:
         numbers = np.searchsorted(wordpieces.starts, np.array(positions[level], np.int64))

@@ -25,12 +25,14 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
     read_manifest,
 )
+from pyserini_repbert.collection.identity import KnownCollection, no_collection, read_identity
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import SHARDS, PassageShard
+from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
@@ -114,6 +116,8 @@ class Generation:
     folder : the collection's
     manifest : what the generation's file says
     sha256 : of the manifest: the generation's digest, which a copy of the collection shares
+    identity : of the collection, which a copy shares; None before it was written by a release with
+        identities
     shards : its shards, in order; rows that are not live belong to other generations
     """
 
@@ -129,12 +133,18 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self.sha256 = published.manifest_sha256
+        self.identity = read_identity(connection)
+        if manifest.identity not in (None, self.identity):
+            raise DamagedFileError(
+                f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
+                'restore the folder from a copy, or build the collection again'
+            )
         self._connection = connection
         self._lock = lock
         self._calling = threading.Lock()
         shards = []
         for entry in manifest.shards:
-            shard = opened.get(entry.name) or PassageShard(folder / SHARDS / entry.name)
+            shard = opened.get(entry.name) or open_shard(folder / SHARDS, entry.name)
             # Its file has to have so many rows before memory is taken for them.
             if len(shard.documents) != entry.rows:
                 raise DamagedFileError(
@@ -148,6 +158,11 @@ class Generation:
     def number(self) -> int:
         """The generation's number."""
         return self.manifest.number
+
+    @property
+    def known(self) -> KnownCollection:
+        """Which collection it is of, and which generation it is."""
+        return KnownCollection(self.identity, self.number, self.sha256)
 
     @property
     def settings(self) -> CollectionSettings:
@@ -351,15 +366,7 @@ class Generation:
 
     @cached_property
     def _field_counts(self) -> dict[str, FieldCount]:
-        values: dict[str, list[ValueCount]] = {}
-        rows = self.select(
-            'SELECT field, value, n FROM (SELECT field, value, n, '
-            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
-            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
-            f'WHERE different <= {_MOST_VALUES} ORDER BY field, n DESC, value'
-        )
-        for field, value, n_documents in rows:
-            values.setdefault(field, []).append(ValueCount(_value_text(value), n_documents))
+        values = self._value_counts()
         counts = {}
         rows = self.select(
             f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
@@ -368,6 +375,39 @@ class Generation:
         for field, n_documents in rows:
             counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
         return counts
+
+    def _value_counts(self) -> dict[str, list[ValueCount]]:
+        """The values of each field of few, the most frequent first."""
+        documents: dict[str, dict[str, int]] = {}
+        rows = self.select(
+            'SELECT field, value, n FROM (SELECT field, value, n, '
+            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
+            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
+            f'WHERE different <= {_MOST_VALUES} ORDER BY field, value'
+        )
+        for field, value, n_documents in rows:
+            of_field = documents.setdefault(field, {})
+            text = _value_text(value)
+            # A filter names the number 2020 and the text '2020' alike, and finds both.
+            is_number_too = text in of_field
+            of_field[text] = self._n_of_either(field, text) if is_number_too else n_documents
+        counts = {}
+        for field, of_field in documents.items():
+            by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
+            counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
+        return counts
+
+    def _n_of_either(self, field: str, text: str) -> int:
+        """How many documents have a text, or the number that it writes, in a field."""
+        ((n_documents,),) = self.select(
+            'SELECT COUNT(DISTINCT docno) FROM field_values '
+            "WHERE field = json_extract(:rows, '$[0]') AND ("
+            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[2]'))) "
+            f'AND {_ALIVE}',
+            [field, text, json.loads(text)],
+        )
+        return int(n_documents)
 
     def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""
@@ -471,14 +511,21 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
         raise
 
 
-def newest_digest(folder: Path) -> str:
-    """The digest of a collection's newest generation, as `Generation.sha256`.
+def read_known(folder: Path) -> KnownCollection:
+    """Which collection a folder holds now, as `Generation.known`.
 
-    Raises InputError as `open_generation`.
+    Raises LostCollectionError where there is none, or none with a generation.
     """
+    if not is_collection(folder):
+        raise no_collection()
     connection = open_for_reading(folder)
     try:
-        return _newest(folder, connection).manifest_sha256
+        with sqlite_errors(folder / STORE):
+            published = last_published(connection)
+            identity = read_identity(connection)
+        if published is None:
+            raise no_collection()
+        return KnownCollection(identity, published.number, published.manifest_sha256)
     finally:
         connection.close()
 

@@ -82,12 +82,6 @@ class StagedRows:
         self.generation = generation
         self.first_new = self._first_new()
 
-    def source_number(self, name: str) -> int:
-        """The number of a source; a new source gets one."""
-        self.connection.execute('INSERT OR IGNORE INTO sources (name) VALUES (?)', [name])
-        row = self.connection.execute('SELECT source FROM sources WHERE name = ?', [name])
-        return int(row.fetchone()[0])
-
     def _first_new(self) -> int:
         """The first number that no document has had."""
         row = self.connection.execute('SELECT COALESCE(MAX(docno), -1) FROM documents').fetchone()

@@ -25,6 +25,7 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate, Ranker, Ranking, topics_of
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
@@ -92,17 +93,18 @@ def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking])
 
 def dense_share(rankings: Sequence[CollectionRanking]) -> float:
     """The weight of the first of two rankings in their interpolation, unless the user gives it."""
-    leads = rankings[0] is CollectionRanking.DENSE
+    leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
     return DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
 
 
 def default_formula(rankings: Sequence[CollectionRanking]) -> dict[str, Any]:
     """How a collection's rankings are fused unless the user says how: arguments of `Fusion`."""
-    if len(rankings) < 2:
+    ordered = [CollectionRanking(ranking) for ranking in rankings]
+    if len(ordered) < 2:
         return {}
     return {
         'method': FusionMethod.INTERPOLATION,
-        'alpha': dense_share(rankings),
+        'alpha': dense_share(ordered),
         'normalize': Normalization.MINMAX,
     }
 
@@ -122,12 +124,17 @@ class SearchSettings:
     """
 
     rankings: Sequence[str] = ()
-    aggregation: str = PassageAggregation.MAX
+    aggregation: PassageAggregation | str = PassageAggregation.MAX
     formula: Mapping[str, Any] = field(default_factory=dict)
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
     ann: bool = False
+
+    def __post_init__(self) -> None:
+        PassageAggregation(self.aggregation)
+        for ranking in self.rankings:
+            CollectionRanking(ranking)
 
 
 def learned_settings(
@@ -330,7 +337,7 @@ def open_collection_encoder(
     generation: Generation,
     name: str | None = None,
     device: str = 'cpu',
-    precision: str = 'float32',
+    precision: Precision | str = 'float32',
     max_length: int | None = None,
 ) -> QueryEncoder:
     """The encoder of queries for a collection.
@@ -342,7 +349,7 @@ def open_collection_encoder(
     device : where it runs
     precision, max_length : as of `RepBertQueryEncoder`
     """
-    settings = {'precision': precision, 'max_length': max_length}
+    settings = {'precision': Precision(precision), 'max_length': max_length}
     if name:
         return open_query_encoder(name, device, **settings)
     with stored_name(f'collection {generation.folder}'):

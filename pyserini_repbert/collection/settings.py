@@ -23,6 +23,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name, VectorDtype
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
@@ -63,19 +64,19 @@ class EncoderSource:
         self,
         encoder: str | TextDocumentEncoder | None = None,
         device: str = 'cpu',
-        precision: str | None = None,
+        precision: Precision | str | None = None,
         token_budget: int | None = None,
         truncate_dim: int | None = None,
         sparse: str | ImpactPassageEncoder | None = None,
         embedding: TextEmbedding | None = None,
     ) -> None:
+        self._precision = None if precision is None else str(Precision(precision))
         self.truncate_dim = truncate_dim
         self._embedding = embedding
         self.sparse = SparseSource(sparse, device)
         self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
-        self._precision = precision
         self._token_budget = token_budget
 
     def embed(self, encoder: TextDocumentEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -83,6 +84,11 @@ class EncoderSource:
         if self._embedding is not None:
             return self._embedding(encoder, texts)
         return encoder.embed(texts, token_budget=self._token_budget)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether texts are encoded in the encoder's place, as on a cluster."""
+        return self._embedding is not None
 
     @property
     def name(self) -> str | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,12 +26,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
 from pyserini_repbert.errors import DamagedFileError, within_limits
+from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.dense import mapped_vectors
@@ -47,9 +48,14 @@ SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put t
 INPUT_BYTES = 16  # of the digest of a model's input
 _RECORD = 'shard.json'
 _NAME_LENGTH = 16  # hexadecimal digits
+_NAME = f'[0-9a-f]{{{_NAME_LENGTH}}}'
+ShardName = Annotated[str, StringConstraints(pattern=rf'^{_NAME}\z')]
 _UNFINISHED = '.unfinished'
+
 # Of each row: the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
+_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *TERM_FILES))})\.npy'
+SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
 _CONFIG = ConfigDict(strict=True, extra='forbid')
 
@@ -70,7 +76,7 @@ class PassageShardRecord:
     generation: Count
     rows: Count
     dimension: Count
-    files: dict[str, Sha256]
+    files: dict[Annotated[str, StringConstraints(pattern=rf'^{_ARRAY_FILE}\z')], Sha256]
     terms: TermsRecord | None = None  # left out where a shard has none
     dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
 
@@ -239,6 +245,19 @@ class PassageShard:
         return array
 
 
+def open_shard(parent: Path, name: str) -> PassageShard:
+    """The shard of a name in the folder `parent`.
+
+    Raises DamagedFileError for a name that no shard has, which could lead out of the folder.
+    """
+    if not re.fullmatch(_NAME, name):
+        raise DamagedFileError(
+            f"{parent} cannot have a shard '{name}': restore the collection from a copy, or build "
+            'it again'
+        )
+    return PassageShard(parent / name)
+
+
 def write_shard(
     parent: Path, rows: ShardRows, generation: int, dtype: str = 'float32'
 ) -> PassageShard:
@@ -256,13 +275,13 @@ def write_shard(
     Raises DamagedFileError for a vector that is not finite in this type.
     """
     folder = parent / _UNFINISHED
-    shutil.rmtree(folder, ignore_errors=True)
+    SHARD_FORM.remove(folder)
     with within_limits(parent):
         folder.mkdir(parents=True)
         name = _write_files(folder, rows, generation, dtype)
         target = parent / name
         if target.exists():
-            shutil.rmtree(folder)
+            SHARD_FORM.remove(folder)
         else:
             folder.rename(target)
         sync_to_disk(parent)

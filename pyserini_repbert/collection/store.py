@@ -30,6 +30,13 @@ _BLANK = ''.join(map(chr, range(33)))
 # File systems over a network, on which WAL's shared memory does not work.
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
+# What collections of earlier releases lack until they are written.
+LATER_TABLES = """CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
+"""
+# As `schema_differences` calls them.
+LATER_TABLE_NAMES = ("table 'identity'", "table 'source_prefixes'", "table 'source_paths'")
 _SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
@@ -91,7 +98,7 @@ CREATE TABLE dead_rows (
     PRIMARY KEY (shard, row)
 ) WITHOUT ROWID;
 CREATE TABLE staged (docno INTEGER PRIMARY KEY, is_text INTEGER NOT NULL);
-CREATE INDEX passages_by_input ON passages (input);
+{LATER_TABLES}CREATE INDEX passages_by_input ON passages (input);
 CREATE INDEX values_by_document ON field_values (docno);
 CREATE INDEX fields_ended ON fields (until) WHERE until < {FOREVER};
 CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
@@ -116,15 +123,22 @@ def make_store(connection: sqlite3.Connection) -> None:
     make_tables(connection, _SCHEMA)
 
 
-def open_for_writing(folder: Path) -> sqlite3.Connection:
-    """A writer's connection; makes the file where there is none.
+def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
+    """A writer's connection.
 
     The caller holds the lock of the collection's writer.
+
+    Parameters
+    ----------
+    folder : of the collection
+    is_new : make the file where there is none
     """
     path = folder / STORE
+    mode = 'rwc' if is_new else 'rw'
+    address = f'file:{quote(str(path.absolute()))}?mode={mode}'
     with sqlite_errors(path):
         connection = sqlite3.connect(
-            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
         connection.create_function('has_contents', 2, has_contents, deterministic=True)
         journal = 'DELETE' if is_on_network(folder) else 'WAL'
@@ -138,6 +152,13 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
                 connection.execute(f'PRAGMA user_version = {_FORMAT}')
         _check_format(connection, path)
     return connection
+
+
+def add_later_tables(connection: sqlite3.Connection) -> None:
+    """Add what a collection of an earlier release lacks."""
+    with transaction(connection):
+        for statement in LATER_TABLES.split(';\n'):
+            connection.execute(statement)
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:

@@ -8,10 +8,13 @@ from itertools import islice
 
 import numpy as np
 
+from pyserini_repbert.collection.rows import KnownDocument
+from pyserini_repbert.collection.sources import ADDED, Source
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import InputError
 
 _DOCUMENTS_AT_ONCE = 256
@@ -31,6 +34,8 @@ class Changes:
     generation: int
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
+    # With which the docids of the source begin; '' if it has none.
+    prefix: str = ''
 
     @property
     def documents(self) -> dict[str, int]:
@@ -69,8 +74,8 @@ class _SeenNumbers:
 
 def sync_documents(
     writer: Writer,
-    documents: Iterable[Document],
-    source: str,
+    corpus: Corpus,
+    source: Source,
     *,
     delete_most: bool = False,
     merge: bool = False,
@@ -81,22 +86,25 @@ def sync_documents(
     Parameters
     ----------
     writer : of the collection
-    documents : all documents of the source
-    source : what the source is called
+    corpus : all documents of the source
+    source : which it is, with the prefix of its docids
     delete_most : also delete more than half of what the collection has of this source
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError where more than half would be deleted. Nothing is published then, nor where
-    the documents cannot be read.
+    Raises InputError where more than half would be deleted, and SourceConflictError for a document
+    of another source. Nothing is published then, nor where the documents cannot be read.
     """
-    number = writer.staging.rows.source_number(source)
     seen = _SeenNumbers()
-    counts = _put(writer, documents, number, seen, on_progress)
-    gone, n_before = _missing_documents(writer, number, seen)
-    if 2 * len(gone) > n_before and not delete_most:
+    counts = _put(writer, corpus, source, seen, on_progress)
+    gone, n_before = _missing_documents(writer, source.number, seen)
+    n_lost = len(gone)
+    if source.prefix != writer.sources.find(source.name).prefix:
+        # All have other docids now.
+        n_lost = max(0, n_before - counts.total)
+    if 2 * n_lost > n_before and not delete_most:
         raise InputError(
-            f'source {source} has lost {len(gone)} of {n_before} documents: check the '
+            f'source {source.name} has lost {n_lost} of {n_before} documents: check the '
             'source, or allow the deletion of more than half',
             parameters=('delete_most',),
         )
@@ -106,24 +114,24 @@ def sync_documents(
 
 def add_documents(
     writer: Writer,
-    documents: Iterable[Document],
-    source: str,
+    corpus: Corpus,
     *,
     merge: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Changes:
-    """Add documents to a collection; a document of the same docid is replaced.
+    """Add documents to a collection; one of the same docid that was added before is replaced.
 
     Parameters
     ----------
     writer : of the collection
-    documents : those to add
-    source : what they are called together
+    corpus : those to add
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
+
+    Raises SourceConflictError for a document of another source; nothing is published then.
     """
-    number = writer.staging.rows.source_number(source)
-    counts = _put(writer, documents, number, _SeenNumbers(), on_progress)
+    source = writer.sources.find(ADDED)
+    counts = _put(writer, corpus, source, _SeenNumbers(), on_progress)
     return _finish(writer, counts, deleted=0, merge=merge)
 
 
@@ -148,6 +156,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
         encoded=writer.encoder.count,
         generation=manifest.number,
         is_published=writer.has_published,
+        prefix='' if writer.source is None else writer.source.prefix,
     )
 
 
@@ -187,18 +196,38 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
 
 def _put(
     writer: Writer,
-    documents: Iterable[Document],
-    source: int,
+    corpus: Corpus,
+    source: Source,
     seen: _SeenNumbers,
     on_progress: Callable[[int], object],
 ) -> WrittenCounts:
     """Write documents; `seen` gets the numbers of those that the collection knows."""
+    _check_owners(writer, corpus, source)
+    writer.source = source
     counts = WrittenCounts()
-    for batch in _batches(documents):
-        writer.staging.put(batch, source, counts=counts, on_known=seen.add)
+
+    def meet(known: Sequence[KnownDocument]) -> None:
+        writer.sources.check_owners(known, source)
+        seen.add([document.docno for document in known])
+
+    for batch in _batches(source.documents(corpus.documents())):
+        writer.staging.put(batch, source.number, counts=counts, on_known=meet)
         on_progress(len(batch))
     writer.staging.flush()
     return counts
+
+
+def _check_owners(writer: Writer, corpus: Corpus, source: Source) -> None:
+    """Read the docids of a corpus first, where one may belong to another source.
+
+    Encoding takes longer than reading. Of a source that was synced before, few documents are new,
+    and each is checked before it is encoded.
+    """
+    if not corpus.can_be_read_again or not writer.sources.is_new_beside_others(source):
+        return
+    for batch in _batches(source.documents(corpus.documents())):
+        known = writer.staging.rows.find([document.docid for document in batch])
+        writer.sources.check_owners(known.values(), source)
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

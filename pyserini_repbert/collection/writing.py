@@ -8,7 +8,6 @@ and finds the encoded vectors in the shards that were left.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,12 +20,20 @@ from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,
+    Published,
     ShardOfGeneration,
     last_published,
     ranges_of,
     read_manifest,
     write_manifest,
 )
+from pyserini_repbert.collection.identity import (
+    KnownCollection,
+    ensure_identity,
+    no_collection,
+    read_identity,
+)
+from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.rows import discard_staged
@@ -38,14 +45,17 @@ from pyserini_repbert.collection.settings import (
     indexes_alike,
 )
 from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
+from pyserini_repbert.collection.sources import Source, Sources
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
     FOREVER,
     STORE,
+    add_later_tables,
     open_for_writing,
     sqlite_errors,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.sqlite_files import transaction
 
 
@@ -58,9 +68,17 @@ class Writer:
     source : opens the encoder, if anything has to be encoded
     wanted : the settings that the user names
     rebuild : redo what depends on settings that the user changes
+    expected : the collection that it has to be, which is not made then; None: any
+
+    Attributes
+    ----------
+    published : the newest generation; None before the first
+    sources : where the collection's documents come from
+    source : which is stored with the next generation; None: none
 
     Raises BusyError where another process writes the collection, MismatchError for settings that
-    differ from the collection's.
+    differ from the collection's, LostCollectionError where the collection is not that which is
+    expected.
     """
 
     def __init__(
@@ -69,7 +87,9 @@ class Writer:
         source: EncoderSource,
         wanted: WantedSettings,
         rebuild: bool = False,
+        expected: KnownCollection | None = None,
     ) -> None:
+        self._expected = expected
         self._folder = folder
         self._source = source
         self._wanted = wanted
@@ -77,15 +97,21 @@ class Writer:
         self._resources = contextlib.ExitStack()
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
+        self.source: Source | None = None
 
     def __enter__(self) -> Self:
         was_there = self._folder.exists()
         with contextlib.ExitStack() as resources:
-            _make_folders(self._folder)
+            if self._expected is None:
+                _make_folders(self._folder)
+            elif not is_collection(self._folder):
+                raise no_collection()
+            else:
+                check_layout(self._folder)
             resources.enter_context(writer_lock(self._folder))
             self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
             resources.callback(self._remove_refused)
-            self._connection = open_for_writing(self._folder)
+            self._connection = open_for_writing(self._folder, self._expected is None)
             resources.callback(self._connection.close)
             resources.enter_context(sqlite_errors(self._folder / STORE))
             self._begin()
@@ -99,7 +125,7 @@ class Writer:
     def _remove_refused(self) -> None:
         """Remove the folder that was made for a collection whose settings are refused."""
         if self._leaves_nothing:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            COLLECTION_FORM.remove(self._folder)
 
     def _begin(self) -> None:
         newest = last_published(self._connection)
@@ -109,6 +135,10 @@ class Writer:
             number = newest.number
             self.published = read_manifest(self._folder, newest)
             stored = self.published.settings
+        self._check_expected(newest)
+        add_later_tables(self._connection)
+        self._identity = ensure_identity(self._connection)
+        self.sources = Sources(self._connection)
         discard_staged(self._connection, number + 1)
         remove_unpublished(self._folder, number)
         self._source.complete(stored)
@@ -123,6 +153,15 @@ class Writer:
             dtype=self.settings.dtype,
             sparse_model=self.settings.sparse_model,
         )
+
+    def _check_expected(self, newest: Published | None) -> None:
+        """Raises LostCollectionError for another collection; nothing was written then."""
+        if self._expected is None:
+            return
+        if newest is None:
+            raise no_collection()
+        identity = read_identity(self._connection)
+        self._expected.check(KnownCollection(identity, newest.number, newest.manifest_sha256))
 
     @property
     def must_cut_again(self) -> bool:
@@ -154,6 +193,8 @@ class Writer:
         """
         self.staging.flush()
         if self.published is not None and not self._must_publish(merge, compact):
+            with transaction(self._connection):
+                self._store_source()
             clean(self._folder, self._connection, self.published.number)
             return self.published
         rewrite_shards(self.staging, compact)
@@ -201,6 +242,7 @@ class Writer:
             lucene=lucene.name,
             lucene_documents=lucene.documents,
             lucene_dead=lucene.dead,
+            identity=self._identity,
         )
 
     def _publish(self, manifest: GenerationManifest) -> None:
@@ -215,6 +257,11 @@ class Writer:
                 [published.number, published.manifest_sha256, now],
             )
             self._connection.execute('DELETE FROM staged')
+            self._store_source()
+
+    def _store_source(self) -> None:
+        if self.source is not None:
+            self.sources.store(self.source)
 
 
 def _differ(manifest: GenerationManifest, before: GenerationManifest) -> bool:
@@ -230,6 +277,8 @@ def _make_folders(folder: Path) -> None:
         raise InputError(
             f'folder {folder} is not empty, and holds no collection: give another folder'
         )
+    if folder.is_dir():
+        check_layout(folder)
     for name in (SHARDS, GENERATIONS, LUCENE):
         (folder / name).mkdir(parents=True, exist_ok=True)
     sync_to_disk(folder)

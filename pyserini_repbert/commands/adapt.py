@@ -91,10 +91,10 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine
-    from pyserini_repbert.search.adapted_folder import ADAPTED, write_adapted
+    from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
     from pyserini_repbert.search.dense import DenseSearcher
 
-    check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
+    check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)
     topics = load_topics(options.topics)
     qrels = load_qrels(options.qrels)

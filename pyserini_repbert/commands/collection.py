@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.commands.outputs import check_outside_indexes
+from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
@@ -30,6 +32,12 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
+    add(
+        '--prefix',
+        metavar='NAME/',
+        help='what the docids of the corpus begin with in the collection; it is stored; default: '
+        'nothing',
+    )
     add(
         '--delete-most',
         action='store_true',
@@ -140,23 +148,18 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(options: argparse.Namespace) -> None:
-    settings = command.pick_options(options, 'delete_most', 'merge', 'rebuild')
-    _write(options, 'sync', source=options.source or _source_of(options.corpus), **settings)
+    settings = command.pick_options(options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild')
+    _write(options, 'sync', corpus_name=options.corpus, **settings)
 
 
 def _add(options: argparse.Namespace) -> None:
     _write(options, 'add', merge=options.merge)
 
 
-def _source_of(corpus: str) -> str:
-    from pyserini_repbert.collection.collection import source_name
-
-    return source_name(corpus)
-
-
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
     check_outside(options.index, options.corpus)
+    check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
     from pyserini_repbert.collection import Collection
     from pyserini_repbert.names.corpora import open_corpus
@@ -175,7 +178,15 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    print(f'{options.index}: {changes}{skipped_text(corpus)}')
+    besides = skipped_text(corpus) + _prefix_text(changes) + unread_text(corpus)
+    print(f'{options.index}: {changes}{besides}')
+
+
+def _prefix_text(changes: Changes) -> str:
+    """With what the docids of a source begin; '' if they are those of the corpus."""
+    if not changes.prefix:
+        return ''
+    return f"; docids begin with '{printable(changes.prefix)}'"
 
 
 @contextmanager
@@ -272,7 +283,7 @@ def _judgments(options: argparse.Namespace) -> None:
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
-        names = ' and '.join(f"'{judge}'" for judge in agreement.judges)
+        names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
 

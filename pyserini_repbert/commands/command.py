@@ -8,21 +8,19 @@ import argparse
 import difflib
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pyserini_repbert.commands.console import printable, safe_output
+from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
-
-# Control characters, and those that change the direction of text.
-_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')
 
 # What other tools call our flags.
 _OTHER_NAMES = {
@@ -45,11 +43,18 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     """Run a command and return its exit status.
 
     An error of this package, of a file, of a limit of the system or of a broken installation
-    becomes one line on stderr and status 2; Ctrl-C gives status 130.
+    becomes one line on stderr and status 2; Ctrl-C gives status 130. What is printed is safe for a
+    terminal.
     """
-    _prepare_process()
+    _open_streams()
+    with safe_output():
+        _prepare_process()
+        return _run(main, sys.argv[1:] if arguments is None else arguments)
+
+
+def _run(main: Callable[[list[str]], int | None], arguments: list[str]) -> int:
     try:
-        return main(sys.argv[1:] if arguments is None else arguments) or 0
+        return main(arguments) or 0
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
@@ -68,12 +73,16 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     return status
 
 
-def _prepare_process() -> None:
-    """Set what libraries read when they are loaded, open closed streams, and log to stderr."""
+def _open_streams() -> None:
+    """Open closed streams."""
     for name in ('stdout', 'stderr'):
         # The caller can close them: `>&-`.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
+
+
+def _prepare_process() -> None:
+    """Set what libraries read when they are loaded, and log to stderr."""
     # Read when PyTorch or FAISS is loaded: docs/environment.md.
     if 'OMP_WAIT_POLICY' not in os.environ:
         os.environ.setdefault('GOMP_SPINCOUNT', '10000')
@@ -142,11 +151,6 @@ def _is_begun_index(folder: Path) -> bool:
     return (folder / 'encoding.json').is_file() and not (folder / 'manifest.json').is_file()
 
 
-def printable(text: str) -> str:
-    """A text in one line, with U+FFFD for control characters, which a terminal would obey."""
-    return _CONTROLS.sub('\ufffd', ' '.join(text.split()))
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises InputError, so that its errors are one line as all others;
     it obeys --offline.
@@ -171,6 +175,7 @@ class Parser(argparse.ArgumentParser):
         if rest:
             # Refused here, because argparse leaves the rest of an action to the parser above it.
             self.error(f'unrecognized arguments: {" ".join(rest)}')
+        check_outputs_outside(options)
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):

@@ -8,6 +8,7 @@ import importlib
 import itertools
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -79,7 +80,8 @@ def _help() -> str:
 def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would.
 
-    Its failures become one line; its exit status is passed on.
+    What a user can correct becomes one line; other failures keep their traceback. Its exit status
+    is passed on.
     """
     from pyserini_repbert.interop import pyserini
     from pyserini_repbert.lucene import compat, jvm
@@ -142,7 +144,10 @@ def _run_module(module: str) -> int:
     except Exception as error:
         if _is_understood(error):
             raise
-        raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
+        # The code is not ours: its traceback says more than a line of ours could.
+        traceback.print_exception(error)
+        kind = type(error).__name__
+        raise PyseriniRepbertError(f'{module}: {kind}: {error}'.removesuffix(': ')) from error
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.console import json_text
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 
 REQUIRED = (
@@ -233,7 +233,7 @@ def main(arguments: list[str]) -> int:
         if not options.json:
             _print_finding(finding)
     if options.json:
-        print(json.dumps([asdict(finding) for finding in report], indent=1, ensure_ascii=False))
+        print(json_text([asdict(finding) for finding in report], indent=1))
     return int(any(finding.status == 'fail' for finding in report))
 
 

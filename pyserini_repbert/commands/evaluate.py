@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from pyserini_repbert.commands.command import (
     whole_number,
     zero_or_more,
 )
+from pyserini_repbert.commands.console import json_text
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
@@ -296,7 +296,7 @@ def _print_json(
     if tests:
         results['baseline'] = next(iter(evaluations))
         results['comparisons'] = [_test_values(test) for test in tests]
-    print(json.dumps(results, ensure_ascii=False, indent=2))
+    print(json_text(results, indent=2))
 
 
 def _significant(tests: Sequence[RunComparison]) -> set[tuple[str, str]]:
@@ -383,12 +383,12 @@ def split_folds(arguments: Sequence[str]) -> None:
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
-    check_replaced(options.output, options.overwrite, _FIRST_TEST, 'folder of folds')
+    check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
     queries = {query.qid: query for query in load_topics(options.topics)}
     qids_of_folds = folds.read_folds(options.folds)
     folds.check_cover(qids_of_folds, list(queries))
     run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output, replace=options.overwrite) as folder:
+    with atomic_folder(options.output, folds.FORM if options.overwrite else None) as folder:
         for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
             fold = folder / f'fold-{number}'
             counts = []

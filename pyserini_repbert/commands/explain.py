@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands.command import (
     parser,
     positive_int,
-    printable,
     refuse,
     utf8_text,
     zero_or_more,
 )
+from pyserini_repbert.commands.console import json_text, printable, shaded
 from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.records import EpicSettings
 
 _MATCHES = 3  # closest passage tokens shown of each query token
-# Backgrounds of xterm's 256 colours, from white to green.
-_SHADES = (255, 254, 252, 194, 157, 120, 83, 46)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -126,6 +123,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
+    from pyserini_repbert.names.rankers import refuse_code
     from pyserini_repbert.names.rerankers import open_reranker
 
     if any(path.endswith('.png') for path in options.output):
@@ -138,6 +136,7 @@ def main(arguments: list[str]) -> None:
         stored = _model_of_terms(options.index, bundle)
         if stored is None:
             raise InputError('--model names the reranker: give one, such as monobert-demo')
+        refuse_code(stored.encoder, options.index, 'model')
         model = stored.encoder
         # As many weights as are stored make the score.
         settings['prune'] = stored.prune
@@ -160,7 +159,7 @@ def main(arguments: list[str]) -> None:
         write = write_html if path.endswith('.html') else write_png
         write(path, explained)
     if options.json:
-        print(json.dumps(explained, ensure_ascii=False, indent=1))
+        print(json_text(explained, indent=1))
     else:
         print(_text(explained))
 
@@ -389,6 +388,5 @@ def _terms(terms: Sequence[Mapping[str, Any]]) -> str:
         return '  '.join(shown)
     most = max(1e-9, *weights)
     for word, weight in zip(words, weights, strict=True):
-        shade = _SHADES[round(7 * max(weight, 0) / most)]
-        shown.append(f'\x1b[30;48;5;{shade}m{word}\x1b[0m')
+        shown.append(shaded(word, max(weight, 0) / most))
     return ' '.join(shown)

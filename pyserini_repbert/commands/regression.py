@@ -307,8 +307,8 @@ def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingRes
     for need in wanted:
         resource = need.resource
         size = need.size or 'size unknown'
-        source = resource.source.replace('\n', ' and ')
         licence = need.licence or 'not stated'
+        source = resource.source_line
         print(f'  {resource.name}: {resource.what}; {size}; {source}; licence: {licence}')
     if by_hand:
         print(f'not to be fetched here: {len(by_hand)}')

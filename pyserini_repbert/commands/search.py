@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import printable
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
 from pyserini_repbert.commands.terminal import (
@@ -294,14 +294,21 @@ def _find_no_words(query: str, text: str) -> list[WordMatch]:
     return []
 
 
-def _warn_of_queries(topics: Sequence[Query], pipeline: Pipeline, watcher: ProgressBars) -> None:
-    """Say on stderr which query has no word for a searcher; of several, the first."""
-    warnings = []
+def _warn_of_queries(
+    topics: Sequence[Query],
+    pipeline: Pipeline,
+    watcher: ProgressBars,
+    *,
+    with_qids: bool = False,
+) -> None:
+    """Say on stderr which query a searcher cannot read; of several, the first."""
+    warnings: list[str] = []
     for topic in topics:
         # A searcher that finds something has read words.
         if all(searcher.run[topic.qid] for searcher in _searchers(watcher)):
             continue
-        warnings += pipeline.warnings(topic.text)
+        about = f"topic '{topic.qid}': " if with_qids else ''
+        warnings += [f'{about}{warning}' for warning in pipeline.warnings(topic.text)]
     if warnings:
         others = f' (and {len(warnings) - 1} more)' if len(warnings) > 1 else ''
         print(f'warning: {printable(warnings[0])}{others}', file=sys.stderr)
@@ -342,7 +349,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
-            _warn_of_queries(topics, pipeline, watcher)
+            _warn_of_queries(topics, pipeline, watcher, with_qids=True)
     write_run(options.output, run, options.output_format, options.tag)
     record_output(
         options,

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import printable, progress
+from pyserini_repbert.commands.command import progress
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
@@ -155,6 +156,11 @@ def cut_text(encoder: Any) -> str:
 def skipped_text(corpus: Corpus) -> str:
     """', 3 skipped' for the lines or files of a corpus that could not be used; '' for none."""
     return f', {corpus.skipped} skipped' if corpus.skipped else ''
+
+
+def unread_text(corpus: Corpus) -> str:
+    """A further line about the files of a corpus folder that were not read; '' for none."""
+    return f'\n{printable(corpus.name)}: {corpus.unread}' if corpus.unread else ''
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

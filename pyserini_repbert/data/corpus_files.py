@@ -25,16 +25,63 @@ from pyserini_repbert.data.deliveries import (
     warc_files,
 )
 from pyserini_repbert.data.passages import Corpus, OnError
+from pyserini_repbert.data.suffixes import (
+    ARCHIVES,
+    JSON,
+    MARKDOWN,
+    PAGES,
+    PLAIN_TEXT,
+    RECORDS,
+    has_suffix,
+    has_suffix_or_packed,
+)
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, files_below, open_binary
+from pyserini_repbert.files import (
+    BYTE_ORDER_MARK,
+    StrPath,
+    existing_file,
+    files_below,
+    links_out_of,
+    open_binary,
+)
 
-_MARKDOWN = ('.md', '.markdown')
-_PROSE = (*_MARKDOWN, '.txt')
-_RECORDS = ('.json', '.jsonl', '.tsv', '.trec')
-_TEXT_SUFFIXES = (*_RECORDS, '.txt')
+_PROSE = (*MARKDOWN, *PLAIN_TEXT)
+_TEXT_SUFFIXES = (*RECORDS, *PLAIN_TEXT)
 _TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
 # Bytes that packed files begin with.
 _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
+
+
+@dataclass(frozen=True)
+class UnreadFiles:
+    """The files of a corpus folder that no reader reads, by the reason.
+
+    Attributes
+    ----------
+    links : links to files and folders that lie elsewhere
+    """
+
+    links: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.links
+
+    def __str__(self) -> str:
+        """'3 files were not read: 3 links that leave the folder'"""
+        reasons = []
+        if self.links == 1:
+            reasons.append('1 link that leaves the folder')
+        elif self.links:
+            reasons.append(f'{self.links} links that leave the folder')
+        files = '1 file was' if self.count == 1 else f'{self.count} files were'
+        return f'{files} not read: {", ".join(reasons)}'
+
+
+def unread_files(folder: Path) -> UnreadFiles:
+    """The files of a corpus folder that no reader reads."""
+    return UnreadFiles(links=len(links_out_of(folder)))
 
 
 def corpus_of_files(
@@ -49,6 +96,7 @@ def corpus_of_files(
     The parameters source, fmt, fields, on_error and keep_empty are those of
     `names.corpora.open_corpus`.
     """
+    policy = OnError(on_error)
     path = Path(source)
     if not path.is_file() and not path.is_dir():
         raise InputError(
@@ -62,10 +110,17 @@ def corpus_of_files(
             f'{", ".join(_FORMATS)}'
         )
     chosen = _FORMATS[fmt]
-    paths = chosen.files(path) if path.is_dir() else [path]
+    paths = [path]
+    unread = UnreadFiles()
+    if path.is_dir():
+        paths = chosen.files(path)
+        unread = unread_files(path)
     if not paths:
-        raise InputError(f'folder {path} holds no {chosen.what}')
-    corpus = chosen.reader(str(source), paths, on_error, keep_empty)
+        besides = f'; {unread}' if unread.count else ''
+        raise InputError(f'folder {path} holds no {chosen.what}{besides}')
+    corpus = chosen.reader(str(source), paths, policy, keep_empty)
+    if unread.count:
+        corpus.unread = str(unread)
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = tuple(fields)
     return corpus
@@ -77,7 +132,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 def _files_ending(files: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
     """Those whose names end in one of these, each also with .gz."""
-    return [file for file in files if file.name.removesuffix('.gz').endswith(suffixes)]
+    return [file for file in files if has_suffix_or_packed(file.name, suffixes)]
 
 
 def _text_files(folder: Path) -> list[Path]:
@@ -108,7 +163,7 @@ _FORMATS = {
     'tsv': _Format(TsvCorpus),
     'trec': _Format(TrecCorpus),
     'cedr': _Format(CedrCorpus),
-    'text': _Format(TextCorpus, _prose_files, 'text files (.md, .txt)'),
+    'text': _Format(TextCorpus, _prose_files, 'text files (.md, .txt, …)'),
     'html': _Format(HtmlCorpus, lambda folder: [folder], 'pages'),
     'trec-disks': _Format(TrecDisksCorpus, disk_files, 'documents of TREC disks'),
     'clueweb': _Format(ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
@@ -118,21 +173,21 @@ _FORMATS = {
 def _guess_format(path: Path) -> str:
     if path.is_dir():
         return _guess_folder(path)
-    if path.name.endswith(('.tar.gz', '.tgz', '.tar')):
+    if has_suffix(path.name, (*ARCHIVES, *PAGES)):
         return 'html'
-    if path.name.removesuffix('.gz').endswith(_MARKDOWN):
+    if has_suffix_or_packed(path.name, MARKDOWN):
         return 'text'
     guessed = _guess_lines(path)
     if guessed:
         return guessed
-    return 'text' if path.name.endswith('.txt') else 'tsv'
+    return 'text' if has_suffix(path.name, PLAIN_TEXT) else 'tsv'
 
 
 def _guess_folder(folder: Path) -> str:
     texts = _text_files(folder)
     prose = _prose_files(folder)
     documents = list(filterfalse(_is_readme, prose))
-    has_pages = any(folder.rglob('*.html'))
+    has_pages = any(has_suffix(file.name, PAGES) for file in files_below(folder))
     visible = [file for file in texts if not _is_hidden(file.relative_to(folder))]
     if visible or prose or has_pages:
         # Hidden files, such as an editor's settings, say nothing about the others.
@@ -142,17 +197,17 @@ def _guess_folder(folder: Path) -> str:
     delivered = _guess_delivery(folder, [*texts, *prose])
     if delivered:
         return delivered
-    records = _files_ending(texts, _RECORDS)
+    records = _files_ending(texts, RECORDS)
     if records:
         guessed = _guess_lines(records[0]) or 'tsv'
-        has_markdown = bool(_files_ending(documents, _MARKDOWN))
+        has_markdown = bool(_files_ending(documents, MARKDOWN))
         _check_records_alone(folder, records[0], guessed, has_markdown, has_pages)
         return guessed
     if has_pages:
         _check_alone(folder, documents)
         return 'html'
     if not texts and not prose:
-        suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
+        suffixes = (*_TEXT_SUFFIXES, *MARKDOWN, *PAGES)
         raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
     return _guess_texts(texts)
 
@@ -213,8 +268,7 @@ def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:
 
 def _is_json_array(path: Path, start: bytes) -> bool:
     """Whether a file is JSON, but no JSON lines, which their reader says."""
-    is_named_json = path.name.removesuffix('.gz').endswith(('.json', '.jsonl'))
-    return is_named_json and start[:1] == b'['
+    return has_suffix_or_packed(path.name, JSON) and start[:1] == b'['
 
 
 def _guess_lines(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tarfile
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
@@ -15,14 +16,18 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
-from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
-from pyserini_repbert.data.html_documents import decode_page, document_of_html
+from pyserini_repbert.archives import open_tar, refuse_sparse
+from pyserini_repbert.data.documents import Document, document_of_record
+from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.markdown_documents import document_of_markdown
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
-from pyserini_repbert.data.trec_text import plain_text, read_documents
+from pyserini_repbert.data.suffixes import PAGES, has_suffix, without_suffix
+from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import (
-    ARCHIVE_ERRORS,
     BYTE_ORDER_MARK,
     decoded_line,
     files_below,
@@ -36,7 +41,6 @@ DOCUMENT = 'doc'
 _JSONL_DOCIDS = ('id', '_id', 'docid')
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 _BLOCK = 1 << 20
-_PAGE = '.html'
 
 _Item = TypeVar('_Item', Passage, Document)
 
@@ -64,7 +68,8 @@ class LinesCorpus(FilesCorpus):
 
     def count_hint(self) -> int | None:
         """The number of lines; None for large .gz files."""
-        if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
+        packed = [path for path in self.paths if path.suffix.lower() == '.gz']
+        if any(path.stat().st_size > _QUICK_GZIP for path in packed):
             return None
         lines = 0
         for path in self.paths:
@@ -312,14 +317,15 @@ class _Page(NamedTuple):
 class HtmlCorpus(FilesCorpus):
     """Folders and tar archives of HTML files, each a passage, or a document with fields.
 
-    A docid is a file's path in the folder, or its name in an archive, without .html. CACM comes in
-    this form, for Anserini's HtmlCollection. White space and % are written as in addresses.
+    A docid is a file's path in the folder, or its name in an archive, without .html or .htm. CACM
+    comes in this form, for Anserini's HtmlCollection. White space and % are written as in
+    addresses.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             for page in self._pages(path):
-                yield page.place, Passage(page.docid, plain_text(decode_page(page.raw)))
+                yield page.place, Passage(page.docid, visible_text(decode_page(page.raw)))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         row = 0
@@ -332,26 +338,39 @@ class HtmlCorpus(FilesCorpus):
     def _pages(self, path: Path) -> Iterator[_Page]:
         """The pages; a link in an archive leads to another of its files."""
         if path.is_dir():
-            for file in files_below(path):
-                name = file.relative_to(path).as_posix()
-                if name.endswith(_PAGE):
-                    docid = _docid_of_path(name.removesuffix(_PAGE))
-                    yield _Page(docid, f'{path}:{name}', file.read_bytes())
+            yield from self._pages_below(path)
+            return
+        if has_suffix(path.name, PAGES):
+            docid = _docid_of_path(without_suffix(path.name, PAGES))
+            yield _Page(docid, str(path), path.read_bytes())
             return
         try:
-            with tarfile.open(path) as archive:
-                for member in archive:
-                    if not member.name.endswith(_PAGE):
-                        continue
-                    stream = archive.extractfile(member)
-                    if stream is not None:
-                        docid = _docid_of_path(Path(member.name).name.removesuffix(_PAGE))
-                        yield _Page(docid, f'{path}:{member.name}', stream.read())
-        except (*ARCHIVE_ERRORS, KeyError) as error:
-            why = '; '.join(str(error).splitlines())
-            raise InputError(
-                f'{path} is not a whole tar archive ({why}): fetch it again'
-            ) from error
+            with open_tar(path) as archive:
+                yield from _pages_in(archive, path)
+        except DamagedFileError as error:
+            raise InputError(str(error)) from error
+
+    def _pages_below(self, folder: Path) -> Iterator[_Page]:
+        """The pages of a folder; one of two with the same docid keeps its suffix."""
+        names = [file.relative_to(folder).as_posix() for file in files_below(folder)]
+        pages = [name for name in names if has_suffix(name, PAGES)]
+        pages_by_docid = Counter(without_suffix(name, PAGES) for name in pages)
+        for name in pages:
+            docid = without_suffix(name, PAGES)
+            if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
+                docid = name
+            yield _Page(_docid_of_path(docid), f'{folder}:{name}', (folder / name).read_bytes())
+
+
+def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
+    for member in archive:
+        if not has_suffix(member.name, PAGES):
+            continue
+        refuse_sparse(member, path)
+        stream = archive.extractfile(member)
+        if stream is not None:
+            docid = _docid_of_path(without_suffix(Path(member.name).name, PAGES))
+            yield _Page(docid, f'{path}:{member.name}', stream.read())
 
 
 def _docid_of_path(path: str) -> str:

@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
+from pyserini_repbert.archives import MAX_PART, limited
 from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
-from pyserini_repbert.data.html_documents import UNSEEN, without_elements
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Passage
-from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, files_below
 
@@ -27,7 +28,6 @@ _BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IG
 # The Congressional Record, 'cr', is no part of Robust04's documents.
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
-_CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
 
 
 def is_documentation(path: Path) -> bool:
@@ -82,7 +82,8 @@ def _unpacked(path: Path) -> bytes:
         if raw.startswith(_COMPRESS):
             raw = _decompressed(raw, path)
         elif raw.startswith(_GZIP):
-            raw = gzip.decompress(raw)
+            unpacked = gzip.GzipFile(fileobj=io.BytesIO(raw))
+            raw = limited(unpacked, path, InputError).read()
     except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
         raise InputError(
             f'{path} cannot be unpacked ({error}): copy it from the disk again'
@@ -107,7 +108,7 @@ def _decompressed(raw: bytes, path: Path) -> bytes:
 class ClueWebCorpus(FilesCorpus):
     """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages.
 
-    WARC-TREC-ID is the docid. The text is that of the HTML without tags, scripts and styles.
+    WARC-TREC-ID is the docid. The text is what the page shows, its title first.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -131,19 +132,6 @@ class ClueWebCorpus(FilesCorpus):
 def _record_text(record: Any) -> str:
     headers = record.http_headers
     content_type = None if headers is None else headers.get_header('Content-Type')
-    return page_text(record.content_stream().read(), content_type or '')
-
-
-def page_text(raw: bytes, content_type: str = '') -> str:
-    """The text of a web page without tags, scripts and styles, on one line.
-
-    It is read as UTF-8 unless `content_type`, as the server gave it, names a character set that
-    Python knows.
-    """
-    match = _CHARSET.search(content_type)
-    charset = match[1] if match else 'utf-8'
-    try:
-        text = raw.decode(charset, 'replace')
-    except LookupError:
-        text = raw.decode('utf-8', 'replace')
-    return plain_text(without_elements(text, UNSEEN))
+    # A page that is longer is cut.
+    page = record.content_stream().read(MAX_PART)
+    return visible_text(decode_page(page, content_type or ''))

@@ -7,25 +7,17 @@ of each passage that the text is cut into, and fields are what filters ask for.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
 from pyserini_repbert.data.values import has_surrogates
-from pyserini_repbert.data.yaml_files import parse_yaml
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 
 DOCID_KEYS = ('docid', 'docno', 'id', '_id')
 TEXT_KEYS = ('text', 'contents')
 TITLE_KEY = 'title'
-# A YAML header between two lines of three hyphens, with which Markdown files may begin.
-_FRONT_MATTER = re.compile(r'---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)', re.DOTALL)
-_HEADING = re.compile(r'\s*#[ \t]+(\S.*?)[ \t#]*(?:\r?\n|\Z)')
-_KEY_OF_YAML = re.compile(r'\s*[^\s:#-][^:\n]*:(\s|\Z)')
-_MOST_HEADER = 65_536  # characters
 _MOST_NESTED = 50  # lists and mappings in one another, within a field
 
 
@@ -175,34 +167,3 @@ def _title_beside(text: str, title: Any, docid: str, text_keys: Sequence[str]) -
     if 'contents' in text_keys and text.startswith(title):
         return ''
     return ' '.join(title.split())
-
-
-def document_of_markdown(docid: str, text: str) -> Document:
-    """The document of a Markdown file, or of plain text.
-
-    The YAML header that may begin the file becomes fields. Its `title` is the document's title,
-    else a heading of the first level with which the text begins; that heading is then left out of
-    the text. Raises ValueError for a header that is no YAML, or has a list as title.
-    """
-    header = _FRONT_MATTER.match(text, 0, _MOST_HEADER)
-    fields: dict[str, Any] = {}
-    if header is not None and _KEY_OF_YAML.match(header[1]):
-        fields = _header_fields(header[1])
-        text = text[header.end() :]
-    title = fields.pop(TITLE_KEY, None)
-    if isinstance(title, (list, dict)):
-        raise ValueError('the header: its title is no text: put it in quotes')
-    title = '' if title is None else str(title)
-    heading = _HEADING.match(text)
-    if not title and heading is not None:
-        title = heading[1]
-        text = text[heading.end() :]
-    return Document(docid, text.strip(), ' '.join(title.split()), fields)
-
-
-def _header_fields(header: str) -> dict[str, Any]:
-    try:
-        values = parse_yaml(header, 'the header').value
-    except InputError as error:
-        raise ValueError(f'{error}: mend it, or remove the lines of ---') from error
-    return plain_fields(values) if isinstance(values, Mapping) else {}

@@ -26,11 +26,12 @@ def exported(store: JudgmentStore, form: JudgmentFormat) -> str:
     form : 'topics' for lines `qid<TAB>question`, 'qrels' for TREC's lines `qid 0 docid grade` with
         one grade for each document, 'jsonl' for each judgment with judge, comment and time
     """
+    chosen = JudgmentFormat(form)
     lines: list[str] = []
-    if form is JudgmentFormat.TOPICS:
+    if chosen is JudgmentFormat.TOPICS:
         for topic in store.topics():
             lines.append(f'{topic.qid}\t{topic.text}')
-    elif form is JudgmentFormat.QRELS:
+    elif chosen is JudgmentFormat.QRELS:
         for qid, grades in store.qrels().items():
             for docid, grade in grades.items():
                 lines.append(f'{qid} 0 {docid} {grade}')

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pyserini_repbert.data.documents import (
@@ -23,6 +22,7 @@ from pyserini_repbert.data.documents import (
 )
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.values import (
+    Choice,
     first_key,
     has_surrogates,
     identifier_of,
@@ -43,7 +43,7 @@ class Passage(NamedTuple):
 _Item = TypeVar('_Item', Passage, Document)
 
 
-class OnError(StrEnum):
+class OnError(Choice, what='on_error'):
     """What to do with a line that cannot be used."""
 
     REFUSE = 'refuse'
@@ -66,7 +66,13 @@ class Corpus(ABC):
     name : what the user called it
     on_error, keep_empty : as of `names.corpora.open_corpus`
     skipped : how many passages or lines the last complete iteration left out
+    unread : a sentence about the files of a folder that are not read; '' where all are
     """
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether a second iteration gives the same passages."""
+        return True
 
     def __init__(
         self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
@@ -75,6 +81,7 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
+        self.unread = ''
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
@@ -200,6 +207,10 @@ class GivenCorpus(Corpus):
         super().__init__('of the passages given', keep_empty=True)
         self._source = source
 
+    @property
+    def can_be_read_again(self) -> bool:
+        return iter(self._source) is not self._source
+
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for number, item in enumerate(self._rows(), 1):
             yield f'passage {number}', given_passage(item)
@@ -220,8 +231,7 @@ class GivenCorpus(Corpus):
             yield dict(zip(names, values, strict=True))
 
     def _first_location(self, docid: str) -> str:
-        if iter(self._source) is self._source:
-            # The source cannot be read again.
+        if not self.can_be_read_again:
             return 'an earlier passage'
         return super()._first_location(docid)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
-from pyserini_repbert.data.trec_text import plain_text, read_documents, without_tags
+from pyserini_repbert.data.trec_text import read_documents
+from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics, parse_marked_up
 from pyserini_repbert.data.values import (
     columns,
     has_surrogates,
@@ -28,29 +29,13 @@ logger = logging.getLogger(__name__)
 MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the greatest
 
 _CAR = 'enwiki:'
-_WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
-_WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"')
-_FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
-_KEPT_FIELDS = ('num', 'title')
-# TREC's others; any other tag is refused behind text of <num> or <title>.
-_OTHER_FIELDS = ('desc', 'narr')
+# As NIST gives the queries of its Web tracks; the Million Query track has a priority between.
+_NUMBERED = re.compile(r'([0-9]+):(?:[0-9]+:)?(.*)')
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 _QUERY_FIELDS = {'default': ('text', 'title', 'query'), 'kilt': ('input',), 'raw_jsonl': ('query',)}
 
 TopicsFormat = Literal['default', 'kilt', 'raw_jsonl']  # Pyserini's names
 Qrels = dict[str, dict[str, int]]
-NumberedLines = list[tuple[int, str]]
-
-
-class FoundTopic(NamedTuple):
-    """A topic of a file."""
-
-    line: int  # its first, from 1
-    qid: str  # as it is given
-    text: str
-
-
-Topics = Iterator[FoundTopic]
 
 
 def normal_form(text: str) -> str:
@@ -64,11 +49,12 @@ def normal_form(text: str) -> str:
 def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[Query]:
     """The topics of a file, in its order.
 
-    TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON
-    lines (`id`/`qid`, `text`/`title`/`query`) are recognised by how they start, and so are CEDR's
-    data files (`query<TAB>qid<TAB>text`), the Web tracks' XML (`<topic number="151"> …
-    <query>…</query>`), and TREC CAR's list of headings (`enwiki:Aftertaste/Cuisine`, each its own
-    qid); everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
+    TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM), the XML
+    of its later tracks (`<topic number="151"> … <query>…</query>`) and JSON lines (`id`/`qid`,
+    `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files
+    (`query<TAB>qid<TAB>text`), lists as of the Web tracks (`151:text`), and TREC CAR's list of
+    headings (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV
+    (`qid<TAB>text`). A topic may have an empty text.
 
     A `topics_format` other than the default says that the file is JSON lines, and where their query
     is: in `input` ('kilt', read without its entity markers) or in `query` ('raw_jsonl').
@@ -108,31 +94,15 @@ def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:
         return _parse_documents
     if is_data_line(first_line):
         return _parse_data_file
-    if _WEB.match(first_line):
-        return _parse_web
     if first_line.startswith(_CAR) and '\t' not in first_line:
         return _parse_car
     if first_line.startswith('<'):
-        return _parse_trec
+        return parse_marked_up
     if first_line.startswith('{'):
         return _parse_json
+    if '\t' not in first_line and _NUMBERED.match(first_line):
+        return _parse_numbered
     return _parse_tsv
-
-
-def _parse_web(path: StrPath, lines: NumberedLines) -> Topics:
-    """The queries of the Web tracks; the files of several years may be concatenated."""
-    before, *topics = _WEB_TOPIC.split('\n'.join(line for _, line in lines))
-    line = before.count('\n')
-    for qid, topic in zip(topics[::2], topics[1::2], strict=True):
-        number = lines[line][0]
-        if not topic.count('<query>') == topic.count('</query>') == 1:
-            raise InputError.at(
-                path, number, f"topic '{qid.strip()}' has no <query> … </query>, or several"
-            )
-        _, _, rest = topic.partition('<query>')
-        query, _, _ = rest.partition('</query>')
-        yield FoundTopic(number, qid, plain_text(query))
-        line += topic.count('\n')
 
 
 def _parse_car(path: StrPath, lines: NumberedLines) -> Topics:
@@ -155,6 +125,15 @@ def _parse_tsv(path: StrPath, lines: NumberedLines) -> Topics:
         if not tab or not qid.strip():
             raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
         yield FoundTopic(number, qid, text.strip())
+
+
+def _parse_numbered(path: StrPath, lines: NumberedLines) -> Topics:
+    """Lines `qid:text`, or `qid:priority:text`."""
+    for number, line in lines:
+        topic = _NUMBERED.match(line)
+        if topic is None:
+            raise InputError.at(path, number, f"expected 'qid:text', found {line[:60]!r}")
+        yield FoundTopic(number, topic[1], topic[2].strip())
 
 
 def _parse_data_file(path: StrPath, lines: NumberedLines) -> Topics:
@@ -200,112 +179,6 @@ def _first_value(record: Mapping[str, Any], keys: Sequence[str]) -> Any:
         if key in record:
             return record[key]
     return None
-
-
-def _parse_trec(path: StrPath, lines: NumberedLines) -> Topics:
-    """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed).
-
-    A field ends with its closing tag or with the next field; fields other than num and title are
-    ignored.
-    """
-    markup = '\n'.join(line for _, line in lines)
-    reader = _TrecReader(path, lines)
-    position = 0
-    for tag in _FIELD.finditer(markup):
-        text = markup[position : tag.start()]
-        position = tag.end()
-        reader.read_text(text)
-        yield from reader.read_tag(tag[1], tag[2].lower(), after_text=bool(text.strip()))
-    reader.read_text(markup[position:])
-    yield from reader.finish()
-
-
-class _TrecReader:
-    """What has been read of a file of TREC topics.
-
-    `_fields` has the fields of the <top> that is open, None outside of one; `_field` is the field
-    that is open, '' between fields.
-    """
-
-    def __init__(self, path: StrPath, lines: NumberedLines) -> None:
-        self._path = path
-        self._lines = lines
-        self._row = 0  # in `lines`, of what is read
-        self._start = 0
-        self._fields: dict[str, str] | None = None
-        self._field = ''
-
-    def read_text(self, text: str) -> None:
-        """Take the text between two tags. Raises InputError for text outside the fields."""
-        if self._fields is not None and self._field in _KEPT_FIELDS:
-            self._fields[self._field] = text
-        elif self._fields is None or not self._field:
-            self._refuse_text(text)
-        self._row += text.count('\n')
-
-    def _refuse_text(self, text: str) -> None:
-        outside = without_tags(text).strip()
-        if not outside:
-            return
-        where = '<top> … </top>' if self._fields is None else 'the fields of a <top>'
-        blank_lines = text[: -len(text.lstrip())].count('\n')
-        number, _ = self._lines[self._row + blank_lines]
-        raise InputError.at(self._path, number, f'text outside {where}: {outside[:40]!r}')
-
-    def read_tag(self, closing: str, name: str, after_text: bool) -> Topics:
-        """Take a tag, whose `closing` is '/' or ''. Yields the topic that it ends, if it does."""
-        number, _ = self._lines[self._row]
-        problem = _misplaced(closing, name, self._fields, self._field, after_text)
-        if problem:
-            raise InputError.at(self._path, number, problem)
-        if name == 'top':
-            yield from self.finish()
-            self._fields = None if closing else {}
-            self._field = ''
-            self._start = number
-        elif self._fields is not None and not closing:
-            self._field = name
-        elif name in _KEPT_FIELDS:
-            self._field = ''
-
-    def finish(self) -> Topics:
-        """Yield the topic that is open, if one is."""
-        if self._fields is not None:
-            yield _trec_topic(self._path, self._start, self._fields)
-
-
-def _misplaced(
-    closing: str, name: str, fields: Collection[str] | None, field: str, after_text: bool
-) -> str | None:
-    """What is wrong with a tag where it stands; None if nothing is.
-
-    Parameters
-    ----------
-    closing : '/' of a closing tag, else ''
-    name : of the tag
-    fields : those that the open <top> has so far; None outside of one
-    field : the one that is open; '' if none is
-    after_text : whether text stands between the tag before and this one
-    """
-    if fields is None:
-        if name in _KEPT_FIELDS or (closing and name == 'top'):
-            return f'<{closing}{name}> outside <top> … </top>'
-        return None
-    if name in fields and not closing:
-        return f'a <top> with two <{name}>: is </top> missing between them?'
-    others = (field,) if closing else (*_KEPT_FIELDS, *_OTHER_FIELDS)
-    is_inside = field in _KEPT_FIELDS and (closing or after_text)
-    if is_inside and name not in ('top', *others):
-        return f'the tag <{closing}{name}> inside a <{field}>: leave it out'
-    return None
-
-
-def _trec_topic(path: StrPath, start: int, fields: Mapping[str, str]) -> FoundTopic:
-    qid = fields.get('num', '').strip().removeprefix('Number:').strip()
-    if not qid or 'title' not in fields:
-        raise InputError.at(path, start, 'a <top> without <num> or <title>')
-    words = fields['title'].strip().removeprefix('Topic:').split()
-    return FoundTopic(start, qid, ' '.join(words))
 
 
 def _parse_documents(path: StrPath, lines: NumberedLines) -> Topics:

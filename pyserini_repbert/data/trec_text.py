@@ -1,20 +1,16 @@
-"""TREC's marked-up text, `<DOC> <DOCNO> … </DOC>`, and that of HTML.
+"""TREC's marked-up text, `<DOC> <DOCNO> … </DOC>`.
 
 Malformed text is always reported.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-# '<' before a letter, '/', '!' or '?', as in HTML: the 'm < n' of an abstract is text.
-_TAG = re.compile(r'<[a-zA-Z/!?][^>]*>')
-_COMMENT_OR_TAG = re.compile(f'<!--.*?-->|{_TAG.pattern}', re.DOTALL)
-# Python converts no more than 4300 digits to a number.
-_HUGE_CHARACTER = re.compile('&#[0-9]{4000,};?')
+from pyserini_repbert.data.markup import visible_text
+
 _DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
 _DOCNO = re.compile('<DOCNO>', re.IGNORECASE)
 _DOCNO_END = re.compile('</DOCNO>', re.IGNORECASE)
@@ -37,32 +33,6 @@ class TrecDocument(NamedTuple):
     docid: str = ''
     text: str = ''
     problem: str | None = None
-
-
-def without_tags(markup: str) -> str:
-    """The text with a space for each tag and each comment, in time linear in its length.
-
-    A pattern is applied only up to the last end of what it matches. Beyond that, each '<' would
-    cost a search of the whole rest.
-    """
-    comments = _end_of_last('-->', markup)
-    tags = _end_of_last('>', markup)
-    return (
-        _COMMENT_OR_TAG.sub(' ', markup[:comments])
-        + _TAG.sub(' ', markup[comments:tags])
-        + markup[tags:]
-    )
-
-
-def _end_of_last(mark: str, text: str) -> int:
-    """The position behind the last `mark`; 0 without one."""
-    start = text.rfind(mark)
-    return 0 if start < 0 else start + len(mark)
-
-
-def plain_text(markup: str) -> str:
-    """The text of HTML or XML on one line, without tags, its character references replaced."""
-    return ' '.join(html.unescape(_HUGE_CHARACTER.sub('\ufffd', without_tags(markup))).split())
 
 
 def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[TrecDocument]:
@@ -100,8 +70,8 @@ class _DocumentReader:
         """Take the text between two tags."""
         if self._is_open:
             self._parts.append(raw)
-        elif not self._reported:
-            text = without_tags(raw.decode('utf-8', 'replace')).strip()
+        elif not self._reported and not raw.isspace():
+            text = visible_text(raw.decode('utf-8', 'replace'))
             if text:
                 self._reported = True
                 problem = f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
@@ -149,4 +119,4 @@ def _document(line: int, raw: bytes) -> TrecDocument:
         )
         return TrecDocument(line, problem=problem)
     rest = f'{markup[: start.start()]} {markup[end.end() :]}'
-    return TrecDocument(line, docid, ' '.join(without_tags(rest).split()))
+    return TrecDocument(line, docid, visible_text(rest, is_sgml=True))

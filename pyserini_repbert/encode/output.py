@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import check_link, locked, remove_leftovers
-from pyserini_repbert.index.ann import ANN, CLEARED
+from pyserini_repbert.folder_forms import refuse_link
+from pyserini_repbert.index.bundle_form import (
+    BUNDLE_FORM,
+    EARLIER_LOCK,
+    ENCODING_LOCK as LOCK,
+    PART_FORM,
+    PART_NAME,
+    PART_RECORD,
+    SHARD_FORM,
+    UNFINISHED_SHARD,
+)
 from pyserini_repbert.index.manifest import (
     MANIFEST,
     PART,
@@ -22,11 +32,7 @@ from pyserini_repbert.index.manifest import (
 )
 from pyserini_repbert.index.records import BundleSettings, setting_difference
 
-LOCK = '.encoding.lock'
 SHARD_PREFIX = 'shard-'
-# How the names in an output folder begin; one that is being written has a dot in front.
-_WRITTEN = (SETTINGS, MANIFEST, SHARD_PREFIX, PART)
-_BEGINNINGS = (*_WRITTEN, *(f'.{name}' for name in _WRITTEN), LOCK, f'.{ANN}.', CLEARED)
 
 
 @contextmanager
@@ -72,18 +78,15 @@ def is_begun(folder: Path) -> bool:
 
 
 def check_place(folder: Path) -> None:
-    """Raises InputError for a file, or a folder with something that no encoding writes."""
+    """Raises InputError for a file, or a folder with something that no encoding writes, at any
+    depth.
+    """
     check_link(folder)
     if not folder.exists():
         return
     if not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    names = sorted(path.name for path in folder.iterdir())
-    for name in names:
-        if name != ANN and not name.startswith(_BEGINNINGS):
-            raise InputError(
-                f'output {folder} holds {name}, which is no part of an index: give another folder'
-            )
+    BUNDLE_FORM.check(folder)
 
 
 def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
@@ -117,24 +120,25 @@ def check_settings(folder: Path, before: BundleSettings, settings: BundleSetting
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove what killed runs left."""
-    for pattern in (f'.{SHARD_PREFIX}*', f'.{PART}*.lock'):
-        for path in folder.glob(pattern):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+    for path in folder.glob(f'.{SHARD_PREFIX}*'):
+        if re.fullmatch(UNFINISHED_SHARD, path.name):
+            SHARD_FORM.remove(path)
+    for path in folder.glob(f'.{PART}*.lock'):
+        if re.fullmatch(EARLIER_LOCK, path.name):
+            path.unlink()
     for name in (SETTINGS, MANIFEST):
         remove_leftovers(folder, name)
 
 
 def clear_parts(folder: Path) -> None:
     """Remove all parts of an index. Raises BusyError where another process writes one of them."""
-    for path in folder.glob(f'{PART}*'):
-        if path.is_file():
+    for path in sorted(folder.glob(f'{PART}*')):
+        if re.fullmatch(PART_NAME, path.name) and path.is_dir():
+            refuse_link(path)
+            with locked(path / LOCK, f'output {path}'):
+                PART_FORM.remove(path)
+        elif re.fullmatch(PART_RECORD, path.name):
             path.unlink()
-            continue
-        with locked(path / LOCK, f'output {path}'):
-            shutil.rmtree(path)
 
 
 def _clear(folder: Path) -> None:
@@ -152,6 +156,6 @@ def remove_shard(target: Path) -> None:
     """Remove what there is of a shard, its record first: without it, the rest never counts as a
     shard.
     """
+    refuse_link(target)
     (target / SHARD).unlink(missing_ok=True)
-    if target.exists():
-        shutil.rmtree(target)
+    SHARD_FORM.remove(target)

@@ -7,16 +7,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyserini_repbert.data.values import integer
-from pyserini_repbert.encode.output import LOCK, SHARD_PREFIX, check_place, remove_shard
+from pyserini_repbert.encode.output import SHARD_PREFIX, check_place, remove_shard
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
-from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
+from pyserini_repbert.index.ann import ANN, ANN_FORM, CLEARED, LOCK as ANN_LOCK
+from pyserini_repbert.index.bundle_form import ENCODING_LOCK as LOCK, PART_FORM, PART_RECORD
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -86,6 +86,7 @@ def finish_parts(
     made with different settings.
     """
     folder = Path(output)
+    check_place(folder)
     begun = list(filter(Path.is_dir, folder.glob(f'{PART}*')))
     if not begun:
         raise InputError(
@@ -221,7 +222,7 @@ def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[Sett
         if any(map(_is_here, sources)):
             (folder / MANIFEST).unlink(missing_ok=True)
         for name in (ANN, CLEARED):
-            shutil.rmtree(folder / name, ignore_errors=True)
+            ANN_FORM.remove(folder / name)
         remove_leftovers(folder, ANN)
         for source, record in zip(sources, manifest.shards, strict=True):
             target = folder / record.folder
@@ -248,10 +249,10 @@ def _remove_parts(folder: Path) -> None:
     for file in [*folder.glob(f'{PART}*/{SETTINGS}'), *folder.glob(f'{PART}*/{MANIFEST}')]:
         file.unlink()
     for path in folder.glob(f'{PART}*'):
-        if path.is_file():
-            path.unlink()  # the record of a command
+        if re.fullmatch(PART_RECORD, path.name):
+            path.unlink()
         else:
-            shutil.rmtree(path)
+            PART_FORM.remove(path)
 
 
 def _is_here(shard: Path) -> bool:

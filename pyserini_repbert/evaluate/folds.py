@@ -9,9 +9,13 @@ from pyserini_repbert.data.corpus_formats import is_data_line, parse_data_line
 from pyserini_repbert.data.values import checked, columns, identifier_problem, parse_json
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
+from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]
+FORM = FolderForm(
+    'folder of folds', ('fold-[0-9]+/', r'fold-[0-9]+/(train|validation|test)\.(tsv|run)')
+)
 _LEAST_FOLDS = 3  # to train, to validate, to test
 _SHOWN = 3  # topics that an error lists
 

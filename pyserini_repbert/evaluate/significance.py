@@ -229,12 +229,13 @@ def compare(
     test : what p is of
     samples, seed : of the randomisation test
     """
+    chosen = SignificanceTest(test)
     comparisons = []
     for measure in baseline.values:
         pairs = paired_values(baseline, other, measure)
         t_test = paired_t_test(pairs.other, pairs.baseline)
         p = t_test.p
-        if test is SignificanceTest.RANDOMIZATION:
+        if chosen is SignificanceTest.RANDOMIZATION:
             p = randomization_test(pairs.other, pairs.baseline, samples, seed)
         wins = 0
         losses = 0
@@ -282,12 +283,13 @@ def compare_with_first(
     confidence : of the intervals of the differences; None: without intervals
     samples, seed : of the randomisation test and the bootstrap
     """
+    chosen = SignificanceTest(test)
     names = iter(evaluations)
     baseline = evaluations[next(names)]
     compared = []
     for name in names:
         other = evaluations[name]
-        for comparison in compare(baseline, other, test, samples, seed):
+        for comparison in compare(baseline, other, chosen, samples, seed):
             interval = None
             if confidence is not None:
                 measure = comparison.measure

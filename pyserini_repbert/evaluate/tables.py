@@ -43,7 +43,7 @@ def markdown(
 
 
 def _escape_bars(cells: Sequence[str]) -> list[str]:
-    return [str(cell).replace('|', '\\|') for cell in cells]
+    return [' '.join(str(cell).split('\n')).replace('|', '\\|') for cell in cells]
 
 
 def _column_widths(lines: Sequence[Sequence[str]]) -> list[int]:

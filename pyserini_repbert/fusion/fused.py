@@ -33,14 +33,14 @@ class Fusion(Ranker):
         depth: int | None = None,
         normalize: str = Normalization.MINMAX,
     ) -> None:
+        self.method = str(FusionMethod(method))
+        self.normalize = str(Normalization(normalize))
         # Wrong settings are refused at once.
         combiner(len(parts), method, alpha, rrf_k, normalize)
         self.parts = tuple(parts)
-        self.method = str(method)
         self.depth = depth
         self.alpha = alpha
         self.rrf_k = rrf_k
-        self.normalize = normalize
         self.name = '+'.join(part.label for part in parts)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:

@@ -49,7 +49,9 @@ def fuse(
         be confused with `k`
     normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
     """
-    combine = combiner(len(runs), method, alpha, rrf_k, normalize, k)
+    chosen = FusionMethod(method)
+    scale = Normalization(normalize)
+    combine = combiner(len(runs), chosen, alpha, rrf_k, scale, k)
     rankings = [_as_rankings(run) for run in runs]
     qids: dict[str, None] = {}
     for run in runs:
@@ -215,14 +217,15 @@ def _weighted(
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     """A ranking's scores, normalised: float64 (n,)."""
+    chosen = Normalization(scale)
     values = np.fromiter(scores, np.float64, len(scores))
-    if scale is Normalization.NONE or not len(values):
+    if chosen is Normalization.NONE or not len(values):
         return values
     values = _below_one(values)
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))
-    unit = width if scale is Normalization.MINMAX else values.std()
+    unit = width if chosen is Normalization.MINMAX else values.std()
     distances = values - values.min()
     result: Array = distances / unit
     return result

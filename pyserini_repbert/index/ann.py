@@ -9,7 +9,7 @@ index belongs to that bundle alone. That of a collection's names its shards
 from __future__ import annotations
 
 import math
-import shutil
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +25,7 @@ from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
@@ -37,6 +38,9 @@ INDEX = 'index.faiss'
 RECORD = 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced index until it is removed
 LOCK = '.ann.lock'
+ANN_FORM = FolderForm('approximate index', (re.escape(INDEX), re.escape(RECORD)))
+# The files of an approximate index in the folder around it, also of one that is being replaced.
+ANN_FILES = ANN_FORM.below(rf'({ANN}|\{CLEARED}|\.{ANN}\.{TEMPORARY})')
 AGAIN = 'build it again with `index ann`'
 RECORD_CONFIG = ConfigDict(strict=True, extra='forbid')
 
@@ -194,7 +198,8 @@ def candidate_rows(
 
     Raises DamagedFileError for an index that gives a row that it does not have.
     """
-    parameters = search_parameters(kind, effort.parameter)
+    chosen = AnnKind(kind)
+    parameters = search_parameters(chosen, effort.parameter)
     rows: NDArray[np.int64]
     _, rows = index.search(queries, effort.candidates, params=parameters)
     if rows.max(initial=-1) >= index.ntotal:
@@ -239,7 +244,7 @@ def write_ann(
 
     target = folder / ANN
     # A killed process may have left one.
-    shutil.rmtree(folder / CLEARED, ignore_errors=True)
+    ANN_FORM.remove(folder / CLEARED)
     with atomic_folder(target) as written:
         faiss.write_index(index, str(written / INDEX))
         record = replace(record, index_sha256=digest(written / INDEX))
@@ -247,5 +252,5 @@ def write_ann(
         check()
         if target.exists():
             target.rename(folder / CLEARED)
-    shutil.rmtree(folder / CLEARED, ignore_errors=True)
+    ANN_FORM.remove(folder / CLEARED)
     return record

@@ -42,23 +42,26 @@ class Effort:
 
 def factory(kind: AnnKind, dimension: int, count: int) -> str:
     """The description that FAISS's `index_factory` takes: 'PQ192x4fs' for 384 dimensions."""
-    if kind is AnnKind.PQ:
+    chosen = AnnKind(kind)
+    if chosen is AnnKind.PQ:
         n_parts = dimension // 2 if dimension % 2 == 0 else dimension
         return f'PQ{n_parts}x4fs'
-    if kind is AnnKind.HNSW:
+    if chosen is AnnKind.HNSW:
         return f'HNSW{_LINKS}_SQfp16'
     return f'IVF{_n_lists(count)},SQ8'
 
 
 def training_points(kind: AnnKind, count: int) -> int:
     """How many vectors the index is trained on."""
-    points = _IVF_POINTS * _n_lists(count) if kind is AnnKind.IVF else _PQ_POINTS
+    is_ivf = AnnKind(kind) is AnnKind.IVF
+    points = _IVF_POINTS * _n_lists(count) if is_ivf else _PQ_POINTS
     return min(count, points)
 
 
 def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
     """The settings to try for `hits` hits, cheapest first."""
-    if kind is AnnKind.PQ:
+    chosen = AnnKind(kind)
+    if chosen is AnnKind.PQ:
         for factor in _FACTORS:
             yield Effort(min(count, factor * hits))
             if factor * hits >= count:
@@ -68,7 +71,7 @@ def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
     spare = min(count, math.ceil(1.25 * hits))
     value = spare
     most = count
-    if kind is AnnKind.IVF:
+    if chosen is AnnKind.IVF:
         value = 1
         most = _n_lists(count)
     while value < most:
@@ -81,11 +84,12 @@ def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
     """The `params` of FAISS's `search`; None for PQ, which has none."""
     import faiss
 
+    chosen = AnnKind(kind)
     # FAISS's annotations lack the classes that SWIG generates.
     engine: Any = faiss
-    if kind is AnnKind.IVF:
+    if chosen is AnnKind.IVF:
         return engine.SearchParametersIVF(nprobe=parameter)
-    if kind is AnnKind.HNSW:
+    if chosen is AnnKind.HNSW:
         return engine.SearchParametersHNSW(efSearch=parameter)
     return None
 
@@ -98,7 +102,7 @@ def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
     import faiss
 
     flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
-    flag = flags.get(kind, 0) if kind else 0
+    flag = 0 if kind is None else flags.get(AnnKind(kind), 0)
     try:
         return faiss.read_index(str(path), flag)
     except RuntimeError as error:

@@ -14,11 +14,8 @@ from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.overlap import Shorten, measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
-from pyserini_repbert.index.records import SCALES, VECTORS, Overlap, Settings, ShardRecord
+from pyserini_repbert.index.records import SCALES, VECTORS, WHOLE, Overlap, Settings, ShardRecord
 from pyserini_repbert.index.shard_writer import NpyStream, ShardWriter
-
-# The model's vectors, while a shard is written.
-_WHOLE = 'whole.npy'
 
 
 class DenseShard(Shard):
@@ -123,17 +120,17 @@ class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
     def _write_whole(self, vectors: NDArray[np.float32]) -> None:
         """Keep what the model gave, until the shard is finished."""
         if self._whole is None:
-            self._whole = self.stream(_WHOLE, np.float32, vectors.shape[1:])
+            self._whole = self.stream(WHOLE, np.float32, vectors.shape[1:])
         self._whole.append(vectors)
 
     def finish(self) -> Overlap | None:
         if self._whole is None:
             return None
-        whole = np.load(self._folder / _WHOLE, mmap_mode='r')
+        whole = np.load(self._folder / WHOLE, mmap_mode='r')
         shape = (len(whole), self._settings.dimension)
         stored = mapped_vectors(self._folder, self._settings.dtype, shape)
         overlap = measure_overlap(whole, stored, self._shorten)
-        (self._folder / _WHOLE).unlink()
+        (self._folder / WHOLE).unlink()
         return overlap
 
 

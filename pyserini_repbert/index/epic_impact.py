@@ -23,6 +23,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.records import MODEL_DIGESTS
 from pyserini_repbert.lucene.indexer import LuceneWriter
+from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, MANIFEST
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
@@ -84,7 +85,7 @@ def build_impact_index(
     if greatest <= 0:
         raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
     step = greatest / LEVELS
-    with atomic_folder(target, replace=overwrite) as folder:
+    with atomic_folder(target, LUCENE_FORM if overwrite else None) as folder:
         documents = _documents(bundle, tokens, step)
         with LuceneWriter(folder, threads, impact=True) as writer:
             while batch := list(islice(documents, BATCH)):

@@ -17,6 +17,7 @@ from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
+from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
@@ -89,7 +90,7 @@ def build_lucene_index(
 
     Returns the number of passages indexed.
     """
-    kind = _checked(variant, predictions, weights, topk, sqrt)
+    kind = _checked(LuceneVariant(variant), predictions, weights, topk, sqrt)
     check_language(language)
     corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
     target = Path(output)
@@ -110,7 +111,7 @@ def build_lucene_index(
     elif weights is not None:
         additions = weighted_texts(weights, docids, sqrt)
     count = 0
-    with atomic_folder(target, replace=overwrite) as folder:
+    with atomic_folder(target, LUCENE_FORM if overwrite else None) as folder:
         stream = documents(kind, corpus, additions)
         with LuceneWriter(folder, threads, language=language) as writer:
             while batch := list(islice(stream, BATCH)):
@@ -137,14 +138,13 @@ def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> di
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raises InputError for an output that exists, but for an index that may be overwritten."""
-    check_replaced(target, overwrite, MANIFEST, 'Lucene index')
+    check_replaced(target, overwrite, MANIFEST, LUCENE_FORM)
 
 
 def _checked(
-    variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool
+    kind: LuceneVariant, predictions: object, weights: object, topk: int | None, sqrt: bool
 ) -> LuceneVariant:
     """The variant; raises InputError where it lacks an addition, or does not take one."""
-    kind = LuceneVariant(variant)
     given = {
         'predictions': predictions is not None,
         'weights': weights is not None,
@@ -169,9 +169,10 @@ def documents(
     kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]
 ) -> Iterator[str]:
     """Anserini's JSON documents; a passage without terms is left out, with a warning."""
-    for passage, added in zip(corpus, additions, strict=kind is not LuceneVariant.BM25):
+    variant = LuceneVariant(kind)
+    for passage, added in zip(corpus, additions, strict=variant is not LuceneVariant.BM25):
         expanded = f'{passage.text} {added}' if added else passage.text
-        contents = added if kind is LuceneVariant.DEEPCT else expanded
+        contents = added if variant is LuceneVariant.DEEPCT else expanded
         if not contents.strip():
             logger.warning(
                 "passage '%s' has no terms and is left out: no query could find it", passage.docid

@@ -28,6 +28,8 @@ BLOCKS = 'blocks.npy'
 WEIGHTS = 'weights.npy'
 OFFSETS = 'offsets.npy'
 SCALES = 'scales.npy'
+# What the model gave, until a shard with shorter vectors is finished.
+WHOLE = 'whole.npy'
 
 # The checksums of a model, and what differs where they do. All but the first may be None: not
 # known.

@@ -4,6 +4,7 @@ texts reranked by their positions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,14 +137,28 @@ def rerank_texts(
     reranker : any of ours
     query : a question
     texts : what is reranked
-    docids : one for each text, by which a reranker with an index finds its vectors; if any is None,
-        none is used
+    docids : one for each text, by which a reranker with an index finds its vectors; a text whose
+        docid is None, or that of another text, too, is encoded
     k : how many texts; None: all
     """
-    names = [str(docid) for docid in docids]
-    if None in docids:
-        names = [str(position) for position in range(len(texts))]
+    names = _distinct_names(docids)
     candidates = [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)]
     hits = reranker.rerank(query, candidates, k)
     position_of = {name: position for position, name in enumerate(names)}
     return [RankedText(position_of[hit.docid], hit.score) for hit in hits]
+
+
+def _distinct_names(docids: Sequence[str | None]) -> list[str]:
+    """A name for each text: its docid, or its position where it has none of its own.
+
+    Two passages of a document often have its docid. A position has a space, as no docid of an
+    index has.
+    """
+    counts = Counter(docids)
+    names = []
+    for position, docid in enumerate(docids):
+        if docid is None or counts[docid] > 1:
+            names.append(f'text {position}')
+        else:
+            names.append(str(docid))
+    return names

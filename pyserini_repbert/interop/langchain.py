@@ -1,6 +1,6 @@
 """Searchers as retrievers of LangChain, rerankers as its document compressors.
 
-Tested with langchain-core 1.7.2.
+Tested with langchain-core 1.8.3.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     Its fields are the parameters of `interop.hits.hits_with_text`; `searcher` may be the folder of
     an index or a collection. Of a document of a collection, the content is the passage that
     decided, and the metadata have the document's title, and the passage's number and characters.
+    `invoke(query, k=5)` asks for another number of documents than `k`.
     """
 
     searcher: Any
@@ -42,10 +43,16 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
         return open_named(searcher)
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun | None = None,
+        k: int | None = None,
     ) -> list[Document]:
+        if k is None:
+            k = self.k
         documents = []
-        for hit in hits_with_text(self.searcher, query, self.k, self.texts):
+        for hit in hits_with_text(self.searcher, query, k, self.texts):
             metadata = {'docid': hit.docid, 'score': hit.score, **excerpt_metadata(hit)}
             documents.append(Document(id=hit.docid, page_content=hit.text, metadata=metadata))
         return documents

@@ -45,12 +45,19 @@ with needs('mteb', __name__, 'mteb'):
     from mteb.types import PromptType
 
 
-def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
+def _meta(
+    name: str, settings: Mapping[str, object], model_type: str = 'dense', **fields: Any
+) -> ModelMeta:
     """What mteb knows of a model, with a digest of its settings as its revision."""
     decisive = json.dumps(settings, sort_keys=True, default=str)
     revision = hashlib.sha256(decisive.encode()).hexdigest()
     return ModelMeta.create_empty(
-        {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields}
+        {
+            'name': f'pyserini_repbert/{Path(name).name}',
+            'revision': revision,
+            'model_type': [model_type],
+            **fields,
+        }
     )
 
 
@@ -105,9 +112,11 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
 class _Search(ABC):
     """What the search models share; subclasses build their searcher."""
 
+    model_type = 'dense'
+
     def __init__(self, name: str, settings: Mapping[str, object]) -> None:
         self.settings = settings
-        self.mteb_model_meta = _meta(name, settings)
+        self.mteb_model_meta = _meta(name, settings, self.model_type)
 
     @abstractmethod
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
@@ -197,6 +206,8 @@ class SparseSearch(_Search):
     default: BM25.
     """
 
+    model_type = 'sparse'
+
     def __init__(self, settings: SparseSettings | None = None) -> None:
         self.sparse_settings = settings or SparseSettings()
         super().__init__(self.sparse_settings.model, asdict(self.sparse_settings))
@@ -211,6 +222,8 @@ class HybridSearch(_Search):
     `PipelineSpec`.
     """
 
+    model_type = 'hybrid'
+
     def __init__(
         self,
         dense: DenseSearch,
@@ -218,18 +231,19 @@ class HybridSearch(_Search):
         method: str = FusionMethod.INTERLEAVE,
         **settings: Any,
     ) -> None:
+        chosen = str(FusionMethod(method))
         self.dense = dense
         self.sparse = sparse
-        self.spec = PipelineSpec.of({'fusion': str(method), **settings})
+        self.spec = PipelineSpec.of({'fusion': chosen, **settings})
         identity = {
             'dense': dense.settings,
             'sparse': sparse.settings,
-            'method': str(method),
+            'method': chosen,
             **settings,
         }
         dense_name = Path(dense.mteb_model_meta.name).name
         sparse_name = Path(sparse.mteb_model_meta.name).name
-        super().__init__(f'{dense_name}-{method}-{sparse_name}', identity)
+        super().__init__(f'{dense_name}-{chosen}-{sparse_name}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         dense = self.dense.searcher(corpus, folder / 'dense')
@@ -255,7 +269,8 @@ class RerankerCrossEncoder:
     def __init__(self, reranker: Reranker) -> None:
         self.reranker = reranker
         identity = reranker.identity()
-        self.mteb_model_meta = _meta(str(identity.get('name', identity['reranker'])), identity)
+        name = str(identity.get('name', identity['reranker']))
+        self.mteb_model_meta = _meta(name, identity, 'cross-encoder')
 
     def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> NDArray[np.floating]:
         """Scores of pairs of a query (`inputs1`) and a passage (`inputs2`), float (n,).

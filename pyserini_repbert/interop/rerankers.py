@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from pyserini_repbert.errors import needs
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.interop.hits import rerank_texts
 from pyserini_repbert.rerank.base import Reranker
 
@@ -34,13 +35,25 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         query: str,
         docs: str | Document | Sequence[str] | Sequence[Document],
         doc_ids: Sequence[str] | Sequence[int] | None = None,
+        metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
         """The documents by descending score, ranks from 1; equal scores keep the order that they
         came in.
+
+        Parameters
+        ----------
+        query : a question
+        docs : texts, or documents of the package
+        doc_ids : one for each document
+        metadata : one for each document, which its result has
+
+        Raises InputError for another number of metadata than of documents.
         """
         if not isinstance(docs, (str, Document)):
             docs = list(docs)
         documents = prep_docs(docs, doc_ids) if docs else []
+        if metadata is not None:
+            documents = _with_metadata(documents, metadata)
         texts = [document.text for document in documents]
         docids: list[str | None] = []
         for document in documents:
@@ -51,3 +64,17 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
             document = documents[ranked.position]
             results.append(Result(document=document, score=ranked.score, rank=rank))
         return RankedResults(results=results, query=query, has_scores=True)
+
+
+def _with_metadata(
+    documents: Sequence[Document], metadata: Sequence[dict[str, Any]]
+) -> list[Document]:
+    """Copies of documents with these metadata."""
+    if len(metadata) != len(documents):
+        raise InputError(
+            f'{len(documents)} documents have {len(metadata)} metadata: give one for each'
+        )
+    return [
+        Document(document.text, doc_id=document.doc_id, metadata=dict(values))
+        for document, values in zip(documents, metadata, strict=True)
+    ]

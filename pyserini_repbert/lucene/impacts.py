@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.jvm import (
+    calling,
+    java_calls,
+    java_class,
+    lift_clause_limit,
+    quiet_java,
+)
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score
 from pyserini_repbert.trace import Trace
@@ -46,6 +52,8 @@ class ImpactSearcher(Ranker):
         self.name = self.index.name
         self.size = self._stored.size
         with java_calls():
+            # A model may weigh more terms than the question has words.
+            lift_clause_limit()
             searcher = java_class('io.anserini.search.SimpleImpactSearcher')
             self._java = calling(searcher, str(self.index))
             self._map = java_class('java.util.HashMap')

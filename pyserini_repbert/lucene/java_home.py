@@ -121,7 +121,10 @@ def _release(home: Path) -> dict[str, str]:
         text = (home / 'release').read_text(encoding='utf-8', errors='replace')
     except OSError:
         return {}
-    return dict(re.findall(r'^(\w+)="?(.*?)"?\s*$', text, re.MULTILINE))
+    values = {}
+    for name, value in re.findall(r'^(\w+)=(.*)', text, re.MULTILINE):
+        values[name] = value.rstrip().removeprefix('"').removesuffix('"')
+    return values
 
 
 def anserini_jar() -> Path:

@@ -257,6 +257,15 @@ def quiet_java() -> None:
     logger_class.getLogger('org.apache.lucene').setLevel(severe)
 
 
+def lift_clause_limit() -> None:
+    """Let a query of Lucene have any number of clauses; by itself, Lucene refuses more than 1,024.
+
+    Each different word of a question is a clause.
+    """
+    greatest = java_class('java.lang.Integer').MAX_VALUE
+    java_class('org.apache.lucene.search.IndexSearcher').setMaxClauseCount(greatest)
+
+
 def lucene_major() -> int:
     """The major version of the Lucene in Anserini's jar: 9 with Pyserini 1.6, 10 with 2.x."""
     with java_calls():

@@ -15,7 +15,13 @@ from typing import Any, Self
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.document_queries import DocumentQueries
-from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.jvm import (
+    calling,
+    java_calls,
+    java_class,
+    lift_clause_limit,
+    quiet_java,
+)
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import (
@@ -29,12 +35,17 @@ from pyserini_repbert.trace import Trace
 
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
+_SHOWN = 60
+# Different words of a question. So many take one to ten seconds.
+MAX_WORDS = 10_000
 # The original text, in the raw JSON of an expanded or reweighted document.
 PASSAGE_FIELD = 'passage'
 
 
 class LuceneSparseSearcher(Ranker):
     """Searches a Lucene index with the settings given at construction.
+
+    A question of more than `MAX_WORDS` different words has no hits, and `warnings` says so.
 
     Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)`
     searches in parallel. `index` is the index's folder, `size` how many passages it holds.
@@ -60,10 +71,12 @@ class LuceneSparseSearcher(Ranker):
         self._document_queries: DocumentQueries | None = None
         with java_calls():
             quiet_java()
+            lift_clause_limit()
             searcher = java_class('io.anserini.search.SimpleSearcher')
             # Java resolves a relative path in the folder in which it started.
             self._open_index = _OpenIndex(calling(searcher, str(self.index.absolute())))
             self._list = java_class('java.util.ArrayList')
+            self._set = java_class('java.util.HashSet')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             # Terms weigh 0.85, pairs 0.10, windows 0.05.
             sdm = java_class('io.anserini.search.query.SdmQueryGenerator')
@@ -125,12 +138,18 @@ class LuceneSparseSearcher(Ranker):
         return self.settings.language
 
     def warnings(self, query: str) -> list[str]:
-        """That the analyzer leaves no term of a query, if so."""
+        """That the analyzer leaves no term of a query, or too many, if so."""
         if self._document_queries is not None:
             return self._warnings_of_document(self._document_queries, query)
         with java_calls():
-            if self._has_terms(query):
-                return []
+            n_words = self._n_words(query)
+        if n_words > MAX_WORDS:
+            return [
+                f"Lucene finds nothing for '{query[:_SHOWN]}…': it has {n_words:,} different "
+                f'words, at most {MAX_WORDS:,} are searched: shorten it'
+            ]
+        if n_words:
+            return []
         return [
             f"Lucene finds nothing for '{query}': the analyzer of language "
             f"'{self.language}' leaves no word of it"
@@ -178,17 +197,23 @@ class LuceneSparseSearcher(Ranker):
             for docid in docids:
                 ids.add(make_bytes(docid.encode()))
             filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
-        return self.with_settings(_filter=filter_query)
+        return self.with_settings(settings=self._bag_of_words, _filter=filter_query)
 
     def by_documents(self) -> Self:
         """As of `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
 
         Feedback and the sequential dependence model are left out.
         """
-        settings = replace(self.settings, rm3=False, rocchio=False, sdm=False)
         with java_calls():
             queries = DocumentQueries(self._java.reader, self._analyzer)
-        return self.with_settings(settings=settings, _document_queries=queries, _generator=None)
+        return self.with_settings(
+            settings=self._bag_of_words, _document_queries=queries, _generator=None
+        )
+
+    @property
+    def _bag_of_words(self) -> SparseSettings:
+        """The settings without feedback and without the sequential dependence model."""
+        return replace(self.settings, rm3=False, rocchio=False, sdm=False)
 
     def holds(self, docid: str) -> bool:
         with java_calls():
@@ -236,11 +261,11 @@ class LuceneSparseSearcher(Ranker):
         return _ranking(calling(self._java.search, builder.build(), k))
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
-        """The hits of the topics that have any term in the index's language."""
+        """The hits of the topics that have terms in the index's language, and not too many."""
         queries = self._document_queries
         if queries is not None and k:
             return {topic.qid: self._hits_like(queries, topic.text, k) for topic in topics}
-        asked = [topic for topic in topics if k and self._has_terms(topic.text)]
+        asked = [topic for topic in topics if k and 0 < self._n_words(topic.text) <= MAX_WORDS]
         if self._filter is not None:
             return {topic.qid: self._filtered_hits(topic, k) for topic in asked}
         generator = () if self._generator is None else (self._generator,)
@@ -259,9 +284,11 @@ class LuceneSparseSearcher(Ranker):
                 run[str(entry.getKey())] = _ranking(entry.getValue())
         return run
 
-    def _has_terms(self, query: str) -> bool:
-        """Whether the analyzer leaves any term of a query; it drops stopwords and punctuation."""
-        return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
+    def _n_words(self, query: str) -> int:
+        """How many different terms the analyzer leaves; it drops stopwords and punctuation."""
+        if not query.strip():
+            return 0
+        return int(self._set(self._analyze(self._analyzer, query)).size())
 
     def _strings(self, values: Any) -> Any:
         strings = self._list()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 import weakref
 from array import array
@@ -15,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.models.long_texts import TextCutter
+from pyserini_repbert.processes import end_with_parent
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -217,16 +217,8 @@ def _start(settings: Sequence[str]) -> None:
     os.environ['TOKENIZERS_PARALLELISM'] = 'false'
     # Ctrl-C reaches all processes; the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _tokenizers.extend(map(Tokenizer.from_str, settings))
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone, killed say."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _answer(place: int, texts: Sequence[str], most: int) -> tuple[TokenIds, float]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -30,6 +31,32 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 8  # 5,000 texts/s each: a GPU encodes some 36,000 passages/s with BERT-Base
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a tokenizer.json. Raises DamagedFileError for a file that is none."""
+    from tokenizers import Tokenizer
+
+    try:
+        with panics_as_errors():
+            tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    # tokenizers raises plain Exception for a file that it cannot parse.
+    except Exception as error:
+        raise DamagedFileError(
+            f'{path} is not a tokenizer ({error}): fetch the checkpoint again'
+        ) from error
+    return tokenizer
+
+
+@contextmanager
+def panics_as_errors() -> Generator[None]:
+    """Turn a panic of Rust code, which is no Exception, into a ValueError."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != 'PanicException':
+            raise
+        raise ValueError(str(error)) from error
 
 
 class TokenSequence(NamedTuple):
@@ -132,20 +159,10 @@ class WordPieceTokenizer:
         """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json
         says otherwise).
         """
-        from tokenizers import Tokenizer
-
         whole = folder / 'tokenizer.json'
         vocabulary = folder / 'vocab.txt'
         if whole.is_file():
-            try:
-                tokenizer = Tokenizer.from_file(str(whole))
-            except (
-                Exception
-            ) as error:  # tokenizers raises plain Exception for a file that it cannot parse
-                raise DamagedFileError(
-                    f'{whole} is not a tokenizer ({error}): fetch the checkpoint again'
-                ) from error
-            return cls(tokenizer)
+            return cls(read_tokenizer(whole))
         if not vocabulary.is_file():
             raise InputError(
                 f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt'

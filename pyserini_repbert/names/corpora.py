@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
 
 from pyserini_repbert import catalog
+from pyserini_repbert.archives import archive_members
 from pyserini_repbert.data.corpus_files import corpus_of_files
 from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
+from pyserini_repbert.files import StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
 from pyserini_repbert.names.topics import IR_DATASETS, dataset
 
@@ -43,9 +42,10 @@ def open_corpus(
     Raises InputError for a source that is none of these, an unknown format, a folder without corpus
     files.
     """
+    policy = OnError(on_error)
     name = str(source)
     if fmt == 'ir_datasets' or name.startswith(IR_DATASETS):
-        return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), on_error, keep_empty)
+        return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), policy, keep_empty)
     if not Path(source).exists():
         entry = catalog.find('collections', name)
         if entry is None:
@@ -57,8 +57,8 @@ def open_corpus(
             )
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
-        return LuceneCorpus(name, on_error, keep_empty)
-    return corpus_of_files(source, fmt, fields, on_error=on_error, keep_empty=keep_empty)
+        return LuceneCorpus(name, policy, keep_empty)
+    return corpus_of_files(source, fmt, fields, on_error=policy, keep_empty=keep_empty)
 
 
 class IrDatasetsCorpus(Corpus):
@@ -81,26 +81,11 @@ def collection_file(entry: catalog.Entry) -> Path:
     return unpacked
 
 
-def _file_in(packed: tarfile.TarFile, name: str) -> IO[bytes] | None:
-    """The first file of an archive with a name, in whatever folder; None without one."""
-    for member in packed:
-        if member.isreg() and Path(member.name).name == name:
-            return packed.extractfile(member)
-    return None
-
-
 def _unpack(archive: Path, member: str, target: Path) -> None:
-    try:
-        with tarfile.open(archive) as packed:
-            stream = _file_in(packed, member)
-            if stream is None:
-                raise DamagedFileError(
-                    f'{archive} holds no file {member}: delete it and fetch it again'
-                )
+    """Write the first file of an archive with a name, in whatever folder."""
+    for packed in archive_members(archive):
+        if Path(packed.name).name == member:
             with atomic_file(target, 'wb') as unpacked:
-                shutil.copyfileobj(stream, unpacked, 1 << 20)
-    except ARCHIVE_ERRORS as error:
-        why = '; '.join(str(error).splitlines())
-        raise DamagedFileError(
-            f'{archive} is not a whole archive ({why}): delete it and fetch it again'
-        ) from error
+                shutil.copyfileobj(packed.stream, unpacked, 1 << 20)
+            return
+    raise DamagedFileError(f'{archive} holds no file {member}: delete it and fetch it again')

@@ -58,8 +58,8 @@ class RepBertSearcher(DenseSearcher):
         max_length: int | None = None,
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
+        settings = {'precision': Precision(precision), 'max_length': max_length}
         index = open_dense_index(index_dir, verify and spread is None)
-        settings = {'precision': precision, 'max_length': max_length}
         if query_encoder is None:
             with stored_name(f'index {index.folder}'):
                 query_encoder = open_query_encoder(_named_encoder(index), device, **settings)

@@ -43,8 +43,8 @@ def open_impact_searcher(
 
     Raises InputError for a length with another encoder, and the errors of `ExactImpactSearcher`.
     """
+    settings: dict[str, Any] = {'precision': Precision(precision)}
     bundle = EpicBundle(folder)
-    settings: dict[str, Any] = {'precision': precision}
     if query_length is not None:
         if bundle.settings.variant != SparseTextEncoder.variant:
             raise InputError(

@@ -36,6 +36,25 @@ def names_class(name: str) -> bool:
     return bool(_FORM.fullmatch(name)) and not Path(name).exists()
 
 
+def refuse_code(name: str, file: StrPath, allows: str) -> None:
+    """Raise InputError for a name that a file has, and that is one of code: whoever wrote the file
+    would run it.
+
+    Parameters
+    ----------
+    name : 'MODULE:CLASS', also with '@' and what is given to the class or the stage
+    file : that has the name
+    allows : the parameter by which a user names the code
+    """
+    class_name, _, _ = name.partition('@')
+    if names_class(class_name):
+        raise InputError(
+            f"{file} names the code '{name}', and code that a file names is not run: if you know "
+            'it, name it yourself',
+            parameters=(allows,),
+        )
+
+
 def named_object(name: str) -> Any:
     """What `MODULE:NAME` names. Raises InputError where Python does not find it."""
     module, _, attribute = name.partition(':')

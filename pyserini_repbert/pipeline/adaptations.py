@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.names.rankers import refuse_code
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.search.adapted_folder import (
+    ADAPTED,
     AdaptedSearch,
     learned_fusion,
     read_adapted,
@@ -26,19 +28,26 @@ _FUSION_FIELDS = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', '
 _OF_USERS = (*_FUSION_FIELDS, 'rankings', 'aggregate', 'sparse', 'encoder', 'prf')
 
 
-def apply_adaptation(spec: PipelineSpec) -> PipelineSpec:
+def apply_adaptation(spec: PipelineSpec, allowed_classes: Collection[str] = ()) -> PipelineSpec:
     """The spec with what its `adapted` folder decides; the same spec if it names no such folder.
 
     A collection has one of its own where people let it learn from their judgments, and use what it
     learned; a spec that names 'none', or its own rankings or fusion, is left as it is.
 
-    Index, encoder and sparse techniques that the spec names are used instead of the folder's,
-    because they may be elsewhere by now.
+    Index, encoder, sparse techniques and stages that the spec names are used instead of the
+    folder's, because they may be elsewhere by now.
+
+    Parameters
+    ----------
+    spec : names the folder
+    allowed_classes : classes, as MODULE:CLASS, that the folder may name, because the operator of a
+        service names them, too
 
     Raises
     ------
     InputError
-        If the spec says itself how rankings are fused.
+        If the spec says itself how rankings are fused, or if the folder names a class that neither
+        the spec nor `allowed_classes` names: whoever wrote the file would run it.
     MismatchError
         If it has other sparse techniques.
     """
@@ -49,6 +58,7 @@ def apply_adaptation(spec: PipelineSpec) -> PipelineSpec:
     if spec.adapted is None:
         return spec
     adapted = read_adapted(spec.adapted)
+    _refuse_code(spec, adapted, allowed_classes)
     fusion = learned_fusion(adapted)
     _check_fusion(spec, fusion)
     _check_techniques(spec, adapted)
@@ -78,6 +88,23 @@ def _with_own_adaptation(spec: PipelineSpec) -> PipelineSpec:
     used = adaptation_in_use(folder, generation.settings)
     generation.close()
     return spec if used is None else spec.model_copy(update={'adapted': str(used)})
+
+
+def _refuse_code(
+    spec: PipelineSpec, adapted: AdaptedSearch, allowed_classes: Collection[str]
+) -> None:
+    """Raise InputError for a class that would be run because the folder alone names it."""
+    names: dict[str, Sequence[str]] = {}
+    if not spec.encoder:
+        names['encoder'] = [adapted.encoder]
+    if not spec.sparse:
+        names['sparse'] = adapted.sparse
+    if not spec.stages:
+        names['rerank'] = adapted.stages
+    for parameter, stored in names.items():
+        for name in stored:
+            if name.partition('@')[0] not in allowed_classes:
+                refuse_code(name, Path(str(spec.adapted)) / ADAPTED, parameter)
 
 
 def _check_fusion(spec: PipelineSpec, fusion: Mapping[str, Any]) -> None:

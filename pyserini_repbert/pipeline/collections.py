@@ -72,13 +72,14 @@ def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -
 
     They are interpolated after min-max, the dense one with a share of 0.6.
     """
+    ordered = [CollectionRanking(ranking) for ranking in rankings]
     changes: dict[str, Any] = {}
     fusion = spec.fusion
     if 'fusion' not in spec.model_fields_set:
         fusion = 'interpolation'
         changes['fusion'] = fusion
     if fusion == 'interpolation' and not spec.weights:
-        changes['alpha'] = dense_share(rankings) if spec.alpha is None else spec.alpha
+        changes['alpha'] = dense_share(ordered) if spec.alpha is None else spec.alpha
     return spec.model_copy(update=changes)
 
 

@@ -17,6 +17,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
 from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
+from pyserini_repbert.processes import end_with_parent
 from pyserini_repbert.ranking import Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
@@ -178,6 +179,7 @@ class _Process:
 
     @classmethod
     def start(cls, task: RerankBatches, threads: int, devices: Any) -> None:
+        end_with_parent()
         cls.worker = task.open(threads, devices.get())
 
     @classmethod

@@ -8,20 +8,18 @@ from __future__ import annotations
 import fnmatch
 import json
 import shutil
-import tarfile
-import urllib.parse
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from pyserini_repbert.archives import Member, archive_members
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.download import downloads_folder, fetch, fetch_entry
+from pyserini_repbert.download import download_name, downloads_folder, fetch, fetch_entry
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder
-from pyserini_repbert.regression.resources import RECORD, MissingResource, entry_of
+from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.regression.placeholders import file_name_problem
+from pyserini_repbert.regression.resources import RECORD, SOURCE, MissingResource, entry_of
 
 _SHOWN = 5  # members that an error lists
 _COPIED = 1 << 20  # bytes at a time
@@ -53,13 +51,16 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
     # A sha256 is that of the file at `path`, not of what the address gives.
     md5 = resource.md5 or None
     downloads = []
-    for address, path in zip(resource.address, _download_paths(missing), strict=True):
+    paths = _download_paths(missing)
+    is_fetched = not all(path.exists() for path in paths)
+    for address, path in zip(resource.address, paths, strict=True):
         download = fetch(address, path, md5, missing.size, resource.name, on_progress)
         downloads.append(download)
     if resource.unpack:
         unpack(resource.unpack, downloads, target)
-    if (md5 is None or resource.unpack) and target.is_file():
-        _record_checksum(target, ' and '.join(resource.address))
+    # What a user put there has no source that it could be compared with.
+    if is_fetched and (md5 is None or resource.unpack) and target.is_file():
+        _record_checksum(target, resource.source_line)
 
 
 def _download_paths(missing: MissingResource) -> list[Path]:
@@ -68,13 +69,8 @@ def _download_paths(missing: MissingResource) -> list[Path]:
     if not resource.unpack:
         assert missing.target is not None
         return [missing.target]
-    if resource.file:
-        return [downloads_folder() / resource.file]
-    paths = []
-    for address in resource.address:
-        name = urllib.parse.urlsplit(address).path.rpartition('/')[2]
-        paths.append(downloads_folder() / name)
-    return paths
+    folder = downloads_folder()
+    return [folder / download_name(address, resource.file) for address in resource.address]
 
 
 def _record_checksum(target: Path, source: str) -> None:
@@ -94,7 +90,7 @@ def _record_checksum(target: Path, source: str) -> None:
                 f'and fetch it again'
             )
     with atomic_file(record) as stream:
-        stream.write(f'{sha256}  {target.name}\n')
+        stream.write(f'{sha256}  {target.name}\n{SOURCE}{source}\n')
 
 
 def _fetch_entry(missing: MissingResource, on_progress: Callable[[int], object]) -> None:
@@ -142,70 +138,51 @@ def _join(downloads: Sequence[Path], target: Path) -> None:
 
 def _unpack_all(archive: Path, pattern: str, target: Path) -> None:
     """Make a folder of the files of an archive that fit."""
-    with atomic_folder(target) as folder, _whole_archive(archive):
-        for name, stream in _members(archive, pattern):
-            with open(folder / Path(name).name, 'wb') as copy:
-                shutil.copyfileobj(stream, copy, _COPIED)
+    member_by_name: dict[str, str] = {}
+    with atomic_folder(target) as folder:
+        for member in _members(archive, pattern):
+            name = Path(member.name).name
+            problem = file_name_problem(name)
+            if problem:
+                raise DamagedFileError(f'{archive}: {problem}')
+            if name in member_by_name:
+                raise DamagedFileError(
+                    f'{archive} holds {member_by_name[name]} and {member.name}, which have one '
+                    f'name: unpack it by hand, see its source'
+                )
+            member_by_name[name] = member.name
+            with open(folder / name, 'wb') as copy:
+                shutil.copyfileobj(member.stream, copy, _COPIED)
 
 
 def _unpack_one(archive: Path, pattern: str, target: Path, convert: _Conversion | None) -> None:
     """Write the first file of an archive that fits, converted if `convert` is given."""
-    with atomic_file(target, 'wb') as unpacked, _whole_archive(archive):
+    with atomic_file(target, 'wb') as unpacked:
         # Held by a name: the archive is closed when the generator goes.
         members = _members(archive, pattern)
-        _, stream = next(members)
+        member = next(members)
         if convert is None:
-            shutil.copyfileobj(stream, unpacked, _COPIED)
+            shutil.copyfileobj(member.stream, unpacked, _COPIED)
         else:
-            unpacked.writelines(convert(stream, archive))
+            unpacked.writelines(convert(member.stream, archive))
 
 
-@contextmanager
-def _whole_archive(archive: Path) -> Iterator[None]:
-    """Turn what reading a damaged archive raises into one DamagedFileError."""
-    try:
-        yield
-    except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        # tarfile writes more lines, one for each kind of archive that it tried.
-        lines = str(error).splitlines() or [type(error).__name__]
-        problem = lines[0].rstrip(':')
-        raise DamagedFileError(
-            f'{archive} is not a whole archive ({problem}): delete it and fetch it again'
-        ) from error
-
-
-def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, stream) of the files of an archive that fit, in its order.
-
-    Raises DamagedFileError if none fits.
-    """
-    names = []
+def _members(archive: Path, pattern: str) -> Iterator[Member]:
+    """The files of an archive that fit, in its order. Raises DamagedFileError if none fits."""
+    names: list[str] = []
     fits = False
-    for name, stream in _files(archive):
-        names.append(name)
-        if fnmatch.fnmatchcase(Path(name).name, pattern):
+    for member in archive_members(archive):
+        if len(names) <= _SHOWN:
+            names.append(member.name)
+        if fnmatch.fnmatchcase(Path(member.name).name, pattern):
             fits = True
-            yield name, stream
+            yield member
     if not fits:
         listed = ', '.join(names[:_SHOWN]) or 'nothing'
         if len(names) > _SHOWN:
             listed += ' …'
         changed = 'its layout has changed; unpack it by hand, see its source'
         raise DamagedFileError(f'{archive} holds {listed}, expected {pattern}: {changed}')
-
-
-def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as packed:
-            for item in packed.infolist():
-                if not item.is_dir():
-                    yield item.filename, packed.open(item)
-    else:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                stream = tar.extractfile(member) if member.isreg() else None
-                if stream is not None:
-                    yield member.name, stream
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
@@ -232,7 +209,7 @@ def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
         for paragraph in iter_paragraphs(stream):
             record = {'id': paragraph.para_id, 'contents': ' '.join(paragraph.get_text().split())}
             yield json.dumps(record, ensure_ascii=False).encode() + b'\n'
-    except (*ARCHIVE_ERRORS, OSError):
+    except (DamagedFileError, OSError):
         raise
     except Exception as error:
         # The library lets every error of its CBOR parser through.

@@ -37,7 +37,7 @@ class ConditionJob:
         if not condition.run:
             return []
         measures = shlex.join(dict.fromkeys(score.measure for score in condition.expected))
-        files = f'--qrels {condition.qrels} {condition.run}'
+        files = shlex.join(['--qrels', condition.qrels, condition.run])
         return [f'python -m pyserini_repbert.evaluate {files} --json --quiet --measures {measures}']
 
     def missing(self) -> list[MissingResource]:
@@ -59,7 +59,7 @@ class ConditionJob:
             return False
         commands = self.workspace.commands(self.condition)
         has_addresses = all(resource.origin is Origin.ADDRESS for resource in resources)
-        return has_addresses and all(command.split()[2] == _FUSION for command in commands)
+        return has_addresses and all(shlex.split(command)[2] == _FUSION for command in commands)
 
 
 def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyserini_repbert.catalog import did_you_mean
 
 # Names in braces that stand for folders.
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
+# The folders that commands may make files in, and those that downloads are looked for in.
+BUILD_FOLDERS = ('out', 'shared')
+DOWNLOAD_FOLDERS = ('data', 'downloads')
 _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
+_UNSHOWN = re.compile(r'[\x00-\x1f\x7f-\x9f]')
 
 
 def braced_names(text: str) -> list[str]:
@@ -28,4 +32,25 @@ def braced_name_problem(text: str, known: Iterable[str]) -> str:
         if name not in known:
             hint = did_you_mean(name, known)
             return f"'{{{name}}}' is neither a resource, a build nor an axis{hint}"
+    return ''
+
+
+def path_problem(path: str, folders: Sequence[str]) -> str:
+    """What is wrong with a path; '' if it is one below a folder: '{out}/runs/a.txt'.
+
+    `folders` are the names of those that it may be below.
+    """
+    first, _, below = path.partition('/')
+    parts = below.split('/')
+    is_inside = not {'', '.', '..'}.intersection(parts)
+    if first in [f'{{{name}}}' for name in folders] and is_inside and not _UNSHOWN.search(path):
+        return ''
+    starts = ' or '.join(f'{{{name}}}/' for name in folders)
+    return f"'{path}' is no path here: expected one below {starts}, without '..'"
+
+
+def file_name_problem(name: str) -> str:
+    """What is wrong with the name of a file, without folders; '' if it can be one."""
+    if name in ('', '.', '..') or '/' in name or _UNSHOWN.search(name):
+        return f"'{name}' is no name of a file: expected one without folders"
     return ''

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import has_surrogates
@@ -17,16 +20,20 @@ from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.regression.placeholders import (
+    BUILD_FOLDERS,
     FOLDERS,
     braced_name_problem,
     braced_names,
+    file_name_problem,
     fill,
+    path_problem,
 )
 from pyserini_repbert.regression.schema import (
     Build,
     Condition,
     ConditionEntry,
     Expected,
+    Origin,
     Regression,
     RegressionFile,
     Resource,
@@ -42,6 +49,15 @@ _Content = TypeVar('_Content', bound=SharedFile)
 _Repeated = TypeVar('_Repeated', Build, ConditionEntry)
 # Of a cell: 'axis' -> its label; 'axis.key' -> that label's text.
 Axes = Mapping[str, str]
+
+# Of a file: conditions, and builds.
+MAX_CELLS = 1000
+# Characters of an entry times the cells of its grid.
+MAX_GRID_TEXT = 2_000_000
+MAX_LABEL = 500  # characters of a label, and of a text that it stands for
+# A work folder has a folder of each regression's name, and one that all share.
+_NAME = re.compile(r'\w[\w .+-]*')
+_RESERVED = 'shared'
 # pydantic's name of an error -> message for a value of another type
 _EXPECTED = {
     'string_type': 'expected a text',
@@ -85,14 +101,19 @@ def read_regression(path: StrPath) -> Regression:
     """
     file = _read_file(path, RegressionFile)
     top = file.content
-    if top.name != Path(path).name.removesuffix('.yaml'):
-        raise file.root.error(
-            f"'{top.name}' is not the name of the file: one and the same was expected", 'name'
-        )
+    _check_name(top.name, path, file.root)
     shared = _File(file.root, SharedFile())
     if top.shared:
-        shared = _read_file(Path(path).parent / top.shared, SharedFile)
+        shared_path = PurePosixPath(top.shared)
+        if shared_path.is_absolute() or '..' in shared_path.parts:
+            raise file.root.error(
+                f"'{top.shared}' is no path here: expected one below this file's folder, "
+                "without '..'",
+                'shared',
+            )
+        shared = _read_file(Path(path).parent / shared_path, SharedFile)
     resources = _named_resources(shared.content, top)
+    _check_targets(resources.values(), file.root)
     declared = _Declarations(
         sources=shared.content.sources | top.sources,
         tolerances=shared.content.tolerances | top.tolerances,
@@ -108,6 +129,20 @@ def read_regression(path: StrPath) -> Regression:
         builds={build.name: build for build in builds},
         conditions=conditions,
     )
+
+
+def _check_name(name: str, path: StrPath, root: KeyPath) -> None:
+    """Raise InputError for a name that is not the file's, or cannot be that of a folder."""
+    if name != Path(path).name.removesuffix('.yaml'):
+        raise root.error(
+            f"'{name}' is not the name of the file: one and the same was expected", 'name'
+        )
+    if not _NAME.fullmatch(name) or name == _RESERVED:
+        raise root.error(
+            f"'{name}' cannot be the name of a folder of results: expected letters, digits, "
+            f"'.', '+', '-' and '_', and not '{_RESERVED}'",
+            'name',
+        )
 
 
 def _read_file(path: StrPath, kind: type[_Content]) -> _File[_Content]:
@@ -152,15 +187,35 @@ def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resou
     return resources
 
 
+def _check_targets(resources: Iterable[Resource], root: KeyPath) -> None:
+    """Raise InputError for two downloads that would be put at one path."""
+    first_by_path: dict[str, Resource] = {}
+    for resource in resources:
+        if resource.origin is not Origin.ADDRESS:
+            continue
+        path = resource.path.partition('/')[2]
+        first = first_by_path.setdefault(path, resource)
+        if (first.address, first.unpack) != (resource.address, resource.unpack):
+            raise root.error(
+                f"'{first.name}' and '{resource.name}' have one path, and other sources: give each "
+                f'its own',
+                'resources',
+                resource.name,
+            )
+
+
 def _read_builds(file: _File[Any], declared: _Declarations) -> list[Build]:
     """The builds of a file, one for each cell of their grids; adds their names to `declared`."""
-    builds = []
+    builds: list[Build] = []
     for repeated_name, repeated in file.content.builds.items():
         keys = file.root.below('builds', repeated_name)
-        for cell in _expand_grid(repeated, keys):
+        for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(builds)):
             entry = cell.entry
             name = fill(repeated_name, cell.axes)
-            _check_names(entry.path, FOLDERS, keys.below('path'))
+            problem = file_name_problem(name)
+            if problem:
+                raise keys.error(problem)
+            _check_build_path(entry.path, keys)
             needs = _read_needs(entry, [entry.path], declared.names | {name}, keys)
             needs = [need for need in needs if need != name]
             if name in declared.names:
@@ -175,7 +230,7 @@ def _read_conditions(file: _File[RegressionFile], declared: _Declarations) -> li
     conditions: dict[str, Condition] = {}
     for number, repeated in enumerate(file.content.conditions):
         keys = file.root.below('conditions', number)
-        for cell in _expand_grid(repeated, keys):
+        for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(conditions)):
             name = cell.entry.name
             if name in conditions:
                 raise keys.error(f"condition '{name}' is there twice: give it another name")
@@ -185,12 +240,51 @@ def _read_conditions(file: _File[RegressionFile], declared: _Declarations) -> li
     return list(conditions.values())
 
 
-def _expand_grid(entry: _Repeated, keys: KeyPath) -> Iterator[_Cell[_Repeated]]:
-    """The cells of an entry's grid.
+def _check_build_path(path: str, keys: KeyPath) -> None:
+    _check_names(path, FOLDERS, keys.below('path'))
+    problem = path_problem(path, BUILD_FOLDERS)
+    if problem:
+        raise keys.error(problem, 'path')
+
+
+def _check_size(entry: Build | ConditionEntry, keys: KeyPath, left: int) -> None:
+    """Raise InputError for a grid that would make more than the limits of a file allow."""
+    for axis, texts_of in entry.grid.items():
+        for label, texts in texts_of.items():
+            if max(map(len, [label, *texts.values()])) > MAX_LABEL:
+                raise keys.error(f'a label of more than {MAX_LABEL} characters', 'grid', axis)
+    n_cells = math.prod(len(texts_of) for texts_of in entry.grid.values())
+    if n_cells > left:
+        raise keys.error(
+            f'the grid has {n_cells:,} cells: expected {MAX_CELLS:,} at most, in all grids of the '
+            f'file together',
+            'grid',
+        )
+    n_characters = n_cells * _count_characters(entry.model_dump(exclude={'grid'}))
+    if n_characters > MAX_GRID_TEXT:
+        raise keys.error(
+            f'the cells of the grid have {n_characters:,} characters: expected '
+            f'{MAX_GRID_TEXT:,} at most: split the grid',
+            'grid',
+        )
+
+
+def _count_characters(value: Any) -> int:
+    """Characters of a value's texts, and one for each value."""
+    if isinstance(value, dict):
+        return sum(len(key) + _count_characters(below) for key, below in value.items())
+    if isinstance(value, list):
+        return sum(map(_count_characters, value))
+    return 1 + len(value) if isinstance(value, str) else 1
+
+
+def _expand_grid(entry: _Repeated, keys: KeyPath, *, left: int) -> Iterator[_Cell[_Repeated]]:
+    """The cells of an entry's grid, of which the file may have `left` more.
 
     `only: equal` leaves the cells whose last two axes have the same label, `only: different` the
     others.
     """
+    _check_size(entry, keys, left)
     cells = list(itertools.product(*entry.grid.values()))
     if entry.only:
         is_wanted = entry.only == 'equal'
@@ -205,7 +299,18 @@ def _expand_grid(entry: _Repeated, keys: KeyPath) -> Iterator[_Cell[_Repeated]]:
             axes[axis] = label
             for key, text in texts_of[label].items():
                 axes[f'{axis}.{key}'] = text
-        yield _Cell(axes, entry.in_cell(axes))
+        try:
+            cell = entry.in_cell(axes)
+        except (PydanticCustomError, ValidationError) as error:
+            raise keys.error(f'in the cell {", ".join(labels)}: {_first_line(error)}') from error
+        yield _Cell(axes, cell)
+
+
+def _first_line(error: PydanticCustomError | ValidationError) -> str:
+    """What is wrong, of what pydantic says."""
+    if isinstance(error, ValidationError):
+        return error.errors(include_url=False, include_input=False)[0]['msg']
+    return error.message()
 
 
 def _check_names(text: str, known: Iterable[str], keys: KeyPath) -> None:
@@ -251,6 +356,8 @@ def _read_condition(
     files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
     for name, text in files.items():
         _check_names(text, declared.names, keys.below(name))
+        if text.startswith('-') or '..' in text.split('/'):
+            raise keys.error(f"'{text}' is no file: expected a name or a path without '..'", name)
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
         raise keys.error('expected run and qrels, or table')
     expected = _read_expected(cell, declared, keys.below('expected'))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import remembered_digest
+from pyserini_repbert.download import stated_bytes
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.placeholders import fill
@@ -17,6 +18,8 @@ from pyserini_repbert.regression.schema import Origin, Resource
 
 # Suffix of the file beside a fetched one that has its checksum, where none was published.
 RECORD = '.sha256'
+# What its second line begins with, a comment to `sha256sum -c`: the address of the file.
+SOURCE = '# from '
 _BY_HAND = {
     Origin.RECIPE: 'not published; to be trained',
     Origin.AGREEMENT: 'by agreement',
@@ -24,8 +27,6 @@ _BY_HAND = {
 }
 # The folders in which files are looked for, in this order.
 _LOOKED_IN = ('{data}', '{downloads}')
-_UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(r'(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,7 @@ class MissingResource:
 
         Of '987 MB packed, 2.9 GB unpacked', the packed ones.
         """
-        size = _SIZE.search(self.size)
-        if size is None:
-            return None
-        return round(float(size['number']) * _UNITS[size['unit']])
+        return stated_bytes(self.size)
 
 
 def entry_of(resource: Resource) -> catalog.Entry:
@@ -125,7 +123,8 @@ def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
         return f'{_BY_HAND[resource.origin]}: {source}{expected}'
     is_address = source.startswith(('http://', 'https://'))
     if is_address and resource.unpack:
-        return f'python -m pyserini_repbert.regression fetch; from {" and ".join(resource.address)}'
+        addresses = ' and '.join(map(shlex.quote, resource.address))
+        return f'python -m pyserini_repbert.regression fetch; from {addresses}'
     if is_address:
         return curl(path, source)
     return source if path in source else f'{source}{expected}'
@@ -146,6 +145,7 @@ def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
+    _check_source(resource, path)
     expected = _expected_checksum(resource, path)
     checksum = remembered_digest(path, expected.algorithm)
     if expected.value and checksum != expected.value:
@@ -177,9 +177,27 @@ def _expected_checksum(resource: Resource, path: Path) -> Checksum:
     return Checksum('sha256', resource.sha256)
 
 
+def _check_source(resource: Resource, path: Path) -> None:
+    """Raise DamagedFileError for a file that was fetched from elsewhere than the resource says."""
+    record = path.with_name(f'{path.name}{RECORD}')
+    if not record.is_file() or resource.origin is not Origin.ADDRESS:
+        return
+    for line in record.read_text(encoding='utf-8').splitlines():
+        source = line.removeprefix(SOURCE)
+        if source not in (line, resource.source_line):
+            raise DamagedFileError(
+                f'{path} was fetched from {source}, and {resource.name} is at '
+                f'{resource.source_line}: move {path} and {record} away, and fetch it again'
+            )
+
+
 def curl(path: str, address: str) -> str:
     """The command that downloads `address` to `path`."""
-    return f"curl -L --create-dirs -o {shlex.quote(path)} '{address}'"
+    quoted = shlex.quote(address)
+    # In quotes always, so that an address is told from the rest.
+    if quoted == address:
+        quoted = f"'{address}'"
+    return f'curl -L --create-dirs -o {shlex.quote(path)} {quoted}'
 
 
 def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
@@ -237,8 +255,10 @@ def _hub_command(entry: catalog.Entry) -> str:
     config = try_to_load_from_cache(repository, 'config.json', revision=revision)
     if isinstance(config, str):
         return ''
-    pinned = f' --revision {revision}' if revision else ''
-    return f'hf download {repository}{pinned}'
+    words = ['hf', 'download', repository]
+    if revision:
+        words += ['--revision', revision]
+    return shlex.join(words)
 
 
 # A field of a catalog entry -> the command that gets what it names; '' if that is here.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
 from pyserini_repbert.regression.jobs import ConditionJob
+from pyserini_repbert.regression.placeholders import fill
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import Workspace, read_note, write_note
@@ -241,7 +242,7 @@ def _read_scores(job: ConditionJob) -> list[float | None]:
         printed = json.loads(job.workspace.run(evaluation[0]))
         means = printed['runs'][0]['measures']
         return [means.get(expected.measure) for expected in condition.expected]
-    table = Path(job.workspace.words(condition.table)[0])
+    table = Path(fill(condition.table, job.workspace.paths))
     rows = _read_table(table) if table.is_file() else []
     return [_look_up(rows, expected) for expected in condition.expected]
 

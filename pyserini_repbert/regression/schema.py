@@ -24,7 +24,15 @@ from pydantic_core import PydanticCustomError
 from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import decimal
-from pyserini_repbert.regression.placeholders import FOLDERS, braced_name_problem, fill
+from pyserini_repbert.download import address_problem
+from pyserini_repbert.regression.placeholders import (
+    DOWNLOAD_FOLDERS,
+    FOLDERS,
+    braced_name_problem,
+    file_name_problem,
+    fill,
+    path_problem,
+)
 
 # What `unpack` may begin with -> whether a pattern of members follows. `fetching.unpack` does the
 # work.
@@ -36,6 +44,12 @@ UNPACKINGS = {
     'candidates': True,
     'paragraphs': True,
 }
+
+
+# Characters of a text once the labels of a cell are in it.
+MAX_TEXT = 10_000
+# Of `unpack`: makes one file of several downloads.
+_OF_SEVERAL = 'join'
 
 
 def check_number(given: object) -> str:
@@ -50,6 +64,27 @@ def _check_folders(given: str) -> str:
     problem = braced_name_problem(given, FOLDERS)
     if problem:
         raise PydanticCustomError('folder', problem)
+    return given
+
+
+def _check_path(given: str) -> str:
+    problem = path_problem(given, FOLDERS) if given else ''
+    if problem:
+        raise PydanticCustomError('path', problem)
+    return given
+
+
+def _check_file_name(given: str) -> str:
+    problem = file_name_problem(given) if given else ''
+    if problem:
+        raise PydanticCustomError('file_name', problem)
+    return given
+
+
+def _check_address(given: str) -> str:
+    problem = address_problem(given)
+    if problem:
+        raise PydanticCustomError('address', problem)
     return given
 
 
@@ -79,6 +114,9 @@ def _texts_by_label(given: object) -> object:
 
 
 Text = Annotated[str, AfterValidator(_check_folders)]
+FolderPath = Annotated[str, AfterValidator(_check_folders), AfterValidator(_check_path)]
+FileName = Annotated[str, AfterValidator(_check_file_name)]
+Address = Annotated[str, AfterValidator(_check_address)]
 Grid = dict[str, Annotated[dict[str, dict[str, str]], BeforeValidator(_texts_by_label)]]
 Only = Literal['', 'equal', 'different']
 
@@ -128,7 +166,10 @@ def _fill_all(value: Any, axes: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_fill_all(item, axes) for item in value]
     if isinstance(value, str):
-        return fill(value, axes)
+        filled = fill(value, axes)
+        if len(filled) > MAX_TEXT:
+            raise PydanticCustomError('text', f'a text of more than {MAX_TEXT:,} characters')
+        return filled
     return value
 
 
@@ -152,12 +193,12 @@ class Resource(FileEntry):
 
     name: str = ''
     what: str
-    path: Text = ''
+    path: FolderPath = ''
     catalog: str = ''
     size: str = ''
     get: Text = ''
-    address: Annotated[list[str], BeforeValidator(_one_or_more)] = []
-    file: str = ''
+    address: Annotated[list[Address], BeforeValidator(_one_or_more)] = []
+    file: FileName = ''
     unpack: Annotated[str, AfterValidator(_check_unpacking)] = ''
     page: str = ''
     agreement: str = ''
@@ -177,9 +218,23 @@ class Resource(FileEntry):
         if self.origin is Origin.CATALOG and not self._is_in_catalog():
             message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"
             raise PydanticCustomError('entry', message, {'key': 'catalog'})
-        if self.address and not self.path:
-            raise PydanticCustomError('path', 'path is missing here: where is it expected?')
+        if self.origin is Origin.ADDRESS:
+            self._check_download()
         return self
+
+    def _check_download(self) -> None:
+        """Raise an error for addresses whose files have no place, or more than one."""
+        if not self.address:
+            raise PydanticCustomError('address', 'no address: expected at least one')
+        if not self.path:
+            raise PydanticCustomError('path', 'path is missing here: where is it expected?')
+        problem = path_problem(self.path, DOWNLOAD_FOLDERS)
+        if problem:
+            raise PydanticCustomError('path', problem)
+        if len(self.address) > 1 and (self.unpack != _OF_SEVERAL or self.file):
+            raise PydanticCustomError(
+                'address', 'several addresses: expected `unpack: join`, and no `file`'
+            )
 
     def _is_in_catalog(self) -> bool:
         kind, _, name = self.catalog.partition('/')
@@ -196,6 +251,11 @@ class Resource(FileEntry):
         if self.address:
             return '\n'.join(self.address)
         return str(getattr(self, self.origin))
+
+    @property
+    def source_line(self) -> str:
+        """`source` on one line."""
+        return self.source.replace('\n', ' and ')
 
 
 class Build(FileEntry):

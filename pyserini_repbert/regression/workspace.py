@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.placeholders import fill
+from pyserini_repbert.regression.placeholders import BUILD_FOLDERS, fill
 from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
 
 LAST_LINES = 5  # of a failed command's output, in errors
@@ -50,7 +50,6 @@ class Workspace:
 
         self.regression = regression
         self.folder = folder / regression.name
-        self._work_folder = folder
         self._version = version
         self._failed: dict[str, str] = {}
         pyserini = os.environ.get('PYSERINI_CACHE') or str(Path('~/.cache/pyserini').expanduser())
@@ -70,25 +69,28 @@ class Workspace:
     def needed(self, needs: Sequence[str]) -> list[Resource]:
         """All resources that these needs take, also through builds, in order."""
         resource_by_name: dict[str, Resource] = {}
-        for name in needs:
+        builds_seen = set()
+        pending = list(reversed(needs))
+        while pending:
+            name = pending.pop()
             build = self.regression.builds.get(name)
             if build is None:
                 resource_by_name[name] = self.regression.resources[name]
-            else:
-                for resource in self.needed(build.needs):
-                    resource_by_name[resource.name] = resource
+            elif name not in builds_seen:
+                builds_seen.add(name)
+                pending += reversed(build.needs)
         return list(resource_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
         """All builds that these needs take, each after those that it needs."""
-        build_by_name: dict[str, Build] = {}
-        for name in needs:
-            build = self.regression.builds.get(name)
-            if build:
-                for below in self.builds(build.needs):
-                    build_by_name[below.name] = below
-                build_by_name[name] = build
-        return list(build_by_name.values())
+        needed = set(needs)
+        builds = []
+        # A file declares a build after those that it needs.
+        for build in reversed(list(self.regression.builds.values())):
+            if build.name in needed:
+                needed.update(build.needs)
+                builds.append(build)
+        return builds[::-1]
 
     def commands(self, condition: Condition) -> list[str]:
         """The commands of a condition, after those of the builds that it needs."""
@@ -99,11 +101,19 @@ class Workspace:
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
         """The hash of commands, the version, and all builds and resources that they need."""
+        key_by_name: dict[str, str] = {}
+        for build in self.builds(needs):
+            key_by_name[build.name] = self._hash(build.commands, build.needs, key_by_name)
+        return self._hash(commands, needs, key_by_name)
+
+    def _hash(
+        self, commands: Sequence[str], needs: Sequence[str], key_by_name: Mapping[str, str]
+    ) -> str:
+        """`key`, where `key_by_name` has those of all builds among the needs."""
         parts = [self._version, *commands]
         for name in needs:
-            build = self.regression.builds.get(name)
-            if build:
-                parts.append(self.key(build.commands, build.needs))
+            if name in key_by_name:
+                parts.append(key_by_name[name])
             else:
                 parts.append(resources.fingerprint(self.regression.resources[name], self.paths))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -115,6 +125,7 @@ class Workspace:
         failed before.
         """
         target = Path(self.paths[build.name])
+        self._check_place(target)
         with _locks.setdefault(str(target), threading.Lock()):
             if build.name in self._failed:
                 raise CommandFailedError(self._failed[build.name])
@@ -123,15 +134,20 @@ class Workspace:
             target.parent.mkdir(parents=True, exist_ok=True)
             if read_note(note) == {'key': key} and target.exists():
                 return
-            # Never removes what a user brought.
-            if self._work_folder.resolve() in target.resolve().parents:
-                _remove(target)
+            _remove(target)
             try:
                 self._run_build(build, target)
             except CommandFailedError as error:
                 self._failed[build.name] = str(error)
                 raise
             write_note(note, {'key': key})
+
+    def _check_place(self, target: Path) -> None:
+        """Raise InputError if a link leads out of the folders in which builds are made."""
+        folders = [Path(self.paths[name]).resolve() for name in BUILD_FOLDERS]
+        parent = target.parent.resolve()
+        if not any(parent.is_relative_to(folder) for folder in folders):
+            raise InputError(f'{target} leads to {parent}, out of {self.folder}: remove the link')
 
     def _run_build(self, build: Build, target: Path) -> None:
         for command in build.commands:
@@ -180,9 +196,11 @@ class Workspace:
 
 
 def _remove(target: Path) -> None:
-    if target.is_dir():
+    """Remove what an earlier try left; of a link, only the link."""
+    if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
-    target.unlink(missing_ok=True)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def read_note(note: Path) -> Any:

@@ -57,11 +57,12 @@ class TextReranker(Reranker):
         precision: Precision | str,
         token_budget: int | None,
     ) -> None:
+        chosen = Precision(precision)
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
         self.device = usable_device(device)
-        self.precision: str = Precision(precision).on(self.device)
-        self.dtype = Precision(precision).dtype(self.device)
+        self.precision: str = chosen.on(self.device)
+        self.dtype = chosen.dtype(self.device)
         self.token_budget = usual_budget(token_budget, self.device)
         self.tokenizer = self.checkpoint.tokenizer()
         self.work = Work()
@@ -164,15 +165,16 @@ def open_forward(
 
     Raises InputError for ONNX Runtime on another device than a CPU, or in another precision.
     """
-    if backend is Backend.TORCH:
+    chosen = Backend(backend)
+    if chosen is Backend.TORCH:
         return network.to_device(device, dtype)
     from pyserini_repbert.rerank.onnx_backend import OnnxForward
 
     if device.type != 'cpu' or dtype != torch.float32:
         raise InputError(
-            f"backend '{backend}' runs in float32 on a CPU: leave out device and precision"
+            f"backend '{chosen}' runs in float32 on a CPU: leave out device and precision"
         )
-    return OnnxForward(network, weights_sha256, backend is Backend.ONNX_INT8)
+    return OnnxForward(network, weights_sha256, chosen is Backend.ONNX_INT8)
 
 
 class CrossEncoderReranker(TextReranker):
@@ -185,11 +187,13 @@ class CrossEncoderReranker(TextReranker):
     system : the name of the system whose checkpoints it reads
     module : the class of the network
     builder : the class that builds model inputs
+    layouts : how its inputs may be cut
     """
 
     system: str
     module: type[CrossEncoder]
     builder: type[CrossEncoderInputs]
+    layouts: type[Choice]
 
     def __init__(
         self,
@@ -202,6 +206,8 @@ class CrossEncoderReranker(TextReranker):
         token_budget: int | None = None,
     ) -> None:
         self.backend = Backend(backend)
+        if layout is not None:
+            self.layouts(layout)
         super().__init__(model, device, self.backend.precision(precision), token_budget)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'

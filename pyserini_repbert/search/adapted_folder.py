@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,12 +15,14 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
+from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import QueryEncoder
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'
+ADAPTED_FORM = FolderForm('adapted search', (re.escape(ADAPTED), re.escape(QUERY_MAP)))
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -66,26 +69,33 @@ def write_adapted(
     overwrite : replace a folder that exists, once the new one is whole
     values : the attributes of `AdaptedSearch`, but for the checksum of the query map
     """
-    with atomic_folder(folder, replace=overwrite) as written:
+    with atomic_folder(folder, ADAPTED_FORM if overwrite else None) as written:
         np.save(written / QUERY_MAP, query_map)
         adapted = AdaptedSearch(query_map=digest(written / QUERY_MAP), **values)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')
 
 
 def read_adapted(folder: StrPath) -> AdaptedSearch:
-    """What the folder says."""
+    """What the folder says, once its query map is compared with its checksum."""
+    adapted = read_description(folder)
+    query_map = Path(folder) / QUERY_MAP
+    if digest(existing_file(query_map, 'query map')) != adapted.query_map:
+        raise DamagedFileError(
+            f'{query_map} is not the map that {Path(folder) / ADAPTED} names: adapt again'
+        )
+    return adapted
+
+
+def read_description(folder: StrPath) -> AdaptedSearch:
+    """What `adapted.json` says, without a look at the query map."""
     path = Path(folder) / ADAPTED
     try:
-        adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
+        return _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
     except ValidationError as error:
         problem = error.errors()[0]['msg']
         raise DamagedFileError(
             f'{path} is not what `adapt` writes ({problem}): adapt again'
         ) from error
-    query_map = path.with_name(QUERY_MAP)
-    if digest(existing_file(query_map, 'query map')) != adapted.query_map:
-        raise DamagedFileError(f'{query_map} is not the map that {path} names: adapt again')
-    return adapted
 
 
 def learned_fusion(adapted: AdaptedSearch) -> dict[str, Any]:

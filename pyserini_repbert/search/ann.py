@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import locked
+from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.ann import (
     AGAIN,
     ANN,
+    ANN_FORM,
     LOCK,
     AnnIndex,
     AnnRecord,
@@ -94,7 +96,7 @@ class AnnSettings:
     Raises InputError for values that are none of these.
     """
 
-    kind: str = AnnKind.PQ
+    kind: AnnKind | str = AnnKind.PQ
     recall: float = RECALL
     hits: int = HITS
     queries: NDArray[np.float32] | None = None
@@ -228,13 +230,15 @@ def ann_lock(folder: Path, overwrite: bool) -> Iterator[None]:
     """A context in which this process alone builds the approximate index of the index `folder`.
 
     Raises BusyError where another process builds it, InputError where it is there and must not be
-    replaced.
+    replaced, or holds what this package does not write.
     """
     with locked(folder / LOCK, f'the approximate index of {folder}'):
         if (folder / ANN).exists() and not overwrite:
             raise InputError(
                 f'index {folder} has an approximate index: replace it', parameters=('overwrite',)
             )
+        refuse_link(folder / ANN)
+        ANN_FORM.check(folder / ANN)
         yield
 
 

@@ -33,10 +33,11 @@ def aggregate_groups(
     starts : where each document begins, int64 (documents,), ascending
     aggregation : not FIRST, which is a choice of passages
     """
-    if aggregation is PassageAggregation.MAX:
+    chosen = PassageAggregation(aggregation)
+    if chosen is PassageAggregation.MAX:
         return np.maximum.reduceat(scores, starts)
     counts = np.diff(starts, append=len(scores))
-    if aggregation is PassageAggregation.TOP3:
+    if chosen is PassageAggregation.TOP3:
         owners = np.repeat(np.arange(len(starts)), counts)
         # By document, and within it the best first.
         order = np.lexsort((-scores, owners))
@@ -68,7 +69,8 @@ def documents_of_run(
     aggregation : how scores of passages become those of documents
     k : hits of a topic; None: all
     """
-    return {qid: _documents_of(ranking, aggregation, k) for qid, ranking in run.items()}
+    chosen = PassageAggregation(aggregation)
+    return {qid: _documents_of(ranking, chosen, k) for qid, ranking in run.items()}
 
 
 def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | None) -> Ranking:

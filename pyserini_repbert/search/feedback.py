@@ -49,6 +49,9 @@ class VectorFeedback:
     topk: int | None = None
     bottomk: int = 0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'method', FeedbackMethod(self.method))
+
     @classmethod
     def parse(cls, text: str) -> VectorFeedback:
         """The feedback of 'average', 'rocchio' or 'rocchio:depth=5,alpha=0.4,beta=0.6', say.

@@ -88,6 +88,9 @@ class ServedCollection:
             vectors = np.ones((1, self.searcher.generation.settings.dimension), np.float32)
             self.searcher.dense.of_vectors(vectors, 1)
         self.generation: Generation = self.searcher.generation
+        for live in self.generation.shards:
+            # Searches go on where the folder is moved away.
+            live.shard.map_all()
         # Counted before the first request: 100,000 documents of five fields take 0.3 s.
         self.generation.field_counts()
         self.rankings = rankings_of(self.generation.settings)

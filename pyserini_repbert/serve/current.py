@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyserini_repbert.errors import LostCollectionError
 from pyserini_repbert.serve.indexes import ServedIndex
 
 
@@ -18,10 +19,13 @@ class CurrentIndex:
     Attributes
     ----------
     newest : the version that new requests get
+    problem : why its folder is not followed, in one line: it holds another collection, an earlier
+        state, or none; None while all is well
     """
 
     def __init__(self, index: ServedIndex) -> None:
         self.newest = index
+        self.problem: str | None = None
         self._lock = threading.Lock()
         self._requests: Counter[ServedIndex] = Counter()
 
@@ -44,9 +48,18 @@ class CurrentIndex:
                 held.close()
 
     def replace(self, index: ServedIndex) -> None:
-        """Give new requests another version."""
+        """Give new requests another version.
+
+        Raises LostCollectionError for a version of another collection, which is closed.
+        """
+        before = self.newest
+        if before.collection is not None and index.collection is not None:
+            try:
+                before.collection.generation.known.check(index.collection.generation.known)
+            except LostCollectionError:
+                index.close()
+                raise
         with self._lock:
-            before = self.newest
             self.newest = index
             is_used = before in self._requests
         if not is_used:

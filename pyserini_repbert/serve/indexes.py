@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import adaptation_in_use
-from pyserini_repbert.collection.reading import newest_digest
+from pyserini_repbert.collection.reading import read_known
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
@@ -399,7 +399,11 @@ class ServedIndex:
         """
         settings = self.settings
         spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
-        has_reranker = bool(apply_adaptation(spec).stages)
+        # The classes that the operator names: the folder may name no other.
+        allowed = [name.partition('@')[0] for name in settings.sparse or ()]
+        allowed += self._service.rerankers or ()
+        spec = apply_adaptation(spec, allowed)
+        has_reranker = bool(spec.stages)
         queue = self._queues['rerank' if has_reranker else 'java']
         ranker: Ranker
         if self.collection is not None and not has_reranker:
@@ -444,13 +448,17 @@ class ServedIndex:
     def has_newer_version(self) -> bool:
         """Whether another generation of the collection is published, or another adaptation is in
         use; False of other indexes.
+
+        Raises LostCollectionError where the folder does not hold the collection any more.
         """
         if self.collection is None:
             return False
+        known = self.collection.generation.known
+        newest = read_known(self.collection.generation.folder)
+        known.check(newest)
         if not self.settings.adapted and self.adapted != self._learned_folder():
             return True
-        generation = self.collection.generation
-        return newest_digest(generation.folder) != generation.sha256
+        return newest.sha256 != known.sha256
 
     def searchable_systems(self) -> list[str]:
         """The rankings that can be opened here, without the user's own classes."""

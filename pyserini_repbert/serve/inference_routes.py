@@ -8,21 +8,26 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from starlette.responses import Response
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.inference import DOCUMENT, QUERY, encoders_of, in_base64, rerank_texts
-from pyserini_repbert.serve.refusals import RESPONSES, check_parameters, json_response
-from pyserini_repbert.serve.requests import StrictModel
+from pyserini_repbert.serve.refusals import (
+    CLIENT_RESPONSES,
+    check_parameters,
+    json_response,
+)
+from pyserini_repbert.serve.requests import NOT_BLANK, StrictModel
 from pyserini_repbert.serve.routes import Call
 from pyserini_repbert.serve.searching import RequestTrace
 
 router = APIRouter(
     tags=['for other programs'],
-    responses=RESPONSES,
+    responses=CLIENT_RESPONSES,
     dependencies=[Depends(check_parameters)],
     redirect_slashes=False,
 )
@@ -49,8 +54,10 @@ class RerankTextsRequest(StrictModel):
     """A question, and texts to rerank."""
 
     model: str = Field(description='name of a reranker, as in /v1/models, or of its system')
-    query: str = Field(description='the question')
-    documents: list[str | TextDocument] = Field(description='texts, or objects with a text')
+    query: str = Field(description='the question', json_schema_extra=NOT_BLANK)
+    documents: list[str | TextDocument] = Field(
+        description='texts, or objects with a text', json_schema_extra={'minItems': 1}
+    )
     top_n: Annotated[int, Field(ge=1)] | None = Field(None, description='how many; default: all')
     return_documents: bool = Field(False, description='also the documents')
     rank_fields: Annotated[list[str], Field(min_length=1, max_length=100)] | None = Field(
@@ -95,7 +102,9 @@ class EmbeddingsRequest(StrictModel):
         'another tokenizer, as of tiktoken, are refused',
     )
     input_type: str | None = Field(
-        None, description=f'what the texts are: {", ".join(_KINDS)}; default: document'
+        None,
+        description=f'what the texts are: {", ".join(_KINDS)}; default: document',
+        json_schema_extra={'enum': [*_KINDS, None]},
     )
     encoding_format: Literal['float', 'base64'] = Field('float', description='of the vectors')
     dimensions: int | None = Field(
@@ -121,11 +130,20 @@ class EmbeddingsResponse(BaseModel):
     usage: dict[str, int] = Field(description='prompt_tokens and total_tokens')
 
 
+class ModelResponse(BaseModel):
+    """An encoder or a reranker."""
+
+    id: str
+    object: Literal['model']
+    created: int = Field(description='always 0')
+    owned_by: str
+
+
 class ModelsResponse(BaseModel):
     """The models of a service."""
 
     object: Literal['list']
-    data: list[dict[str, Any]] = Field(description='an id for each encoder and reranker')
+    data: list[ModelResponse] = Field(description='the encoders and rerankers')
 
 
 def _reranked_text(
@@ -242,8 +260,30 @@ async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
     response_model=ModelsResponse,
 )
 async def models(call: Call) -> Response:
-    names = [*encoders_of(call.service.served.values()), *call.service.rerankers.systems]
-    data = []
-    for name in names:
-        data.append({'id': name, 'object': 'model', 'created': 0, 'owned_by': 'pyserini_repbert'})
+    data = [_model(name) for name in _model_names(call)]
     return json_response({'object': 'list', 'data': data})
+
+
+@router.get(
+    '/v1/models/{model:path}',
+    summary='An encoder or reranker, as with OpenAI',
+    response_model=ModelResponse,
+)
+async def model(
+    call: Call, model: Annotated[str, Path(description='its id, as in /v1/models')]
+) -> Response:
+    names = _model_names(call)
+    if model not in names:
+        raise UnknownNameError(
+            f"'{model[:100]}' is no model here{did_you_mean(model, names)}: /v1/models lists them"
+        )
+    return json_response(_model(model))
+
+
+def _model_names(call: Call) -> list[str]:
+    """The ids of the encoders and rerankers."""
+    return [*encoders_of(call.service.served.values()), *call.service.rerankers.systems]
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {'id': name, 'object': 'model', 'created': 0, 'owned_by': 'pyserini_repbert'}

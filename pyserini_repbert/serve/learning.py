@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,12 @@ from pyserini_repbert.adapt.from_judgments import (
     learning_state,
 )
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
+from pyserini_repbert.serve.child import ChildProcess
 
 logger = logging.getLogger(__name__)
+
+# Learning from 10,000 judged questions takes some minutes.
+_MOST_SECONDS = 6 * 3600.0
 
 
 class CollectionLearner:
@@ -31,7 +33,8 @@ class CollectionLearner:
     def __init__(self, folder: Path, device: str) -> None:
         self.folder = folder
         self._device = device
-        self._process: SpawnProcess | None = None
+        self._process = ChildProcess()
+        self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def start(self) -> None:
@@ -40,29 +43,32 @@ class CollectionLearner:
             if self.state()['state'] == 'running':
                 raise BusyError('the collection learns already: wait until it has ended')
             begin_learning(self.folder)
-            # A forked process would share the locks of the threads that search.
-            process = get_context('spawn').Process(
-                target=_learn, args=(str(self.folder), self._device), daemon=True
-            )
-            process.start()
-            self._process = process
+            self._thread = threading.Thread(target=self._learn, name='learner', daemon=True)
+            self._thread.start()
 
     def state(self) -> dict[str, Any]:
         """How far it is, as of `learning_state`."""
         # Until the process has loaded the model, nothing but this object knows that it learns.
-        is_starting = self._process is not None and self._process.is_alive()
+        is_starting = self._thread is not None and self._thread.is_alive()
         return learning_state(self.folder, is_starting)
 
     def stop(self) -> None:
         """End a learning that runs; nothing of it stays."""
-        if self._process is not None and self._process.is_alive():
-            self._process.terminate()
-            self._process.join()
+        self._process.end()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _learn(self) -> None:
+        """Wait for the process; the file of judgments says how learning ended."""
+        try:
+            self._process.call(_learn, str(self.folder), self._device, seconds=_MOST_SECONDS)
+        except PyseriniRepbertError as error:
+            logger.warning('%s does not learn: %s', self.folder, error)
+        except Exception:
+            logger.exception('learning in %s failed', self.folder)
+        self._process.stop()
 
 
 def _learn(folder: str, device: str) -> None:
-    """What the process does; the file of judgments says how it ended."""
-    try:
-        learn_from_judgments(Path(folder), device)
-    except PyseriniRepbertError as error:
-        logger.warning('%s does not learn: %s', folder, error)
+    """What the process does."""
+    learn_from_judgments(Path(folder), device)

@@ -26,7 +26,10 @@ async def healthz() -> Response:
 
 @router.api_route('/readyz', methods=PROBED)
 async def readyz(call: Call) -> Response:
-    """Says that the indexes are open. Raises NotReadyError until they are."""
+    """Says that the indexes are open. Raises NotReadyError until they are, and where the folder of
+    a collection does not hold it any more.
+    """
+    call.service.check_ready()
     return json_response({'status': 'ready', 'indexes': list(call.service.served)})
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 # The types of bodies that FastAPI reads.
 _JSON = re.compile(r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE)
+_METHODS = ('DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT')
 _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
@@ -34,6 +36,7 @@ _ERRORS = {
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     408: 'the request was not complete in time',
+    409: 'a document belongs to another source of the collection, or the collection learns already',
     413: 'the body is too long',
     421: 'the service does not answer to this host',
     422: 'the body is not of the form expected, or not sent as application/json',
@@ -60,18 +63,25 @@ class TooLateError(PyseriniRepbertError):
     """The answer took longer than the service allows."""
 
 
+class UnderWayError(PyseriniRepbertError):
+    """What was asked for is done already, and has not ended."""
+
+
 _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.InputError: 400,
     errors.MismatchError: 400,
+    errors.SourceConflictError: 409,
     errors.UnknownNameError: 404,
     errors.MissingResourceError: 404,
     errors.BusyError: 503,
+    errors.LostCollectionError: 503,
     errors.ClusterError: 503,
     errors.DamagedFileError: 503,
     NotAllowedError: 403,
     OverloadedError: 429,
     NotReadyError: 503,
     TooLateError: 504,
+    UnderWayError: 409,
 }
 
 
@@ -81,9 +91,49 @@ class ErrorResponse(BaseModel):
     error: str
 
 
+class ClientError(BaseModel):
+    """An error as clients of OpenAI read it."""
+
+    message: str
+    type: str
+    code: str | None
+    param: str | None
+
+
+class ClientErrorResponse(BaseModel):
+    """Why there is no answer, in OpenAI's form."""
+
+    error: ClientError
+
+
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {'model': ErrorResponse, 'description': text} for status, text in _ERRORS.items()
 }
+# Of the addresses in the forms of other services.
+CLIENT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {'model': ClientErrorResponse, 'description': text} for status, text in _ERRORS.items()
+}
+_CLIENT_PATHS = re.compile(r'/v1/(?:embeddings|models|rerank)(?:/|$)|/v2/rerank$')
+# The words of OpenAI's API for statuses; others are of an invalid request.
+_CLIENT_TYPES = {401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error'}
+
+
+def error_body(path: str, status: int, message: str) -> dict[str, Any]:
+    """The JSON object of an error.
+
+    Parameters
+    ----------
+    path : of the address; clients of other services read theirs in OpenAI's form
+    status : of the answer
+    message : one line
+    """
+    if not _CLIENT_PATHS.match(path):
+        return {'error': message}
+    kind = _CLIENT_TYPES.get(status, 'invalid_request_error')
+    if status >= 500:
+        kind = 'server_error'
+    code = 'not_found' if status == 404 else None
+    return {'error': {'message': message, 'type': kind, 'code': code, 'param': None}}
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -117,7 +167,7 @@ async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Resp
             'this index is damaged, or a file that it needs: those who run the service find the '
             f'reason in its log (request {request_id}), and `index check` names all that differs'
         )
-    return json_response({'error': message}, status, headers)
+    return _error_response(request, status, message, headers)
 
 
 def _status_of(error: PyseriniRepbertError) -> int:
@@ -136,9 +186,28 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
             'there is nothing at this address: expected one such as '
             '/v1/{index}/search; /docs lists them all'
         )
+    headers = dict(error.headers or {})
     if error.status_code == 405:
         message = f'{request.method} is not for this address: /docs says what is'
-    return json_response({'error': message}, error.status_code, dict(error.headers or {}))
+        headers['Allow'] = ', '.join(_methods_of(request))
+    return _error_response(request, error.status_code, message, headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """The methods that an address takes; each may have a route of its own."""
+    taken = []
+    for method in _METHODS:
+        scope = {**request.scope, 'method': method}
+        matches = [route.matches(scope)[0] for route in request.app.router.routes]
+        if Match.FULL in matches:
+            taken.append(method)
+    return taken
+
+
+def _error_response(
+    request: Request, status: int, message: str, headers: dict[str, str] | None = None
+) -> Response:
+    return json_response(error_body(request.url.path, status, message), status, headers)
 
 
 async def _answer_malformed(request: Request, error: RequestValidationError) -> Response:
@@ -149,13 +218,13 @@ async def _answer_malformed(request: Request, error: RequestValidationError) -> 
         problem = first.get('ctx', {}).get('error', '')
         character = path[-1] if path else source
         message = f'the body is not JSON ({problem}, at character {character})'
-        return json_response({'error': message}, 400)
+        return _error_response(request, 400, message)
     if not path and 'json' not in request.headers.get('content-type', ''):
         message = 'the body has to be JSON: send Content-Type: application/json'
-        return json_response({'error': message}, 422)
+        return _error_response(request, 422, message)
     name = f"parameter '{'.'.join(path)}'" if path else 'the body'
     status = 422 if source == 'body' else 400
-    return json_response({'error': describe_problem(name, first)}, status)
+    return _error_response(request, status, describe_problem(name, first))
 
 
 def describe_problem(name: str, problem: Mapping[str, Any]) -> str:

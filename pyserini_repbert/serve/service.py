@@ -23,8 +23,15 @@ from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.reading import read_known
 from pyserini_repbert.data.judgments import JudgmentStore
-from pyserini_repbert.errors import InputError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import (
+    InputError,
+    LostCollectionError,
+    MissingResourceError,
+    UnknownNameError,
+)
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
@@ -154,7 +161,10 @@ class Service:
                 try:
                     await asyncio.to_thread(self._renew, alias, current)
                     reported.pop(alias, None)
+                    current.problem = None
                 except Exception as error:
+                    if isinstance(error, LostCollectionError):
+                        current.problem = str(error)
                     # It is tried again, and said once.
                     if reported.get(alias) != str(error):
                         reported[alias] = str(error)
@@ -188,8 +198,9 @@ class Service:
             self.writers[alias] = CollectionWriter(
                 Path(self.settings.indexes[alias].location),
                 self.settings.device,
-                self.settings.limits.waiting,
+                self.settings.limits,
                 on_published=partial(self._renew, alias, current),
+                expected=partial(_known_collection, current),
             )
 
     def _open_judgments(self) -> None:
@@ -210,9 +221,11 @@ class Service:
     def judgments(self, alias: str) -> JudgmentStore:
         """The judgments of an index.
 
-        Raises the errors of `check_alias`, and NotAllowedError for an index that takes none.
+        Raises the errors of `check_alias`, NotAllowedError for an index that takes none, and
+        LostCollectionError where its folder does not hold the collection any more.
         """
         self.check_alias(alias)
+        self._check_folder(alias)
         store = self.judgment_stores.get(alias)
         if store is None:
             raise NotAllowedError(f"index '{alias}' takes no judgments here")
@@ -221,10 +234,30 @@ class Service:
     def learner(self, alias: str) -> CollectionLearner:
         """What lets a collection learn. Raises errors as `judgments`."""
         self.check_alias(alias)
+        self._check_folder(alias)
         learner = self.learners.get(alias)
         if learner is None:
             raise NotAllowedError(f"index '{alias}' does not learn from judgments here")
         return learner
+
+    def _check_folder(self, alias: str) -> None:
+        """Raises LostCollectionError where the folder of an index is not what was opened."""
+        collection = self._current[alias].newest.collection
+        if collection is not None:
+            generation = collection.generation
+            generation.known.check(read_known(generation.folder))
+
+    def check_ready(self) -> None:
+        """Raises NotReadyError until the indexes are open, and where the folder of one holds
+        another collection, an earlier state of it, or none.
+        """
+        problems = []
+        for alias in self.served:
+            problem = self._current[alias].problem
+            if problem is not None:
+                problems.append(f"index '{alias}': {problem}")
+        if problems:
+            raise NotReadyError('; '.join(problems))
 
     def renew(self, alias: str) -> None:
         """Answer new requests from what the folder of a collection has now."""
@@ -403,6 +436,13 @@ class Service:
                     f"index '{index.alias}' has no document '{hit.docid[:200]}'"
                 )
         return hits
+
+
+def _known_collection(current: CurrentIndex) -> KnownCollection:
+    """The collection that searches see."""
+    collection = current.newest.collection
+    assert collection is not None
+    return collection.generation.known
 
 
 async def _return_memory() -> None:

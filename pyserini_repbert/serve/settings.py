@@ -132,6 +132,7 @@ class Limits(_Settings):
     waiting : jobs that wait in one queue; further requests are answered with 429
     search_seconds : until a search without reranking is given up
     rerank_seconds : until a search with reranking, or an explanation, is given up
+    write_seconds : until writes, or a sync, are given up
     request_seconds : that a client has to send a request, header and body
     stop_seconds : that a stopping service has to finish its requests
     """
@@ -146,6 +147,7 @@ class Limits(_Settings):
     waiting: _Count = 256
     search_seconds: _Seconds = 10.0
     rerank_seconds: _Seconds = 120.0
+    write_seconds: _Seconds = 3600.0
     request_seconds: _Seconds = 10.0
     stop_seconds: _Seconds = 30.0
 

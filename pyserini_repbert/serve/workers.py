@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.processes import end_with_parent
 from pyserini_repbert.serve.settings import ServeSettings
 
 # The folder in which prometheus_client adds up the metrics of processes. It reads the name when it
@@ -128,7 +129,7 @@ def _serve(
     """Serve in this process, one of `n`."""
     # Ctrl-C reaches all processes; the first one stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent(settings.limits.stop_seconds)
     import torch
 
     from pyserini_repbert.serve.app import create_app
@@ -139,11 +140,3 @@ def _serve(
     serve(app, settings, listener, log_file)
     if app.state.service.failure:
         failures.put(app.state.service.failure)
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone, killed say."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)

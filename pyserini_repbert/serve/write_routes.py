@@ -18,6 +18,7 @@ from pyserini_repbert.serve.answers import API
 from pyserini_repbert.serve.refusals import (
     RESPONSES,
     NotAllowedError,
+    TooLateError,
     check_parameters,
     json_response,
 )
@@ -97,7 +98,13 @@ class WriteCall:
                 raise job.error
             return self.describe(job)
 
-        return await self.client.answer(wait_for_job, reranks=True)
+        try:
+            return await self.client.answer(wait_for_job, reranks=True)
+        except TooLateError as error:
+            raise TooLateError(
+                f"write '{job.id}' has not ended yet, and may still happen: ask "
+                f'/v1/{self.index}/writes/{job.id} whether it has'
+            ) from error
 
     def describe(self, job: WriteJob) -> dict[str, Any]:
         """A job, as the answers to writes have it."""

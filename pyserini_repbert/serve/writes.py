@@ -13,14 +13,12 @@ import time
 import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.collection import Collection
+from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.syncing import Changes
 from pyserini_repbert.data.documents import DOCID_KEYS, Document
 from pyserini_repbert.data.passages import BadPassage, corpus_of, given_document
@@ -28,10 +26,13 @@ from pyserini_repbert.data.values import first_key, identifier_problem, parse_js
 from pyserini_repbert.errors import (
     BusyError,
     InputError,
+    LostCollectionError,
     MissingResourceError,
     PyseriniRepbertError,
 )
-from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError
+from pyserini_repbert.serve.child import ChildProcess, LostProcessError, OverdueError
+from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError, TooLateError
+from pyserini_repbert.serve.settings import Limits
 
 logger = logging.getLogger(__name__)
 
@@ -117,26 +118,30 @@ class CollectionWriter:
     ----------
     folder : of the collection
     device : of its encoder
-    max_waiting : edits that may wait; further ones are refused
+    limits : how many edits may wait, and how long writing may take
     on_published : called after each batch of edits, before their jobs end
+    expected : says which collection the folder has to hold
     """
 
     def __init__(
         self,
         folder: Path,
         device: str,
-        max_waiting: int,
+        limits: Limits,
         on_published: Callable[[], object],
+        expected: Callable[[], KnownCollection],
     ) -> None:
         self._folder = folder
         self._device = device
-        self._max_waiting = max_waiting
+        self._max_waiting = limits.waiting
+        self._seconds = limits.write_seconds
         self._on_published = on_published
+        self._expected = expected
         self._waiting: deque[WriteJob] = deque()
         self._jobs: OrderedDict[str, WriteJob] = OrderedDict()
         self._changed = threading.Condition()
         self._stopping = False
-        self._pool: ProcessPoolExecutor | None = None
+        self._process = ChildProcess()
         self._thread = threading.Thread(target=self._work, name='writer', daemon=True)
         self._thread.start()
 
@@ -177,8 +182,7 @@ class CollectionWriter:
         for job in left:
             _fail(job, BusyError('the service stopped before this write: send it again'))
         self._thread.join()
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._process.stop()
 
     def _work(self) -> None:
         while True:
@@ -195,8 +199,8 @@ class CollectionWriter:
             job.state = 'writing'
         try:
             changes = self._apply(merge_edits([job.edit for job in batch]))
-        except BusyError as error:
-            # Each alone would wait as long again.
+        except (BusyError, LostCollectionError, TooLateError) as error:
+            # Each alone would wait as long again, or find the same folder.
             for job in batch:
                 _fail(job, error)
             return
@@ -245,17 +249,16 @@ class CollectionWriter:
                 waited += _BUSY_SECONDS
 
     def _call(self, edit: Edit) -> Changes:
-        if self._pool is None:
-            # A forked process would share the locks of the threads that search.
-            self._pool = ProcessPoolExecutor(1, get_context('spawn'))
+        arguments = (str(self._folder), self._device, edit, self._expected())
         try:
-            return self._pool.submit(apply_edit, str(self._folder), self._device, edit).result()
-        except BrokenProcessPool as error:
-            self._pool.shutdown(wait=False)
-            self._pool = None
-            raise NotReadyError(
-                'the process that writes was ended from outside (out of memory?): send the write '
-                'again'
+            changes: Changes = self._process.call(apply_edit, *arguments, seconds=self._seconds)
+            return changes
+        except LostProcessError as error:
+            raise NotReadyError(f'while it wrote, {error}: send the write again') from error
+        except OverdueError as error:
+            raise TooLateError(
+                f'{error} (limits: write_seconds); what was encoded is kept, and the write may '
+                'have happened: look before you send it again'
             ) from error
         except PyseriniRepbertError:
             raise
@@ -298,7 +301,9 @@ def merge_edits(edits: Sequence[Edit]) -> Edit:
 _open_collections: dict[str, Collection] = {}
 
 
-def apply_edit(folder: str, device: str, edit: Edit) -> Changes:
+def apply_edit(
+    folder: str, device: str, edit: Edit, expected: KnownCollection | None = None
+) -> Changes:
     """Write an edit into a collection; returns what was changed in all.
 
     Parameters
@@ -306,10 +311,15 @@ def apply_edit(folder: str, device: str, edit: Edit) -> Changes:
     folder : of the collection
     device : where its encoder runs
     edit : documents and deletions, or a source to follow
+    expected : the collection that the folder has to hold
+
+    Raises LostCollectionError for another collection, an earlier state of it, or none: none is
+    made.
     """
     if folder not in _open_collections:
         _open_collections[folder] = Collection.open(folder, device=device)
     collection = _open_collections[folder]
+    collection.expected = expected
     if edit.source is not None:
         return collection.sync(edit.source)
     if not edit.put:

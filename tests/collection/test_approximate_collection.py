@@ -54,7 +54,7 @@ def template(shared, tiny_checkpoint):
         tiny_checkpoint().rename(checkpoint)
         settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
         with Collection.open(folder, encoder=str(checkpoint), **settings) as collection:
-            collection.sync(documents(COUNT), source='one')
+            collection.add(documents(COUNT))
             collection.build_ann(COMPLETE)
     return folder, str(checkpoint)
 

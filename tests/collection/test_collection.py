@@ -174,7 +174,7 @@ def test_one_writer(open_collection):
 
 def test_readers_keep_their_generation(open_collection, all_scores, query):
     writer = open_collection()
-    writer.sync(DOCUMENTS)
+    writer.add(DOCUMENTS)
     with open_collection() as reader:
         before = all_scores(reader, query)
         texts = reader.generation.texts(['a', 'b'])

@@ -47,21 +47,27 @@ def test_the_actions(index, corpus_file, tmp_path):
     more = tmp_path / 'more.tsv'
     more.write_text('x\tthe moon\nd1\tthe sun\n', encoding='utf-8')
     assert index('add', '--corpus', more) == (
+        2,
+        f"error: document 'd1' belongs to source '{corpus}', and source 'add' would replace it: "
+        'give another docid, or change the document in its source; nothing was written\n',
+    )
+    more.write_text('x\tthe moon\ny\tthe sun\n', encoding='utf-8')
+    assert index('add', '--corpus', more) == (
         0,
-        'mine: 1 added, 1 changed, 0 deleted, 0 unchanged; 2 passages encoded, generation 3\n',
+        'mine: 2 added, 0 changed, 0 deleted, 0 unchanged; 2 passages encoded, generation 3\n',
     )
     ids = tmp_path / 'ids.txt'
     ids.write_text('x\n\nd2\n', encoding='utf-8')
     assert index('delete', '--ids-file', ids)[1].startswith('mine: 0 added, 0 changed, 2 deleted')
-    assert index('compact') == (0, 'mine: 4 documents, 4 passages in 1 shard, generation 4\n')
-    assert index('compact') == (0, 'mine: 4 documents, 4 passages in 1 shard, generation 4\n')
+    assert index('compact') == (0, 'mine: 5 documents, 5 passages in 1 shard, generation 4\n')
+    assert index('compact') == (0, 'mine: 5 documents, 5 passages in 1 shard, generation 4\n')
     assert index('copy', '--output', 'other') == (
         0,
-        'other: 4 documents, 4 passages, generation 4\n',
+        'other: 5 documents, 5 passages, generation 4\n',
     )
     assert index('check') == (
         0,
-        "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny', "
+        "mine: whole, generation 4: 5 documents, 5 passages in 1 shard, encoder 'tiny', "
         "language 'en'; no Lucene index\n",
     )
 
@@ -77,7 +83,8 @@ def test_a_generation_has_the_record_of_its_command(index, corpus_file, tmp_path
     assert [model.name for model in record.models] == ['tiny']
     # a command that publishes nothing made no generation
     before = (folder / '000001.json.record.json').read_bytes()
-    index('add', '--corpus', corpus.name)
+    index('sync', '--corpus', corpus.name)
+    index('delete', '--ids', 'd3')
     index('compact')
     index('delete', '--ids', 'd1')
     index('delete', '--ids', 'd1', '--merge')
@@ -119,7 +126,7 @@ def test_a_collection_in_its_corpus_is_refused(tmp_path, capsys):
 @pytest.fixture
 def collection(open_collection):
     with open_collection() as opened:
-        opened.sync(
+        opened.add(
             [{'id': f'd{number}', 'text': f'cat sat {"on " * number}'} for number in range(5)]
         )
         opened.add([('d1', 'the moon ate.')])

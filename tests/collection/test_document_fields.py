@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from datetime import date, datetime
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.collection.documents import typed_values
-from pyserini_repbert.data.documents import Document, document_of_markdown, plain_fields
+from pyserini_repbert.data.documents import Document, plain_fields
 from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.passages import corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
@@ -38,7 +40,7 @@ FRONT = """---
 title: Snails
 year: 2023
 rating: 4.5
-draft: no
+draft: false
 day: 2023-05-04
 time: 2023-05-04 10:30:00
 tags: [copper, 7]
@@ -76,7 +78,7 @@ def test_meta_of_a_page_becomes_fields():
         ('<p>no head', Document('d', 'no head')),
         ('<meta name=title content="From meta"><p>x', Document('d', 'x', 'From meta')),
         ('<title>A</title><meta name=title content=B>x', Document('d', 'x', 'A')),
-        ('<header><meta name=a content=b></header>x', Document('d', 'x', '', {'a': 'b'})),
+        ('<header><meta name=a content=b></header>x', Document('d', 'x')),
         ('<meta name=a content=1234567890123456>x', Document('d', 'x', '', {'a': '1' + DIGITS})),
     ],
 )  # fmt: skip
@@ -125,7 +127,7 @@ def test_the_header_of_markdown_becomes_fields():
             'rating': 4.5,
             'draft': False,
             'day': '2023-05-04',
-            'time': '2023-05-04T10:30:00',
+            'time': '2023-05-04 10:30:00',
             'tags': ['copper', 7],
             'author': {'name': 'Öz'},
         },
@@ -149,6 +151,123 @@ def test_a_title_of_a_header_that_is_no_text():
     assert document_of_markdown('d', '---\ntitle: 2024-01-02\n---\nx').title == '2024-01-02'
     with pytest.raises(ValueError, match='its title is no text: put it in quotes'):
         document_of_markdown('d', '---\ntitle: [One, Two]\n---\nx')
+
+
+@pytest.mark.parametrize(
+    ('title', 'as_written'),
+    [
+        ('007', '007'),
+        ('1:30', '1:30'),
+        ('1.10', '1.10'),
+        ('2024-01-02', '2024-01-02'),
+        ('NO', 'NO'),
+        ('True', 'True'),
+        ('0x1F', '0x1F'),
+        ('1e3', '1e3'),
+        ('"007"', '007'),
+        ("'A: B'", 'A: B'),
+        ('>\n  folded\n  text', 'folded text'),
+    ],
+)
+def test_a_title_is_as_it_is_written(title, as_written):
+    assert document_of_markdown('d', f'---\ntitle: {title}\n---\nx').title == as_written
+
+
+def test_codes_of_a_header_stay_text(open_collection):
+    headers = {
+        'oslo': 'country: NO\nzip: 02134\nversion: 1.10\nisbn: 0306406152\nday: 2023-05-04',
+        'lund': 'country: SE\nzip: 02139\nversion: 1.2\nisbn: 0306406160\nday: 2022-05-04',
+    }
+    documents = []
+    for name, header in headers.items():
+        documents.append(document_of_markdown(name, f'---\n{header}\n---\ncat'))
+    assert documents[0].fields == {
+        'country': 'NO',
+        'zip': '02134',
+        'version': 1.1,
+        'isbn': '0306406152',
+        'day': '2023-05-04',
+    }
+    with open_collection() as collection:
+        collection.sync(documents)
+        for text in ('country:NO', 'zip:02134', 'isbn:0306406152', 'day:[2023 TO *]'):
+            assert [hit.docid for hit in collection.search('cat', filter=text)] == ['oslo'], text
+
+
+@pytest.mark.parametrize(
+    ('text', 'fields'),
+    [
+        ('---\n# A comment.\n\ntype: guide\n---\nx', {'type': 'guide'}),
+        ('---\r\n# A comment.\r\ntype: guide\r\n---\r\nx', {'type': 'guide'}),
+        ('---\n\n"type": guide\n...\nx', {'type': 'guide'}),
+        ('+++\n# A comment.\ntype = "guide"\n+++\nx', {'type': 'guide'}),
+        ('+++\nday = 2023-05-04\n[author]\nname = "Öz"\n+++\nx',
+         {'day': '2023-05-04', 'author': {'name': 'Öz'}}),
+    ],
+)  # fmt: skip
+def test_headers(text, fields):
+    assert document_of_markdown('d', text) == Document('d', 'x', '', fields)
+
+
+@pytest.mark.parametrize('text', ['---\n# A\n---', '---\n- a: b\n---\nx', '+++\nx\n+++', '---\nx'])
+def test_rules_are_no_header(text):
+    assert document_of_markdown('d', text).fields == {}
+
+
+def test_a_header_of_toml():
+    header = '+++\ntitle = "Learning C#"\nyear = 2023\n+++\n'
+    assert document_of_markdown('d', f'{header}x') == Document(
+        'd', 'x', 'Learning C#', {'year': 2023}
+    )
+    with pytest.raises(ValueError, match=r'no TOML .*remove the lines of \+\+\+'):
+        document_of_markdown('d', '+++\nyear = 007\n+++\nx')
+    nested = '[' * 5000
+    with pytest.raises(ValueError, match='no TOML'):
+        document_of_markdown('d', f'+++\na = {nested}\n+++\nx')
+
+
+@pytest.mark.parametrize(
+    ('text', 'title', 'rest'),
+    [
+        ('# Learning C#\nx', 'Learning C#', 'x'),
+        ('# Closed #\nx', 'Closed', 'x'),
+        ('Snails\n======\nx', 'Snails', 'x'),
+        ('Snails\nand slugs\n===\nx', 'Snails and slugs', 'x'),
+        ('```sh\n# no title\n```\n# Snails\nx', 'Snails', '```sh\n# no title\n```\nx'),
+        ('~~~\n# no\n```\n# no\n~~~\n# Snails', 'Snails', '~~~\n# no\n```\n# no\n~~~'),
+        ('<!-- # no\n\n# no\n-->\n# Snails\nx', 'Snails', '<!-- # no\n\n# no\n-->\nx'),
+        ('[![Build](b.svg)](x)\n\n# Snails\nx', 'Snails', '[![Build](b.svg)](x)\n\nx'),
+        ('---\n# Snails\nx', 'Snails', '---\nx'),
+        ('\n\n   # Snails\r\nx\r\n', 'Snails', 'x'),
+        ('#\n# Snails', 'Snails', '#'),
+        ('    # code\nx', '', '# code\nx'),
+        ('#hashtag\nx', '', '#hashtag\nx'),
+        ('```\n# in code that does not end', '', '```\n# in code that does not end'),
+        ('Prose.\n\n# Chapter', '', 'Prose.\n\n# Chapter'),
+        ('## Second\n# First', '', '## Second\n# First'),
+        ('- # in a list', '', '- # in a list'),
+        ('Snails\n------\nx', '', 'Snails\n------\nx'),
+    ],
+)
+def test_the_title_of_markdown_is_its_first_heading(text, title, rest):
+    assert document_of_markdown('d', text) == Document('d', rest, title)
+
+
+def test_a_title_behind_a_long_comment():
+    comment = '<!--\n' + 'licence\n' * 1_000 + '-->\n'
+    assert document_of_markdown('d', f'{comment}# Snails\nx').title == 'Snails'
+    prose = 'word ' * 1_000
+    assert document_of_markdown('d', f'{prose}\n===\nx').title == prose.strip()
+
+
+@pytest.mark.parametrize(
+    'part', ['a\n=\n', '[a]: b\n', '- ', '> ', '```\n', '---\na:\n', '<!--', '+++\n', '#\n']
+)
+def test_markdown_takes_time_linear_in_its_length(part):
+    begun = time.process_time()
+    document = document_of_markdown('d', f'---\n{part * 100_000}')
+    assert document.docid == 'd'
+    assert time.process_time() - begun < 5
 
 
 def test_the_columns_of_a_frame_become_fields():

@@ -35,7 +35,7 @@ def lived_collection(make, random, n_documents, longest):
         for number in range(n_documents)
     ]
     documents.append({'id': 'long', 'text': words(random, longest)})
-    collection.sync(documents, source='one')
+    collection.add(documents)
     collection.add([('d0', words(random, 25)), ('new#1', words(random, 5))])
     if n_documents > 2:
         collection.delete(['d1'])

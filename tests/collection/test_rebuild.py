@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.errors import SourceConflictError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 
@@ -65,6 +66,7 @@ def open_one(folder, encoder, dtype=None, sparse='none'):
 
 def apply(collection, step, content, expected):
     """Do one step to a collection, and to what is expected of it: {docid: (document, source)}."""
+    content = refuse_those_of_others(collection, step, content, expected)
     if step == 'sync':
         collection.sync(content, source='one', delete_most=True)
         kept = {item['id'] for item in content}
@@ -87,6 +89,24 @@ def apply(collection, step, content, expected):
         apply(collection, 'sync', synced, expected)
     elif expected:
         collection.compact()
+
+
+def refuse_those_of_others(collection, step, content, expected):
+    """The documents of a step that do not belong to another source; all together are refused."""
+    source = {'sync': 'one', 'add': 'add'}.get(step)
+    if source is None:
+        return content
+    others = {docid for docid, (_, owner) in expected.items() if owner != source}
+    own = [item for item in content if item['id'] not in others]
+    if len(own) < len(content):
+        before = collection.generation.number
+        with pytest.raises(SourceConflictError):
+            if step == 'sync':
+                collection.sync(content, source=source, delete_most=True)
+            else:
+                collection.add(content)
+        assert not collection.refresh() and collection.generation.number == before
+    return own
 
 
 @settings(

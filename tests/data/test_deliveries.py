@@ -76,7 +76,7 @@ def test_trec_disks_as_delivered(tmp_path):
         'FBIS3-1': 'the second',
         'FR940104-0-00001': 'the second',
         'LA010189-0001': 'the second',
-        'FT911-1': '_AN-BEOA7AAIFT FT 14 MAY 91 / Caf\xe9 society Olives &amp; oil',
+        'FT911-1': '_AN-BEOA7AAIFT FT 14 MAY 91 / Caf\xe9 society Olives & oil',
     }
     assert corpus.skipped == 1  # FT911-2 has no text
 
@@ -99,15 +99,13 @@ def test_a_folder_without_web_pages_is_refused(tmp_path):
         corpus_of_files(tmp_path, 'clueweb')
 
 
-def warc(version, pages):
+def warc(version, pages, content_type='text/html; charset=iso-8859-1'):
     """A packed WARC file: its description, then one response a page."""
     made = io.BytesIO()
     writer = WARCWriter(made, gzip=True, warc_version=version)
     writer.write_record(writer.create_warcinfo_record('00.warc.gz', {'software': 'Nutch'}))
     for docid, body in pages.items():
-        headers = StatusAndHeaders(
-            '200 OK', [('Content-Type', 'text/html; charset=iso-8859-1')], protocol='HTTP/1.1'
-        )
+        headers = StatusAndHeaders('200 OK', [('Content-Type', content_type)], protocol='HTTP/1.1')
         record = writer.create_warc_record(
             f'http://example.org/{docid}',
             'response',
@@ -134,3 +132,21 @@ def test_clueweb_as_delivered(tmp_path, version):
     assert next(corpus) == ('clueweb09-en0000-00-00000', 'T&A caf\xe9 x')
     with pytest.raises(InputError, match=r'01\.warc\.gz'):
         list(corpus)
+
+
+@pytest.mark.parametrize(
+    ('content_type', 'body', 'text'),
+    [
+        ('text/html', b'<p>caf\xe9 olives</p>', 'caf\xe9 olives'),
+        ('text/html; charset=undefined', b'<p>caf\xe9 olives</p>', 'caf\xe9 olives'),
+        ('text/html; charset= iso-8859-1', b'<p>caf\xe9 olives</p>', 'caf\xe9 olives'),
+        ('text/html; charset="utf-8"', b'<p>caf\xe9 olives</p>', 'caf\ufffd olives'),
+        ('text/html; charset=utf-8', '<p>caf\xe9</p>'.encode(), 'caf\xe9'),
+        ('text/html; charset=koi8-r', '<meta charset=utf-8>да'.encode('koi8-r'), 'да'),
+        ('text/html; charset=rot13', '<meta charset=koi8-r>да'.encode('koi8-r'), 'да'),
+    ],
+)
+def test_a_page_of_clueweb_is_read_as_its_server_says(tmp_path, content_type, body, text):
+    """'undefined' is a codec of Python, which always fails."""
+    (tmp_path / '00.warc.gz').write_bytes(warc('1.0', {'clueweb-0': body}, content_type))
+    assert list(corpus_of_files(tmp_path)) == [('clueweb-0', text)]

@@ -72,7 +72,7 @@ def test_html_folder_and_archive(tmp_path):
         ):
             (folder / f'{name}.html').write_text(text)
             archive.add(folder / f'{name}.html', f'collection/{name}.html')
-    expected = [Passage('CACM-1', 'A & B, 1 <= m < n, m<2 x y'), Passage('CACM-2', 'C')]
+    expected = [Passage('CACM-1', 'A & B, 1 <= m < n, m<2 xy'), Passage('CACM-2', 'C')]
     assert list(open_corpus(folder)) == expected
     assert list(open_corpus(tmp_path / 'c.tar.gz')) == expected
 
@@ -91,14 +91,14 @@ def test_pages_of_the_same_name_in_other_folders_are_others(tmp_path):
 def test_damaged_archive(tmp_path, keep):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode='w:gz') as archive:
-        for i in range(40):
+        for i in range(1, 41):
             data = bytes((i * j * j) % 251 for j in range(700))
             member = tarfile.TarInfo(f'{i}.html')
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     data = stream.getvalue()
     damaged = data[: int(len(data) * keep)] or b'no archive'
-    with pytest.raises(InputError, match='not a whole tar archive'):
+    with pytest.raises(InputError, match='not a whole archive'):
         list(corpus(tmp_path, damaged, 'c.tgz'))
 
 

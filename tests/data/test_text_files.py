@@ -1,5 +1,6 @@
 """Folders of Markdown and text: a file is a document."""
 
+import gzip
 import json
 
 import pytest
@@ -57,6 +58,32 @@ def test_the_format_is_told_by_the_files(tmp_path, contents, docids):
     assert [passage.docid for passage in open_corpus(files(tmp_path, contents))] == docids
 
 
+@pytest.mark.parametrize(
+    ('contents', 'docids'),
+    [
+        ({'a.html': 'x', 'b.htm': 'x', 'c.HTML': 'x', 'd.Htm': 'x'}, ['a', 'b', 'c', 'd']),
+        ({'a.html': 'x', 'a.htm': 'y'}, ['a.htm', 'a']),
+        (
+            {'B.MD': 'x', 'NOTES.TXT': 'x', 'a.md': 'x', 'd.mkd': 'x', 'e.text': 'x'},
+            ['B.MD', 'NOTES.TXT', 'a.md', 'd.mkd', 'e.text'],
+        ),
+        ({'a.mdown': 'x', 'b.MarkDown': 'x', 'c.mkdn': 'x'}, ['a.mdown', 'b.MarkDown', 'c.mkdn']),
+        ({'A.JSONL': '{"id": "d1", "contents": "x"}'}, ['d1']),
+        ({'A.TREC': '<DOC>\n<DOCNO>d1</DOCNO>\nx\n</DOC>\n'}, ['d1']),
+        ({'A.TSV': 'd1\tx\n'}, ['d1']),
+        ({'a.MD.gz': gzip.compress(b'x')}, ['a.MD.gz']),
+    ],
+)
+def test_suffixes_count_in_any_case(tmp_path, contents, docids):
+    assert [passage.docid for passage in open_corpus(files(tmp_path, contents))] == docids
+
+
+@pytest.mark.parametrize('name', ['page.html', 'page.HTM'])
+def test_one_page_is_a_corpus(tmp_path, name):
+    files(tmp_path, {name: '<title>T</title><p>x'})
+    assert list(open_corpus(tmp_path / name)) == [Passage('page', 'T x')]
+
+
 def test_one_file_is_named_as_it_is(tmp_path):
     files(tmp_path, {'notes.md': 'x'})
     assert list(open_corpus(tmp_path / 'notes.md')) == [Passage('notes.md', 'x')]
@@ -88,7 +115,8 @@ def test_parts_of_a_folder_are_files(tmp_path):
 
 
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
-    with pytest.raises(InputError, match=r'holds no corpus files \(.*\.txt, \.md, .*\.html\)'):
+    wanted = r'holds no corpus files \(.*\.txt, .*\.md, .*\.html, \.htm\)'
+    with pytest.raises(InputError, match=wanted):
         open_corpus(files(tmp_path, {'a.pdf': 'x'}))
 
 
@@ -150,6 +178,11 @@ TEXT = 'Die Gärten – „schön“'
         ('<meta charset=ISO-8859-1>', 'cp1252'),  # as browsers do
         ('<META http-equiv="Content-Type" content="text/html; charset=windows-1252">', 'cp1252'),
         ('<meta name=a><meta charset="gb18030">', 'gb18030'),
+        ('', 'cp1252'),  # as browsers do
+        ('<!-- <meta charset=koi8-r> --><meta title="a>b" charset=cp1252>', 'cp1252'),
+        ('<script>"<meta charset=koi8-r>"</script><meta charset=x-cp1252>', 'cp1252'),
+        ('<meta charset=nonsense><meta charset=windows-1252>', 'cp1252'),
+        ('<meta name=x content="charset=koi8-r">', 'cp1252'),
     ],
 )
 def test_a_page_is_read_in_its_encoding(tmp_path, head, encoding):
@@ -161,9 +194,10 @@ def test_a_page_is_read_in_its_encoding(tmp_path, head, encoding):
     assert passage.text.split() == f'{TEXT} {TEXT}'.split()
 
 
-@pytest.mark.parametrize('charset', ['rot13', 'undefined', 'utf-16', 'none', 'idna', 'hex'])
+@pytest.mark.parametrize('charset', ['rot13', 'undefined', 'none', 'idna', 'hex', 'x-user-defined'])
 def test_a_charset_that_no_page_has_is_passed_over(tmp_path, charset):
+    """Browsers read such a page as Windows-1252."""
     page = f'<meta charset={charset}><p>caf\xe9 au lait'.encode('latin-1')
     files(tmp_path, {'a.html': page})
     (document,) = open_corpus(tmp_path).documents()
-    assert document.text == 'caf\ufffd au lait'
+    assert document.text == 'caf\xe9 au lait'

@@ -1,4 +1,5 @@
 import gzip
+import time
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_documents_as_topics(tmp_path):
         '<DOC>\n<DOCNO> 1 </DOCNO>\n\n Time\nSharing, '
         '<b>IBM</b>?\n</DOC>\n\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n'
     )
-    assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM ?'), Query('2', 'x')]
+    assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM?'), Query('2', 'x')]
 
 
 @pytest.mark.parametrize(
@@ -166,19 +167,202 @@ def test_topics_of_two_years_of_the_web_tracks(tmp_path):
 
 
 def test_a_web_topic_without_a_query_is_refused(tmp_path):
-    content = '<webtrack2012>\n<topic number="1"><description>x</description></topic>\n'
-    with pytest.raises(InputError, match=r"topics:2: topic '1' has no <query>"):
+    content = '<t>\n<topic number="1"><description>x</description></topic>\n</t>'
+    with pytest.raises(InputError, match=r"topics:2: topic '1' has no <title> or <query>"):
         topics(tmp_path, content)
 
 
-def test_a_web_topic_with_two_queries_is_refused(tmp_path):
-    """The second topic's tag is misspelt."""
-    content = (
-        '<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n'
-    )
-    message = r"topics:1: topic '1' has no <query> … </query>, or several"
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        # The second topic's tag is misspelt.
+        ('<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>',
+         r"topics:2: text outside <topic> … </topic>: 'y'"),
+        ('<topic number="1"><query>x</query>\n<query>y</query></topic>',
+         r'topics:2: a <topic> with two <query>: is </topic> missing'),
+        ('<topic>\n<query>x</query></topic>', r'topics:1: a <topic> without a number'),
+        ('<t>\n\n<topic number="1"><query>x</topic></t>', 'topics:3: not XML: mismatched tag'),
+        ('<topics>\n<topic number="1"><query>x</query>', 'topics:2: not XML: mismatched tag'),
+        ('1:a\n2 b\n', "topics:2: expected 'qid:text', found '2 b'"),
+    ],
+)  # fmt: skip
+def test_malformed_topics_of_other_forms(tmp_path, content, message):
     with pytest.raises(InputError, match=message):
         topics(tmp_path, content)
+
+
+# A topic of each form that TREC's tracks gave, cut to what decides about its reading.
+TRACKS = {
+    'ad hoc 1 and 2': (
+        '<top>\n<head> Tipster Topic Description\n<num> Number:  051\n'
+        '<dom> Domain:  International Economics\n<title> Topic:  Airbus Subsidies\n'
+        '<desc> Description:\nx\n<smry> Summary:\nx\n<narr> Narrative:\nx\n'
+        '<con> Concept(s):\n1. x\n<fac> Factor(s):\n<nat> Nationality: U.S.\n</fac>\n'
+        '<def> Definition(s):\nx\n</top>\n',
+        Query('51', 'Airbus Subsidies'),
+    ),
+    'ad hoc 4, without titles': (
+        '<top>\n\n<num> Number:  201\n\n<desc> Description:\nDo members\nmeet?\n\n</top>\n',
+        Query('201', 'Do members meet?'),
+    ),
+    'Robust': (
+        '<top>\n\n<num> Number: 301 \n<title> International Organized Crime \n\n<desc> '
+        'Description: \nIdentify x\n\n<narr> Narrative: \nx\n</top>\n',
+        Query('301', 'International Organized Crime'),
+    ),
+    'Common Core': (
+        '<top>\n<num> Number: 321</num>\n<title>Women in Parliaments</title>\n<desc>\nx\n</desc>\n'
+        '<narr>\nx\n</narr>\n</top>\n',
+        Query('321', 'Women in Parliaments'),
+    ),
+    'Novelty': (
+        '<top>\n<num> Number: N1\n<title> partial birth abortion ban\n<toptype> opinion\n'
+        '<desc> Descriptive:\nx\n<docs>\nNYT1\n</top>\n',
+        Query('N1', 'partial birth abortion ban'),
+    ),
+    'Microblog 2011': (
+        '<top>\n<num> Number: MB001 </num>\n<title> BBC World Service </title>\n'
+        '<querytime> Tue Feb 08 2011 </querytime>\n<querytweettime> 1 </querytweettime>\n</top>\n',
+        Query('MB001', 'BBC World Service'),
+    ),
+    'Microblog 2012': (
+        '<top>\n<num> Number: MB051 </num>\n<query> British Government cuts </query>\n'
+        '<querytime> Tue Feb 08 2011 </querytime>\n</top>\n',
+        Query('MB051', 'British Government cuts'),
+    ),
+    'Temporal Summarization': (
+        '<top>\n<num> Number: 1\n<type> accident\n<querytime> 1\n<title> train crash\n</top>\n',
+        Query('1', 'train crash'),
+    ),
+    'FIRE': (
+        "<topics>\n<top lang='en'>\n<num>76</num>\n<title>Clashes</title>\n</top>\n</topics>\n",
+        Query('76', 'Clashes'),
+    ),
+    'CLEF': (
+        '<top>\n<num> C041 </num>\n<EN-title> Pesticides in Baby Food </EN-title>\n'
+        '<EN-desc> x </EN-desc>\n</top>\n',
+        Query('C041', 'Pesticides in Baby Food'),
+    ),
+    'entities': (
+        '<top>\n<num> Number: 301\n<title> caf&eacute; R&amp;D, A&T &#233; 1 < 2\n<desc> x\n</top>',
+        Query('301', 'café R&D, A&T é 1 < 2'),
+    ),
+    'CDATA': (
+        '<top>\n<num>1</num>\n<title><![CDATA[R&D <of> x]]></title>\n</top>\n',
+        Query('1', 'R&D <of> x'),
+    ),
+    'Question Answering': (
+        '<top>\n<num> Number: 1394\n<desc> Description:\nIn what country?\n</top>\n',
+        Query('1394', 'In what country?'),
+    ),
+    'Web': (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<webtrack2013>\n<topic number="201" '
+        'type="single">\n<query>raspberry pi</query>\n<description>x</description>\n'
+        '<subtopic number="1" type="inf">y</subtopic></topic></webtrack2013>\n',
+        Query('201', 'raspberry pi'),
+    ),
+    'Web, queries only': ('151:403b\n152:ap : news\n', Query('151', '403b')),
+    'Million Query': ('20001:1:obama family tree\n', Query('20001', 'obama family tree')),
+    'COVID': (
+        '<topics task="COVIDSearch 2020" batch="5">\n  <topic number="1">\n    '
+        '<query>coronavirus origin</query>\n    <question>what is it</question>\n    '
+        '<narrative>x</narrative>\n  </topic>\n</topics>\n',
+        Query('1', 'coronavirus origin'),
+    ),
+    'CDATA in XML': (
+        '<topics><topic number="1"><query><![CDATA[R&D <b> & &amp;]]></query></topic></topics>',
+        Query('1', 'R&D <b> & &amp;'),
+    ),
+    'entities in XML': (
+        '<topics><topic number="1"><query>caf&eacute; R&D &amp; 1 < 2</query></topic></topics>',
+        Query('1', 'café R&D & 1 < 2'),
+    ),
+    'Decision': (
+        '<topics>\n<topic>\n<number>1</number>\n<query>cranberries</query>\n<cochranedoi>10.1'
+        '</cochranedoi>\n<description>x</description>\n<narrative>x</narrative>\n</topic></topics>',
+        Query('1', 'cranberries'),
+    ),
+    'Health Misinformation 2020': (
+        '<topics>\n<topic>\n<number>1</number>\n<title>vitamin D</title>\n<description>Can x?'
+        '</description>\n<answer>no</answer>\n<evidence>u</evidence>\n</topic>\n</topics>',
+        Query('1', 'vitamin D'),
+    ),
+    'Health Misinformation 2022': (
+        '<topics>\n<topic>\n<number>151</number>\n<question>Do they work?</question>\n<query>'
+        'masks work</query>\n<disclaimer>x</disclaimer>\n</topic>\n</topics>',
+        Query('151', 'masks work'),
+    ),
+    'Clinical Decision Support': (
+        '<topics>\n<topic number="1" type="diagnosis">\n<description>long</description>\n'
+        '<summary>58-year-old woman</summary>\n</topic>\n</topics>',
+        Query('1', '58-year-old woman'),
+    ),
+    'Precision Medicine': (
+        '<topics task="2018 TREC Precision Medicine">\n<topic number="1">\n<disease>melanoma'
+        '</disease>\n<gene>BRAF (V600E)</gene>\n<demographic>64-year-old male</demographic>\n'
+        '</topic>\n</topics>',
+        Query('1', 'melanoma BRAF (V600E) 64-year-old male'),
+    ),
+    'Clinical Trials 2021': (
+        '<topics task="2021 TREC Clinical Trials">\n<topic number="1">\nPatient is a 45-year-old\n'
+        'man.\n</topic>\n</topics>',
+        Query('1', 'Patient is a 45-year-old man.'),
+    ),
+    'Clinical Trials 2023': (
+        '<topics task="2023 TREC Clinical Trials">\n<topic number="1" template="glaucoma">\n<field '
+        'name="definitive diagnosis">glaucoma</field>\n<field name="intraocular pressure"/>\n'
+        '<field name="acuity">0.3</field></topic></topics>',
+        Query('1', 'glaucoma 0.3'),
+    ),
+    'Genomics 2004': (
+        '<!DOCTYPE TOPICS [\n<!ELEMENT TOPICS (TOPIC+)>\n]>\n<TOPICS>\n<TOPIC>\n<ID>1</ID>\n'
+        '<TITLE>Ferroportin-1 in humans</TITLE>\n<NEED>x</NEED>\n</TOPIC>\n</TOPICS>\n',
+        Query('1', 'Ferroportin-1 in humans'),
+    ),
+    'NTCIR WWW': (
+        '<queries>\n<query>\n<qid>0001</qid>\n<content>Halloween picture</content>\n</query>\n'
+        '</queries>\n',
+        Query('0001', 'Halloween picture'),
+    ),
+}
+
+
+@pytest.mark.parametrize('track', TRACKS)
+def test_topics_of_the_tracks(tmp_path, track):
+    content, topic = TRACKS[track]
+    assert topics(tmp_path, content)[0] == topic
+
+
+def test_a_title_is_missing_where_others_have_one(tmp_path):
+    content = '<top>\n<num>1\n<title>a\n<desc>x\n</top>\n<top>\n<num>2\n<titel>b\n<desc>x\n</top>\n'
+    with pytest.raises(InputError, match=r'topics:6: a <top> without <num> or <title>'):
+        topics(tmp_path, content)
+
+
+def test_comments_hide_topics(tmp_path):
+    content = (
+        '<!-- <top> -->\n<top>\n<num>1\n<title>a <!-- <b>\n --> b\n</top>\n<!--\n<top>\n-->lost'
+    )
+    with pytest.raises(InputError, match=r"topics:9: text outside <top> … </top>: 'lost'"):
+        topics(tmp_path, content)
+    assert topics(tmp_path, content.removesuffix('lost')) == [Query('1', 'a b')]
+
+
+def test_entities_of_a_file_of_topics_do_not_multiply(tmp_path):
+    entities = '<!ENTITY a "ha">' + ''.join(
+        f'<!ENTITY a{number} "&a{number - 1};&a{number - 1};">' for number in range(1, 60)
+    )
+    content = f'<!DOCTYPE t [{entities}]><t><topic number="1"><query>&a59;</query></topic></t>'
+    assert topics(tmp_path, content) == [Query('1', '&a59;')]
+
+
+@pytest.mark.parametrize('name', ['top', 'topic'])
+@pytest.mark.parametrize('part', ['<!--', '<![CDATA[', '<b ', '<', '&#', '<!DOCTYPE [', '<?xml'])
+def test_topics_take_time_linear_in_their_length(tmp_path, name, part):
+    begun = time.process_time()
+    with pytest.raises(InputError):
+        topics(tmp_path, f'<{name}>{part * 100_000}')
+    assert time.process_time() - begun < 5
 
 
 def test_topics_of_trec_car(tmp_path):

@@ -1,13 +1,14 @@
 """YAML files: every entry knows its line, and so does every error."""
 
 import gzip
+import json
 import time
 
 import pytest
-import yaml
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.data.yaml_files import MAX_DEPTH, parse_yaml, read_yaml
+from pyserini_repbert.data.yaml_files import parse_yaml, read_yaml
+from pyserini_repbert.data.yaml_schema import MAX_DEPTH
 from pyserini_repbert.errors import InputError
 
 TEXT = """\
@@ -39,7 +40,7 @@ def test_values(written):
     assert read_yaml(written(TEXT)).value == {
         'name': 'ü',
         'data': [{'run': 'bm25.txt', 'fields': ['a', 'b']}, {'run': 'other.txt'}],
-        'on': {'steps': '3e-6', 1: 'x'},
+        'on': {'steps': 3e-6, 1: 'x'},
         'same': {'run': 'other.txt'},
     }
 
@@ -78,7 +79,7 @@ def test_merged_entries_know_their_lines(written):
 def test_byte_order_mark_gzip_and_nodes(written):
     assert read_yaml(written(b'\xef\xbb\xbfa: 1')).value == {'a': 1}
     assert read_yaml(written('a: 1', 'file.yaml.gz')).value == {'a': 1}
-    assert read_yaml(written('a: 01')).node.value[0][1].value == '01'  # as written
+    assert read_yaml(written('a: 0x1')).node.value[0][1].value == '0x1'  # as written
     assert parse_yaml('[1, x]', "setting 'a'").value == [1, 'x']
 
 
@@ -94,10 +95,11 @@ REFUSED = [
         'a:\n- !!python/object/apply:os.system [x]',
         r':2: not YAML: could not determine a constructor for the tag',
     ),
-    ('a: 1\nb: 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
+    ('a: 1\nb: !!timestamp 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
+    ('a: !!int x', r":1: not YAML: 'x' is no int"),
     ('a: ' + '9' * 5000, r":1: not YAML: '9+' is no int"),
     (CHAIN, rf':\d+: more than {MAX_DEPTH} values inside each other'),
-    ('a: 1\nb: ' + '[' * 100_000, rf':1: more than {MAX_DEPTH} values inside each other'),
+    ('a: 1\nb: ' + '[' * 100_000, rf':2: more than {MAX_DEPTH} values inside each other'),
     ('a: 1\nb: &b [1, *b]', rf':2: more than {MAX_DEPTH} values'),
 ]
 
@@ -128,12 +130,79 @@ def test_aliases_within_limits_are_taken(written):
     )
 
 
+# By the examples of YAML 1.2.2, section 10.3.2. Of theirs, numbers with zeros in front are text.
+CORE_SCHEMA = [
+    ('', None),
+    ('null', None),
+    ('~', None),
+    ('nil', 'nil'),
+    ('true', True),
+    ('False', False),
+    ('NO', 'NO'),
+    ('yes', 'yes'),
+    ('on', 'on'),
+    ('y', 'y'),
+    ('0', 0),
+    ('-19', -19),
+    ('+12', 12),
+    ('0o7', 7),
+    ('0x3A', 58),
+    ('0b1', '0b1'),
+    ('007', '007'),
+    ('02134', '02134'),
+    ('-07', '-07'),
+    ('0306406152', '0306406152'),
+    ('1_000', '1_000'),
+    ('1:30', '1:30'),
+    ('1:30.5', '1:30.5'),
+    ('0.', 0.0),
+    ('-0.0', -0.0),
+    ('.5', 0.5),
+    ('+12e03', 12e3),
+    ('-2E+05', -2e5),
+    ('3e-6', 3e-6),
+    ('1e5', 1e5),
+    ('1.10', 1.1),
+    ('00.5', '00.5'),
+    ('.inf', float('inf')),
+    ('-.Inf', float('-inf')),
+    ('2023-05-04', '2023-05-04'),
+    ('2023-05-04 10:30:00', '2023-05-04 10:30:00'),
+    ('=', '='),
+    ('"007"', '007'),
+    ('!!str 7', '7'),
+    ('!!int "7"', 7),
+]
+
+
+@pytest.mark.parametrize(('written', 'value'), CORE_SCHEMA)
+def test_values_are_those_of_the_core_schema(written, value):
+    for text in (f'a: {written}', f'%YAML 1.1\n---\na: {written}'):
+        assert repr(parse_yaml(text, 'x').value) == repr({'a': value})
+
+
+def test_an_anchor_that_is_used_again_is_no_warning(recwarn):
+    assert parse_yaml('[&a 1, &a 2, *a]', 'x').value == [1, 2, 2]
+    assert not recwarn.list
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(), VALUES | st.lists(VALUES)))
+def test_json_is_yaml(values):
+    text = json.dumps(values)
+    if '\\ud' not in text:
+        assert parse_yaml(text, 'x').value == values
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from('ab1:.- \n\t[]{},&*!?|>\'"%@`#<=~'), max_size=40))
-def test_any_text_is_read_as_pyyaml_reads_it_or_refused(text):
+def test_any_text_is_read_or_refused(text):
     try:
         value = parse_yaml(text, 'x').value
     except InputError as error:
         assert '\n' not in str(error)
     else:
-        assert repr(value) == repr(yaml.safe_load(text))
+        assert repr(value) == repr(parse_yaml(text, 'x').value)

@@ -79,6 +79,9 @@ def environment(cache: Path, programs: Path | None = None) -> dict[str, str]:
         'PYSERINI_CACHE': str(cache / 'pyserini'),
         'PYSERINI_REPBERT_CACHE': str(cache),
         'PYSERINI_REPBERT_OFFLINE': '1',
+        # Pages run side by side: where each took all cores, encoding the demo took three times as
+        # long.
+        'OMP_NUM_THREADS': '1',
         'COLUMNS': '100',
     }
 

@@ -4,6 +4,7 @@ import socket
 
 import numpy as np
 import pytest
+from folders import tree
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
@@ -16,6 +17,7 @@ from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.records import Settings
 
 SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+HIDDEN = '.encoding.json.abcd_123.unfinished'
 PASSAGES = [Passage(f'd{number}', 'text') for number in range(5)]
 
 
@@ -101,13 +103,13 @@ def test_an_unusable_corpus_does_not_cost_the_index_that_was_there(tmp_path):
 
 @pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
 @pytest.mark.parametrize(
-    'left', ['.encoding.json.abcd_123', '.manifest.json.0123abcd', 'encoding.json', 'both']
+    'left', [HIDDEN, '.manifest.json.0123abcd.unfinished', 'encoding.json', 'both']
 )
 def test_what_a_kill_before_the_first_shard_leaves_is_in_nobodys_way(tmp_path, flags, left):
     build(tmp_path / 'whole')
     folder = tmp_path / 'index'
     folder.mkdir()
-    for name in ['.encoding.json.abcd_123', 'encoding.json'] if left == 'both' else [left]:
+    for name in [HIDDEN, 'encoding.json'] if left == 'both' else [left]:
         (folder / name).write_text('{"half": ')
     (folder / '.part-0-of-1.lock').write_text(f'4194304 {socket.gethostname()}\n')
     build(folder, **flags)
@@ -122,7 +124,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / 'index').mkdir()
     (tmp_path / 'index' / '.profile').write_text('mine')
     for flags in ({}, {'resume': True}, {'overwrite': True}):
-        with pytest.raises(InputError, match=r'holds \.profile, which is no part of an index'):
+        with pytest.raises(InputError, match=r'holds \.profile, which no index has: move it'):
             build(tmp_path / 'index', **flags)
     assert [path.name for path in (tmp_path / 'index').iterdir()] == ['.profile']
 
@@ -156,7 +158,7 @@ def test_an_interrupt_while_the_settings_are_written_leaves_nothing(tmp_path, mo
     from pyserini_repbert.encode import output
 
     def interrupted(path, record):
-        (path.parent / f'.{path.name}.0123abcd').touch()
+        (path.parent / f'.{path.name}.0123abcd.unfinished').touch()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(output, 'write_json', interrupted)
@@ -169,7 +171,7 @@ def test_an_interrupt_while_the_settings_are_written_leaves_nothing(tmp_path, mo
 def test_what_a_killed_run_left_hidden_goes_with_the_next(ends, tmp_path):
     folder = tmp_path / 'index'
     folder.mkdir()
-    (folder / '.encoding.json.0123abcd').write_text('{"enc')
+    (folder / '.encoding.json.0123abcd.unfinished').write_text('{"enc')
     (folder / '.encoding.lock').write_text('1 elsewhere\n')
     if ends == 'refused':
         with pytest.raises(InputError, match='no more'):
@@ -180,10 +182,16 @@ def test_what_a_killed_run_left_hidden_goes_with_the_next(ends, tmp_path):
         assert not list(folder.glob('.*'))
 
 
-def test_parts_are_removed_whether_files_or_folders(tmp_path):
-    (tmp_path / 'part-0-of-2').mkdir()
-    (tmp_path / 'part-0-of-2/vectors.npy').write_bytes(b'1')
-    (tmp_path / 'part-1-of-2').write_bytes(b'left by another program')
-    (tmp_path / 'shard-00000').mkdir()
+def test_parts_are_removed_and_nothing_that_another_program_left(tmp_path):
+    for name in ('part-0-of-2', 'part-1-of-2', 'part-of-the-thesis'):
+        (tmp_path / name / 'shard-00000').mkdir(parents=True)
+        (tmp_path / name / 'shard-00000' / 'vectors.npy').write_bytes(b'1')
+    (tmp_path / 'part-0-of-2.record.json').write_text('{}')
+    (tmp_path / 'part-1-of-2' / 'thesis.txt').write_text('mine')
+    (tmp_path / 'part-2-of-2').write_text('mine')
     clear_parts(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ['shard-00000']
+    assert sorted(tree(tmp_path)) == [
+        'part-1-of-2/thesis.txt',
+        'part-2-of-2',
+        'part-of-the-thesis/shard-00000/vectors.npy',
+    ]

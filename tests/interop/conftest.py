@@ -1,11 +1,24 @@
 """A tiny index with its passages, and tiny rerankers."""
 
+import asyncio
+import inspect
+
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 from pyserini_repbert.search import RepBertSearcher
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run the asynchronous tests that other projects have for their plugins."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture

@@ -5,14 +5,16 @@ import asyncio
 import pytest
 
 pytest.importorskip('langchain_core')
+pytest.importorskip('langchain_tests')
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
+from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import hits_with_text
 from pyserini_repbert.interop.langchain import DocumentRetriever, RerankerCompressor
+from pyserini_repbert.ranking import Candidate
 
 
 def test_documents_are_our_hits(searcher):
@@ -88,7 +90,36 @@ def test_no_documents_stay_none(mono):
     assert RerankerCompressor(reranker=mono).compress_documents([], 'cat') == []
 
 
-def test_two_documents_of_one_id_are_refused(mono):
-    twice = [Document('the cat', id='a'), Document('a dog', id='a')]
-    with pytest.raises(InputError, match='comes twice'):
-        RerankerCompressor(reranker=mono).compress_documents(twice, 'cat')
+def test_documents_of_one_id_are_ranked_each_by_its_text(mono):
+    twice = [Document('the cat', id='a'), Document('a dog', id='a'), Document('the cat sat')]
+    texts = [document.page_content for document in twice]
+    compressed = RerankerCompressor(reranker=mono).compress_documents(twice, 'cat')
+    expected = mono.rerank('cat', [Candidate(text, text=text) for text in texts])
+    assert [document.page_content for document in compressed] == [hit.docid for hit in expected]
+
+
+def test_a_call_may_ask_for_another_number_of_documents(searcher):
+    retriever = DocumentRetriever(searcher=searcher, k=4)
+    documents = retriever.invoke('the cat', k=1)
+    assert [document.id for document in documents] == [searcher.search('the cat', 1)[0].docid]
+    assert len(retriever.invoke('the cat')) == 4
+
+
+class TestLangChainsOwn(RetrieversIntegrationTests):
+    """The tests that LangChain has for every retriever."""
+
+    @pytest.fixture(autouse=True)
+    def _searcher(self, searcher):
+        self._searcher_of_test = searcher
+
+    @property
+    def retriever_constructor(self):
+        return DocumentRetriever
+
+    @property
+    def retriever_constructor_params(self):
+        return {'searcher': self._searcher_of_test}
+
+    @property
+    def retriever_query_example(self):
+        return 'the cat'

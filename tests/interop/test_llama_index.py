@@ -8,10 +8,11 @@ pytest.importorskip('llama_index.core')
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from pyserini_repbert.interop.hits import hits_with_text
 from pyserini_repbert.interop.llama_index import NodeRetriever, RerankerPostprocessor
+from pyserini_repbert.ranking import Candidate
 
 
 def _pairs(nodes):
@@ -72,3 +73,11 @@ def test_a_processor_is_described_without_its_model(mono):
     processor = RerankerPostprocessor(reranker=mono)
     assert processor.class_name() == 'RerankerPostprocessor'
     assert 'reranker' not in processor.to_dict()
+
+
+def test_nodes_of_one_id_are_ranked_each_by_its_text(mono):
+    texts = ['the cat', 'a dog', 'the cat sat']
+    nodes = [NodeWithScore(node=TextNode(id_='a', text=text)) for text in texts]
+    processed = RerankerPostprocessor(reranker=mono).postprocess_nodes(nodes, query_str='cat')
+    expected = mono.rerank('cat', [Candidate(text, text=text) for text in texts])
+    assert [node.text for node in processed] == [hit.docid for hit in expected]

@@ -40,8 +40,10 @@ def test_openai_encodes(service):
     answer = client.embeddings.create(model=name, input=TEXTS)
     found = np.array([item.embedding for item in answer.data])
     np.testing.assert_allclose(found, RepBertDocumentEncoder(name).embed(TEXTS), atol=1e-5)
-    with pytest.raises(openai.NotFoundError):
+    assert client.models.retrieve(name).id == name
+    with pytest.raises(openai.NotFoundError, match="'other'") as refused:
         client.embeddings.create(model='other', input=TEXTS)
+    assert refused.value.code == 'not_found'
 
 
 @pytest.mark.parametrize('client_class', [cohere.Client, cohere.ClientV2])

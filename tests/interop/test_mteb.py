@@ -15,6 +15,7 @@ from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import CrossEncoderProtocol, SearchProtocol
+from mteb.results.task_result import TaskError, TaskResult
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -23,6 +24,7 @@ from pyserini_repbert.fusion import interleave
 from pyserini_repbert.interop.mteb import (
     DenseSearch,
     HybridSearch,
+    RepBertEncoder,
     RerankerCrossEncoder,
     SparseSearch,
 )
@@ -241,3 +243,27 @@ def test_reranker(system, request, tmp_path):
     reranked = rerank_many(reranker, list(QUERIES.values()), lists)
     for qid, hits in zip(QUERIES, reranked, strict=True):
         assert evaluation.rankings[qid] == _scores(hits)
+
+
+def test_each_model_has_its_type(tiny_checkpoint, mono):
+    checkpoint = tiny_checkpoint()
+    dense = DenseSearch(checkpoint)
+    sparse = SparseSearch()
+    models = [dense, sparse, HybridSearch(dense, sparse), RerankerCrossEncoder(mono)]
+    types = [model.mteb_model_meta.model_type for model in models]
+    assert types == [['dense'], ['sparse'], ['hybrid'], ['cross-encoder']]
+
+
+@pytest.mark.parametrize('model_class', [RepBertEncoder, DenseSearch])
+def test_mtebs_own_check_of_a_model_passes(model_class, tiny_checkpoint):
+    results = mteb.mock_run(model_class(tiny_checkpoint()))
+    assert any(isinstance(result, TaskResult) for _, result in results.items())
+    assert results.all_passed, results.to_markdown()
+
+
+def test_mtebs_own_check_of_a_reranker_passes_where_there_are_candidates(mono):
+    results = mteb.mock_run(RerankerCrossEncoder(mono))
+    reranked = {name: result for name, result in results.items() if 'Reranking' in name}
+    passed = [name for name, result in reranked.items() if isinstance(result, TaskResult)]
+    assert {'MockRerankingTask', 'MockInstructionReranking'} <= set(passed)
+    assert not any(isinstance(result, TaskError) for result in reranked.values())

@@ -72,9 +72,21 @@ def test_no_documents_have_no_results(mono):
     assert RerankerRanker(mono).rank('the cat', []).results_count() == 0
 
 
-def test_a_docid_that_comes_twice_is_refused(mono):
-    with pytest.raises(InputError, match='comes twice'):
-        RerankerRanker(mono).rank('the cat', DOCS, ['a', 'b', 'a'])
+def test_texts_of_one_docid_are_ranked_each_by_itself(mono):
+    results = RerankerRanker(mono).rank('the cat', DOCS, ['a', 'b', 'a'])
+    hits = _rerank(mono, '012')
+    assert [result.score for result in results] == [hit.score for hit in hits]
+    assert [result.text for result in results] == [DOCS[int(hit.docid)] for hit in hits]
+
+
+def test_results_have_the_metadata_that_were_given(mono):
+    metadata = [{'n': number} for number in range(3)]
+    results = RerankerRanker(mono).rank('the cat', DOCS, metadata=metadata)
+    assert [DOCS[result.document.metadata['n']] for result in results] == [
+        result.text for result in results
+    ]
+    with pytest.raises(InputError, match='3 documents have 2 metadata'):
+        RerankerRanker(mono).rank('the cat', DOCS, metadata=metadata[:2])
 
 
 def test_asynchronously(mono):

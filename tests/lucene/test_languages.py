@@ -214,7 +214,7 @@ def test_the_commands(tmp_path, capsys, recorded, foreign):
     run = tmp_path / 'run.txt'
     status, shown = search('--index', recorded, '--topics', topics, '--output', run)
     assert (status, shown.out.count('2 without hits')) == (0, 1)
-    assert shown.err.startswith("warning: Lucene finds nothing for 'die'")
+    assert shown.err.startswith("warning: topic '1': Lucene finds nothing for 'die'")
     assert shown.err.endswith('(and 1 more)\n')
 
 

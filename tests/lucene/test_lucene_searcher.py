@@ -1,6 +1,5 @@
 """Sparse search on a small index: order, empty answers, settings, stored text."""
 
-import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -93,25 +92,29 @@ def test_passages_are_stored(folder):
 
 
 @pytest.fixture
-def without_collection():
-    """No garbage is collected: where a thread collects an object of Java that an earlier test has
-    left, pyjnius attaches the thread to Java.
-    """
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+def java_threads(monkeypatch):
+    """The Java thread of each call of a searcher."""
+    found = []
+    call = lucene_searcher.calling
+
+    def note_thread(method, *arguments):
+        found.append(java_class('java.lang.Thread').currentThread())
+        return call(method, *arguments)
+
+    monkeypatch.setattr(lucene_searcher, 'calling', note_thread)
+    return found
 
 
 @pytest.mark.jvm
-def test_threads_share_a_searcher_and_leave_nothing_behind(folder, without_collection):
+def test_threads_share_a_searcher_and_leave_nothing_behind(folder, java_threads):
     searcher = LuceneSparseSearcher(folder)
     expected = {query: searcher.search(query) for query in ('cats', 'dogs', 'fish', 'sleep bark')}
+    java_threads.clear()
     queries = list(expected) * 25
-    before = java_class('java.lang.Thread').activeCount()
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(searcher.search, queries)) == [expected[query] for query in queries]
-    assert java_class('java.lang.Thread').activeCount() == before
+    assert len(java_threads) >= 100
+    assert not any(thread.isAlive() for thread in java_threads)
 
 
 @pytest.fixture(scope='module')

@@ -103,6 +103,26 @@ def test_what_the_engine_does_not_know_is_left_to_them(file, change, tmp_path):
     _check_vectors(folder, THEIRS)
 
 
+@pytest.mark.parametrize(('similarity', 'is_unit'), [('cosine', True), ('dot', False)])
+def test_a_folder_may_keep_the_first_values_of_vectors(similarity, is_unit, tmp_path):
+    settings = {'truncate_dim': 5, 'similarity_fn_name': similarity}
+    folder = write_bi_encoder(tmp_path / 'model', layers=['normalize'], settings=settings)
+    _check_vectors(folder)
+    encoder = document_encoder(folder)
+    assert (encoder.dimension, encoder.unit_length) == (5, is_unit)
+
+
+def test_a_truncation_longer_than_the_vectors_changes_nothing(tmp_path):
+    folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': 99})
+    _check_vectors(folder)
+    assert document_encoder(folder).dimension == 16
+
+
+def test_an_impossible_truncation_is_left_to_them(tmp_path):
+    folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': -2})
+    _check_vectors(folder, THEIRS)
+
+
 def test_a_missing_weight_is_an_error(tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', 'roberta')
     tensors = load_file(folder / 'model.safetensors')

@@ -13,6 +13,7 @@ from web_stub import Web, running
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
+from pyserini_repbert.download import download_name
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.regression.fetching import unpack
 
@@ -178,10 +179,12 @@ def test_one_line_for_what_fails_and_the_others_go_on(web, tmp_path, capsys, ans
 
 def test_an_interrupted_download_goes_on(web, tmp_path):
     whole = zipped(run=RUN * 3000)
-    web.add('https://a.example/zipped.zip', whole, cut=200)
+    version = {'ETag': '"1"'}
+    web.add('https://a.example/zipped.zip', whole, cut=200, headers=version)
     assert fetch(tmp_path) == 1
-    assert (downloads(tmp_path) / 'zipped.zip.part').stat().st_size == 200
-    web.add('https://a.example/zipped.zip', whole)
+    (part,) = downloads(tmp_path).glob('*-zipped.zip.part')
+    assert part.stat().st_size == 200
+    web.add('https://a.example/zipped.zip', whole, headers=version)
     assert fetch(tmp_path) == 0
     assert web.asked[-1] == ('a.example/zipped.zip', 200)
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN * 3000
@@ -189,10 +192,10 @@ def test_an_interrupted_download_goes_on(web, tmp_path):
 
 def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web, tmp_path):
     downloads(tmp_path).mkdir(parents=True)
-    (downloads(tmp_path) / 'zipped.zip.part').write_bytes(b'x' * 5000)
+    (downloads(tmp_path) / 'plain.tsv.part').write_bytes(b'x' * 5000)
     assert fetch(tmp_path) == 0
-    assert [first for path, first in web.asked if 'zipped' in path] == [5000, 0]
-    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
+    assert [first for path, first in web.asked if 'plain' in path] == [5000, 0]
+    assert (downloads(tmp_path) / 'plain.tsv').read_bytes() == RUN
 
 
 def test_another_file_than_published_is_not_kept(web, tmp_path, capsys):
@@ -206,13 +209,55 @@ def test_another_file_than_published_is_not_kept(web, tmp_path, capsys):
 def test_the_checksum_of_what_was_fetched_first_is_kept(web, tmp_path):
     assert fetch(tmp_path) == 0
     record = downloads(tmp_path) / 'zipped.tsv.sha256'
-    assert record.read_text() == f'{hashlib.sha256(RUN).hexdigest()}  zipped.tsv\n'
+    assert record.read_text() == (
+        f'{hashlib.sha256(RUN).hexdigest()}  zipped.tsv\n# from https://a.example/zipped.zip\n'
+    )
+
+
+def test_what_a_user_put_there_has_no_record(web, tmp_path):
+    downloads(tmp_path).mkdir(parents=True)
+    by_hand = download_name('https://a.example/zipped.zip')
+    (downloads(tmp_path) / by_hand).write_bytes(zipped(run=RUN))
+    assert fetch(tmp_path) == 0
+    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
+    assert not (downloads(tmp_path) / 'zipped.tsv.sha256').exists()
+
+
+def test_two_archives_of_one_name_are_two_files(web, tmp_path):
+    path = tmp_path / 'far.yaml'
+    text = path.read_text()
+    other = text.replace('a.example/zipped.zip', 'c.example/zipped.zip').replace(
+        '/zipped.tsv', '/other.tsv'
+    )
+    web.add('https://c.example/zipped.zip', zipped(run=b'1\ty\t1\n'))
+    assert fetch(tmp_path) == 0
+    path.write_text(other)
+    assert fetch(tmp_path) == 0
+    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
+    assert (downloads(tmp_path) / 'other.tsv').read_bytes() == b'1\ty\t1\n'
+
+
+def test_a_file_of_another_source_is_not_used(web, tmp_path, capsys):
+    assert fetch(tmp_path) == 0
+    path = tmp_path / 'far.yaml'
+    path.write_text(path.read_text().replace('a.example/zipped', 'c.example/zipped'))
+    assert run(main, [str(path), *folder_flags(tmp_path), '--condition', 'zipped']) == 1
+    message = 'was fetched from https://a.example/zipped.zip, and zipped is at https://c.example'
+    assert message in capsys.readouterr().out
+
+
+def test_two_resources_with_one_path_are_refused(web, tmp_path, capsys):
+    path = tmp_path / 'far.yaml'
+    path.write_text(path.read_text().replace('{downloads}/plain.tsv', '{data}/zipped.tsv'))
+    assert fetch(tmp_path) == 2
+    assert "'plain' and 'zipped' have one path" in capsys.readouterr().err
 
 
 def test_another_file_than_fetched_before_is_not_kept(web, tmp_path, capsys):
     assert fetch(tmp_path) == 0
-    for name in ('zipped.tsv', 'zipped.zip'):
-        (downloads(tmp_path) / name).unlink()
+    for path in downloads(tmp_path).glob('*zipped*'):
+        if path.suffix != '.sha256':
+            path.unlink()
     web.add('https://a.example/zipped.zip', zipped(run=RUN[:-1]))
     assert fetch(tmp_path) == 1
     assert 'gave another file than when it was first fetched' in capsys.readouterr().out

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.regression.reading import read_regression
+from rehearsal.changes import changed_files
 from rehearsal.running import Rehearsal
 
 ROOT = Path(__file__).parents[2]
@@ -43,3 +44,29 @@ def test_the_record_names_a_commit():
         subprocess.run(
             ['git', 'cat-file', '-e', f'{RECORD["commit"]}^{{commit}}'], cwd=ROOT, check=True
         )
+
+
+def test_what_has_changed_since_the_commit_of_the_record(tmp_path):
+    def git(*arguments):
+        identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.org']
+        done = subprocess.run(
+            ['git', *identity, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    tried = tmp_path / 'regressions' / 'one.yaml'
+    record = tried.with_name('rehearsed.json')
+    tried.parent.mkdir()
+    tried.touch()
+    record.touch()
+    git('init', '--quiet')
+    git('add', '.')
+    git('commit', '--quiet', '--message', 'One')
+    commit = git('rev-parse', 'HEAD')
+
+    record.write_text('{}')
+    assert changed_files(tmp_path, commit) == []
+    tried.write_text('name: one\n')
+    tried.with_name('two.yaml').touch()
+    assert changed_files(tmp_path, commit) == ['regressions/one.yaml', 'regressions/two.yaml']
+    assert changed_files(tmp_path, '0' * 40) is None

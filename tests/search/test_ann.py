@@ -215,7 +215,7 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
 
 
 def test_a_killed_build_is_no_obstacle(bundle):
-    (bundle / '.ann.abcdefgh').mkdir()
+    (bundle / '.ann.abcdefgh.unfinished').mkdir()
     (bundle / 'ann').rename(bundle / '.ann-cleared')
     build_ann(DenseBundle(bundle), recall=0.9, hits=20)
     assert sorted(path.name for path in bundle.iterdir()) == [

@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands.serve import _allowed_hosts, make_parser
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.hosts import check_host, check_origin
 from pyserini_repbert.serve.settings import FileSettings, ServeSettings
 
 INITIALIZE = {
@@ -21,19 +22,8 @@ INITIALIZE = {
 ACCEPTED = {'accept': 'application/json, text/event-stream'}
 
 
-def _statuses(allowed, asked, address='/healthz'):
-    """The statuses of requests with these headers, to a service of these allowed hosts."""
-    with TestClient(create_app(ServeSettings(allowed_hosts=allowed), with_mcp=True)) as client:
-        answers = []
-        for headers in asked:
-            if address == '/mcp':
-                answers.append(client.post(address, json=INITIALIZE, headers=ACCEPTED | headers))
-            else:
-                answers.append(client.get(address, headers=headers))
-    for answer in answers:
-        if answer.status_code != 200:
-            assert list(answer.json()) == ['error'] and 'allowed_hosts' in answer.json()['error']
-    return [answer.status_code for answer in answers]
+def _status(refused):
+    return 200 if refused is None else refused.status
 
 
 HOSTS = [
@@ -48,21 +38,49 @@ HOSTS = [
 ]
 
 
-def test_a_service_on_loopback_takes_hosts_of_this_machine_and_those_named():
-    asked = [{'host': host} for host in HOSTS]
-    assert _statuses([], asked) == [200, 200, 200, 421, 421, 421, 421, 421]
-    assert _statuses(['Search.example'], asked) == [200, 200, 200, 421, 421, 200, 421, 421]
-    assert _statuses(['*'], asked) == [200] * 8
+@pytest.mark.parametrize(
+    ('allowed', 'statuses'),
+    [
+        ([], [200, 200, 200, 421, 421, 421, 421, 421]),
+        (['search.example'], [200, 200, 200, 421, 421, 200, 421, 421]),
+        (['*'], [200] * 8),
+    ],
+)
+def test_a_service_on_loopback_takes_hosts_of_this_machine_and_those_named(allowed, statuses):
+    assert [_status(check_host(host, allowed)) for host in HOSTS] == statuses
 
 
-def test_mcp_takes_no_page_of_another_site_whatever_hosts_are_taken():
-    origins = ['http://localhost:3000', 'https://evil.example', 'https://search.example', 'null']
-    asked = [{'host': 'evil.example', 'origin': origin} for origin in origins]
-    asked.append({'host': 'evil.example'})
-    assert _statuses([], asked, '/mcp') == [421] * 5
-    assert _statuses(['*'], asked, '/mcp') == [200, 403, 403, 403, 200]
-    assert _statuses(['*', 'search.example'], asked, '/mcp') == [200, 403, 200, 403, 200]
-    assert _statuses(['*'], asked) == [200] * 5
+ORIGINS = ['http://localhost:3000', 'https://evil.example', 'https://search.example', 'null', '']
+
+
+@pytest.mark.parametrize(
+    ('allowed', 'statuses'),
+    [
+        (['*'], [200, 403, 403, 403, 200]),
+        (['*', 'search.example'], [200, 403, 200, 403, 200]),
+    ],
+)
+def test_no_page_of_another_site_is_taken_whatever_hosts_are_taken(allowed, statuses):
+    assert [_status(check_origin(origin, allowed)) for origin in ORIGINS] == statuses
+
+
+def test_a_service_asks_for_the_host_everywhere_and_for_the_origin_at_mcp():
+    def statuses(client, **headers):
+        page = client.get('/healthz', headers=headers)
+        tools = client.post('/mcp', json=INITIALIZE, headers=ACCEPTED | headers)
+        for answer in (page, tools):
+            if answer.status_code != 200:
+                assert list(answer.json()) == ['error']
+                assert 'allowed_hosts' in answer.json()['error']
+        return [page.status_code, tools.status_code]
+
+    app = create_app(ServeSettings(allowed_hosts=['Search.example']), with_mcp=True)
+    with TestClient(app) as client:
+        assert statuses(client, host='evil.example') == [421, 421]
+        assert statuses(client, host='search.example') == [200, 200]
+        own = 'https://search.example'
+        assert statuses(client, host='search.example', origin=own) == [200, 200]
+        assert statuses(client, host='search.example', origin='https://a.example') == [200, 403]
 
 
 def test_the_flag_comes_before_the_file_and_the_address_says_what_neither_does():

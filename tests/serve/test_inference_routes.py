@@ -136,4 +136,41 @@ def test_what_is_refused(client, path, changes, status, said):
         'embeddings': {'model': 'encoder', 'input': TEXTS},
     }
     answer = client.post(f'/v1/{path}', json={**asked[path], **changes})
-    assert answer.status_code == status and said in answer.json()['error'], answer.text
+    assert answer.status_code == status and said in answer.json()['error']['message'], answer.text
+
+
+def test_a_model_by_its_id(client):
+    ids = [model['id'] for model in client.get('/v1/models').json()['data']]
+    for model in ids:
+        assert client.get(f'/v1/models/{model}').json()['id'] == model
+    answer = client.get('/v1/models/other')
+    assert answer.status_code == 404
+    error = answer.json()['error']
+    assert error['message'].startswith("'other' is no model here")
+    assert (error['type'], error['code'], error['param']) == (
+        'invalid_request_error',
+        'not_found',
+        None,
+    )
+
+
+def test_a_body_that_is_not_json_has_an_error_of_openais_form(client):
+    answer = client.post(
+        '/v1/embeddings', content='{', headers={'content-type': 'application/json'}
+    )
+    assert answer.status_code == 400
+    assert answer.json()['error']['type'] == 'invalid_request_error'
+
+
+@pytest.mark.parametrize(
+    ('address', 'methods'),
+    [
+        ('/v1/tiny/search', 'GET'),
+        ('/v1/tiny/documents/x', 'DELETE, PUT'),
+        ('/v1/tiny/judgments', 'DELETE, GET, POST'),
+        ('/v1/tiny/learn', 'GET, POST, PUT'),
+    ],
+)
+def test_a_refused_method_names_all_that_an_address_takes(address, methods, client):
+    answer = client.request('PATCH', address)
+    assert (answer.status_code, answer.headers['allow']) == (405, methods)

@@ -1,6 +1,7 @@
 """Clients write into a collection of the service."""
 
 import json
+import shutil
 import threading
 from contextlib import ExitStack
 
@@ -8,11 +9,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.reading import read_known
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import BusyError, InputError
-from pyserini_repbert.serve import writes
+from pyserini_repbert.serve import service as services, writes
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.child import OverdueError
+from pyserini_repbert.serve.refusals import TooLateError
+from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 from pyserini_repbert.serve.writes import (
     CollectionWriter,
     Edit,
@@ -56,21 +60,14 @@ def serving():
 def in_this_process(monkeypatch):
     """Edits are applied by this process: the other one starts for seconds."""
 
-    class Pool:
-        def __init__(self, *_):
+    class Here:
+        def call(self, function, *arguments, seconds):
+            return function(*arguments)
+
+        def stop(self):
             pass
 
-        def submit(self, function, *arguments):
-            self.call = lambda: function(*arguments)
-            return self
-
-        def result(self):
-            return self.call()
-
-        def shutdown(self, wait=True):
-            pass
-
-    monkeypatch.setattr(writes, 'ProcessPoolExecutor', Pool)
+    monkeypatch.setattr(writes, 'ChildProcess', Here)
     yield
     for collection in writes._open_collections.values():
         collection.close()
@@ -80,6 +77,11 @@ def in_this_process(monkeypatch):
 @pytest.fixture
 def client(folder, serving, in_this_process):
     return serving(folder)
+
+
+def writer_of(folder, published=lambda: None, **limits):
+    """A writer without a service."""
+    return CollectionWriter(folder, 'cpu', Limits(**limits), published, lambda: read_known(folder))
 
 
 def docids(client, **headers):
@@ -232,7 +234,7 @@ def test_edits_that_wait_become_one_generation(folder, in_this_process):
         begun.set()
         first.wait(20)
 
-    writer = CollectionWriter(folder, 'cpu', 10, published)
+    writer = writer_of(folder, published)
     jobs = [writer.submit(Edit(put=(Document('n0', 'mat'),)))]
     begun.wait(20)
     for number in range(1, 6):
@@ -265,7 +267,7 @@ def test_a_stopping_service_says_so_to_those_who_wait(folder, in_this_process):
         begun.set()
         go_on.wait(20)
 
-    writer = CollectionWriter(folder, 'cpu', 1, published)
+    writer = writer_of(folder, published, waiting=1)
     writer.submit(Edit(put=(Document('n', 'mat'),)))
     begun.wait(20)
     waiting = writer.submit(Edit(put=(Document('m', 'mat'),)))
@@ -287,7 +289,7 @@ def test_writes_go_on_after_a_generation_that_cannot_be_opened(folder, in_this_p
         if len(openings) == 1:
             raise OSError('the disk is away')
 
-    writer = CollectionWriter(folder, 'cpu', 10, published)
+    writer = writer_of(folder, published)
     first = writer.submit(Edit(put=(Document('n', 'mat'),)))
     assert first.ended.wait(20)
     assert first.state == 'failed'
@@ -309,7 +311,7 @@ def test_writes_that_wait_together_wait_once_for_another_writer(folder, monkeypa
 
     monkeypatch.setattr(writes, '_MOST_BUSY_SECONDS', 0.0)
     monkeypatch.setattr(CollectionWriter, '_call', refuse)
-    writer = CollectionWriter(folder, 'cpu', 10, lambda: None)
+    writer = writer_of(folder)
     jobs = [writer.submit(Edit(put=(Document(f'n{number}', 'mat'),))) for number in range(6)]
     waiting.set()
     for job in jobs:
@@ -322,9 +324,162 @@ def test_writes_that_wait_together_wait_once_for_another_writer(folder, monkeypa
 
 
 def test_a_job_that_has_ended_keeps_no_documents(folder, in_this_process):
-    writer = CollectionWriter(folder, 'cpu', 10, lambda: None)
+    writer = writer_of(folder)
     job = writer.submit(Edit(put=(Document('n', 'mat'), Document('m', 'mat'))))
     assert job.ended.wait(20)
     writer.stop()
     assert job.edit == Edit()
     assert job.describe()['documents'] == 2
+
+
+def test_a_document_of_another_source_is_refused(folder, tmp_path, serving, in_this_process):
+    notes = tmp_path / 'notes'
+    notes.mkdir()
+    (notes / 'a.txt').write_text('the bird sat on the mat')
+    client = serving(folder, source=str(notes))
+    assert client.post('/v1/mine/sync?wait=true', headers=WRITER).status_code == 200
+    body = {'text': 'a mat'}
+    refused = client.put('/v1/mine/documents/cat?wait=true', json=body, headers=WRITER)
+    assert refused.status_code == 409
+    assert refused.json()['error'].startswith(
+        "document 'cat' belongs to source 'python', and source 'add' would replace it"
+    )
+    assert client.put('/v1/mine/documents/b.txt?wait=true', json=body, headers=WRITER).is_success
+    (notes / 'b.txt').write_text('the bird sat')
+    refused = client.post('/v1/mine/sync?wait=true', headers=WRITER)
+    assert refused.status_code == 409
+    assert refused.json()['error'].startswith("document 'b.txt' belongs to source 'add', and")
+    # A document that is deleted belongs to no source.
+    assert client.delete('/v1/mine/documents/b.txt?wait=true', headers=WRITER).is_success
+    assert client.post('/v1/mine/sync?wait=true', headers=WRITER).is_success
+    assert docids(client) == ['a.txt', 'b.txt', 'cat', 'dog', 'fish']
+
+
+def test_a_document_may_be_deleted_and_written_together(folder, in_this_process):
+    begun = threading.Event()
+    go_on = threading.Event()
+
+    def published():
+        begun.set()
+        go_on.wait(20)
+
+    writer = writer_of(folder, published)
+    writer.submit(Edit(put=(Document('n', 'mat'),)))
+    begun.wait(20)
+    jobs = [
+        writer.submit(Edit(deleted=('cat',))),
+        writer.submit(Edit(put=(Document('cat', 'mine now'),))),
+    ]
+    go_on.set()
+    for job in jobs:
+        assert job.ended.wait(20)
+    writer.stop()
+    assert [job.state for job in jobs] == ['done', 'done']
+
+
+def rebuilt(folder):
+    """Another collection of the same documents, and many generations of it."""
+    encoder = str(folder.parent / 'encoder')
+    with Collection.open(folder, encoder=encoder, sparse='none') as collection:
+        for number in range(5):
+            collection.sync([*DOCUMENTS, {'id': f'other{number}', 'text': 'mat'}])
+
+
+def gone(folder):
+    """Nothing."""
+
+
+def earlier(folder):
+    """The collection as it was before the last write."""
+    shutil.copytree(folder.with_name('backup'), folder)
+
+
+@pytest.mark.parametrize(
+    ('put_there', 'said'),
+    [
+        (gone, 'holds no collection any more'),
+        (rebuilt, 'holds another collection than the one that was opened'),
+        (earlier, 'holds generation 1, and generation 2 was there'),
+    ],
+)
+def test_another_collection_is_not_taken_over(
+    folder, serving, in_this_process, put_there, said, monkeypatch
+):
+    monkeypatch.setattr(services, '_LOOKED_EVERY', 0.02)
+    shutil.copytree(folder, folder.with_name('backup'))
+    client = serving(folder)
+    body = {'text': 'the bird sat on the mat'}
+    client.put('/v1/mine/documents/bird?wait=true', json=body, headers=WRITER)
+    away = folder.with_name('away')
+    folder.rename(away)
+    put_there(folder)
+    before = {path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+    refused = client.put('/v1/mine/documents/lost?wait=true', json=body, headers=WRITER)
+    assert (refused.status_code, said in refused.json()['error']) == (503, True)
+    while client.get('/readyz').status_code == 200:
+        pass
+    ready = client.get('/readyz')
+    assert ready.status_code == 503
+    assert ready.json()['error'].startswith("index 'mine': its folder holds")
+    assert said in ready.json()['error'] and str(folder) not in ready.json()['error']
+    judgment = {'question': 'cat', 'docid': 'cat', 'grade': 1}
+    judged = client.post('/v1/mine/judgments', json={'judgments': [judgment]}, headers=WRITER)
+    assert judged.status_code == 503
+    # Searches go on in the generation that is open.
+    assert docids(client) == ['bird', 'cat', 'dog', 'fish']
+    if put_there is gone:
+        assert not folder.exists()
+    else:
+        names = {path for path in folder.rglob('*') if path.is_file()}
+        assert all(path.read_bytes() == before[path] for path in names & set(before))
+        assert not (folder / 'judgments.sqlite').exists()
+        folder.rename(folder.with_name('other'))
+
+    away.rename(folder)
+    while client.get('/readyz').status_code == 503:
+        pass
+    again = client.put('/v1/mine/documents/back?wait=true', json=body, headers=WRITER).json()
+    assert (again['state'], again['generation']) == ('done', 3)
+    assert docids(client) == ['back', 'bird', 'cat', 'dog', 'fish']
+
+
+def test_a_write_that_is_waited_for_too_long_says_that_it_may_still_happen(
+    folder, serving, in_this_process, monkeypatch
+):
+    go_on = threading.Event()
+    apply = writes.apply_edit
+
+    def slowly(*arguments):
+        go_on.wait(20)
+        return apply(*arguments)
+
+    monkeypatch.setattr(writes, 'apply_edit', slowly)
+    client = serving(folder, limits=Limits(rerank_seconds=0.1))
+    answer = client.put('/v1/mine/documents/x?wait=true', json={'text': 'x'}, headers=WRITER)
+    assert answer.status_code == 504
+    (job,) = client.app.state.service.writers['mine']._jobs
+    assert answer.json()['error'] == (
+        f"write '{job}' has not ended yet, and may still happen: ask /v1/mine/writes/{job} "
+        'whether it has'
+    )
+    go_on.set()
+    client.app.state.service.writers['mine'].job(job).ended.wait(20)
+    assert client.get(f'/v1/mine/writes/{job}', headers=WRITER).json()['state'] == 'done'
+
+
+def test_work_that_takes_too_long_is_given_up(folder, monkeypatch):
+    class Slow:
+        def call(self, function, *arguments, seconds):
+            raise OverdueError(f'the work took more than {seconds:.0f} s and was given up')
+
+        def stop(self):
+            pass
+
+    monkeypatch.setattr(writes, 'ChildProcess', Slow)
+    writer = writer_of(folder, write_seconds=7.0)
+    job = writer.submit(Edit(put=(Document('n', 'mat'),)))
+    assert job.ended.wait(20)
+    writer.stop()
+    assert isinstance(job.error, TooLateError)
+    assert 'more than 7 s and was given up (limits: write_seconds)' in str(job.error)

@@ -67,6 +67,9 @@ class ReportSettings:
     seed: int = 0
     judged_only: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'test', SignificanceTest(self.test))
+
     @property
     def measure(self) -> str:
         """The name of the first measure."""

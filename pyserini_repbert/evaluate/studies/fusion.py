@@ -46,6 +46,7 @@ def fusion_table(
     method, k : as in `fuse`
     constants : those of `fuse`
     """
+    chosen = FusionMethod(method)
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
     table: dict[str, dict[str, dict[str, float]]] = {}
     for named in measures:
@@ -54,7 +55,7 @@ def fusion_table(
         for column, second in judged.items():
             run = first
             if row != column:
-                run = by_rank(fuse([first, second], method, k, **constants))
+                run = by_rank(fuse([first, second], chosen, k, **constants))
             for name, value in evaluate(run, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
@@ -69,11 +70,15 @@ class FusionSetting:
     order : names of the runs; the first one leads
     """
 
-    method: str
+    method: FusionMethod | str
     order: tuple[str, ...]
     rrf_k: float = RRF_K
     alpha: float | tuple[float, ...] = ALPHA
-    normalize: str = Normalization.NONE
+    normalize: Normalization | str = Normalization.NONE
+
+    def __post_init__(self) -> None:
+        FusionMethod(self.method)
+        Normalization(self.normalize)
 
     def __str__(self) -> str:
         text = f'{self.method} {"+".join(self.order)}'
@@ -140,14 +145,15 @@ def settings(
 
     Interpolation of more than two runs is of normalised scores.
     """
+    chosen = [FusionMethod(method) for method in methods]
     for subset in _subsets(names):
-        if FusionMethod.INTERLEAVE in methods:
+        if FusionMethod.INTERLEAVE in chosen:
             for order in _orders(subset):
                 yield FusionSetting(FusionMethod.INTERLEAVE, order)
-        if FusionMethod.RRF in methods:
+        if FusionMethod.RRF in chosen:
             for k in RRF_KS:
                 yield FusionSetting(FusionMethod.RRF, subset, rrf_k=k)
-        if FusionMethod.INTERPOLATION in methods:
+        if FusionMethod.INTERPOLATION in chosen:
             yield from _interpolations(subset)
 
 
@@ -245,6 +251,7 @@ def tune_fusion(
     k : hits of each topic that are fused
     on_progress : called with 1 after each setting
     """
+    chosen = [FusionMethod(method) for method in methods]
     names = list(runs)
     topics = list(qrels)
     if len(names) < 2 or not 2 <= folds <= len(topics):
@@ -254,7 +261,7 @@ def tune_fusion(
             'runs, and 2 folds to as many as there are topics'
         )
     tried: dict[FusionSetting, Evaluation] = {}
-    for setting in settings(names, methods):
+    for setting in settings(names, chosen):
         tried[setting] = evaluate(by_rank(setting.fused(runs, topics, k)), qrels, [measure])
         on_progress(1)
     shuffled = random.Random(seed).sample(topics, len(topics))

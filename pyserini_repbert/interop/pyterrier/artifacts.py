@@ -91,12 +91,12 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
         store_text: bool = True,
         **settings: Any,
     ) -> None:
+        self.on_error = OnError(on_error)
         self.output = Path(output)
         self.encoder = encoder
         self.device = device
         self.fields = tuple(fields)
         self.precision = precision
-        self.on_error = OnError(on_error)
         self.store_text = store_text
         self.settings = settings
 

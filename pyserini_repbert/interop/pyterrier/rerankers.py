@@ -21,6 +21,7 @@ from pyserini_repbert.interop.pyterrier.frames import (
     ranked_frame,
     ranked_rows,
 )
+from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.models.cross_encoder import log_probabilities
 from pyserini_repbert.names.rerankers import open_reranker
@@ -39,7 +40,7 @@ class _Compared:
     pairs: list[Any]
 
 
-class Rerank(pt.Transformer):  # type: ignore[misc]
+class Rerank(Configured):
     """Any reranker: a result frame in, the same rows with new scores out, best first.
 
     Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share
@@ -120,7 +121,7 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
         return _Compared(rankings, pairs)
 
 
-class Interleave(pt.Transformer):  # type: ignore[misc]
+class Interleave(Configured):
     """Alternates between the rankings of several systems (RepBERT eq. 6); the first one leads.
 
     Scores are 1, 1/2, 1/3, …; columns that all systems give stay, with the values of the first

@@ -22,6 +22,7 @@ from pyserini_repbert.interop.pyterrier.frames import (
     pt,
     rank_columns,
 )
+from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline
@@ -33,7 +34,7 @@ from pyserini_repbert.trace import Notes
 HITS = 1000  # of a query, as PyTerrier's own retrievers give
 
 
-class Retriever(pt.Transformer):  # type: ignore[misc]
+class Retriever(Configured):
     """Any first stage: a query frame in, its hits out, all queries searched together.
 
     Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has
@@ -107,6 +108,8 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
             return self
         cut = copy(self)
         cut.num_results = k
+        cut._given = self._copied_arguments()
+        cut._given.arguments['num_results'] = k
         return cut
 
 
@@ -235,8 +238,8 @@ class HybridRetriever(Retriever):
         provenance: bool = False,
         threads: int = 1,
     ) -> None:
-        self.retrievers = tuple(retrievers)
         self.method = FusionMethod(method)
+        self.retrievers = tuple(retrievers)
         self.num_results = num_results
         self.alpha = alpha
         self.rrf_k = rrf_k
@@ -257,7 +260,7 @@ class HybridRetriever(Retriever):
         self.ranker = fusion.with_settings(threads=threads)
 
 
-class PassageText(pt.Transformer):  # type: ignore[misc]
+class PassageText(Configured):
     """Adds the column 'text' by 'docno', None for a docno that the index or corpus lacks.
 
     Parameters

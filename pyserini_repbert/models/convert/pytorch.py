@@ -7,7 +7,6 @@ from __future__ import annotations
 import pickle
 import re
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert import catalog
+from pyserini_repbert.archives import open_zip
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
@@ -30,15 +30,10 @@ _NEEDED = re.compile(
 
 def unpacked(archive: Path, folder: Path) -> Path:
     """Unpack a checkpoint's files from a .zip into `folder`, and return `folder`."""
-    try:
-        with zipfile.ZipFile(archive) as stream:
-            for member in stream.infolist():
-                if _NEEDED.search(member.filename):
-                    stream.extract(member, folder)
-    except zipfile.BadZipFile as error:
-        raise DamagedFileError(
-            f'{archive} is not a whole zip archive ({error}): fetch it again'
-        ) from error
+    with open_zip(archive) as packed:
+        for member in packed.infolist():
+            if _NEEDED.search(member.filename):
+                packed.extract(member, folder)
     return folder
 
 

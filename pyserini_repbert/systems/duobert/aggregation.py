@@ -87,9 +87,10 @@ def aggregate_differences(
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
+    chosen = Aggregation(method)
     logs = log_probabilities(np.asarray(differences, dtype=np.float64))
-    scores = aggregate(np.exp(logs), method, samples, seed)
-    if (chosen := Aggregation(method)) not in (Aggregation.MIN, Aggregation.MAX):
+    scores = aggregate(np.exp(logs), chosen, samples, seed)
+    if chosen not in (Aggregation.MIN, Aggregation.MAX):
         return scores
     return _reduced(logs, sampled_pairs(len(logs), samples), chosen)
 

@@ -66,6 +66,7 @@ class DuoBertReranker(CrossEncoderReranker):
     system = NAME
     module = DuoBert
     builder = TripleInputs
+    layouts = TripleLayout
     inputs: TripleInputs
     compares = True
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
+from pyserini_repbert.archives import open_zip
 from pyserini_repbert.data.values import checked, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
@@ -158,6 +159,9 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
     """The saved scores in a file, and `about` as it was written."""
     file = existing_file(path, 'file of saved scores')
     try:
+        # Refuses one that unpacks to far more than its size.
+        with open_zip(file):
+            pass
         with warnings.catch_warnings(action='ignore'), np.load(file, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = (np.asarray(arrays[name]) for name in ('scores', 'differences'))

@@ -93,13 +93,14 @@ class EpicEncoder:
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
     ) -> None:
+        chosen = Precision(precision)
         opened = open_checkpoint(checkpoint, 'rerankers')
         ranking = opened.system(epic.NAME)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
         self.variant = epic.Variant(ranking.get('variant', epic.Variant.OFFICIAL))
         self.device = usable_device(device)
-        self.precision = Precision(precision).on(self.device)
+        self.precision = chosen.on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
         if max_length is None:
             max_length = int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS))

@@ -67,11 +67,12 @@ class EpicReranker(ImpactReranker):
         verify: bool = True,
     ) -> None:
         check_impact_settings(missing, prune)
+        chosen = Precision(precision)
         bundle = opened_bundle(index, verify)
         if bundle is not None and max_length is None:
             max_length = bundle.settings.max_length
         if not isinstance(model, EpicEncoder):
-            model = EpicEncoder(model, device, precision, max_length)
+            model = EpicEncoder(model, device, chosen, max_length)
         self.encoder = model
         self.checkpoint = model.checkpoint
         self.precision = model.precision

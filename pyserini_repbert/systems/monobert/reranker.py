@@ -18,7 +18,7 @@ from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings, Progress, Scores, rounded
 from pyserini_repbert.rerank.cross_encoder import CrossEncoderReranker, each_pair, in_lists
-from pyserini_repbert.systems.monobert.inputs import PairInputs
+from pyserini_repbert.systems.monobert.inputs import PairInputs, PairLayout
 from pyserini_repbert.systems.monobert.network import NAME, MonoBert
 from pyserini_repbert.trace import SILENT, Trace
 
@@ -47,6 +47,7 @@ class MonoBertReranker(CrossEncoderReranker):
     system = NAME
     module = MonoBert
     builder = PairInputs
+    layouts = PairLayout
     inputs: PairInputs
 
     def score_lists(

@@ -61,6 +61,7 @@ class _RepBertEncoder(TextEncoder):
             raise InputError(
                 f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out'
             )
+        wanted = Precision.FLOAT16 if fp16 else Precision(precision)
         chosen = encoder_dir
         if chosen is None:
             chosen = model_name
@@ -74,9 +75,7 @@ class _RepBertEncoder(TextEncoder):
         self.name = opened.name
         self.dimension = config.hidden_size
         self.device = usable_device(device)
-        if fp16:
-            precision = Precision.FLOAT16
-        self.precision = Precision(precision).on(self.device)
+        self.precision = wanted.on(self.device)
         self.max_length = config.max_position_embeddings - 2
         if max_length is None:
             max_length = int(ranking.get(self.limit_key, self.paper_limit))

@@ -49,6 +49,7 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     read_modules,
     read_prompts,
     read_settings,
+    read_truncation,
 )
 from pyserini_repbert.systems.sentence_transformers.loading import (
     BATCH,
@@ -57,7 +58,7 @@ from pyserini_repbert.systems.sentence_transformers.loading import (
     folder_digest,
     open_model,
 )
-from pyserini_repbert.systems.sentence_transformers.network import SentenceBert
+from pyserini_repbert.systems.sentence_transformers.network import Kept, LayerSizes, SentenceBert
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 from pyserini_repbert.systems.sentence_transformers.weights import bi_encoder_tensors
 
@@ -158,10 +159,16 @@ class _OwnEngine(_Engine):
         opened = open_tokenizer(model.body, self.prompts.get(prompt_name, ''))
         self.tokenizer = opened.tokenizer
         self.max_length = opened.max_length
-        layers = [None if layer is None else layer.sizes for layer in model.layers]
+        self.dimension = model.dimension
+        layers: list[LayerSizes] = []
+        for layer in model.layers:
+            layers.append(None if layer is None else layer.sizes)
+        kept = read_truncation(settings)
+        if kept is not None and kept < self.dimension:
+            self.dimension = kept
+            layers.append(Kept(kept))
         if normalised:
             layers.append(None)
-        self.dimension = model.dimension
         config = model.body.config
         network = load_model(
             partial(SentenceBert, config, model.poolings, layers),
@@ -274,6 +281,7 @@ class _SentenceEncoder(TextEncoder):
         model_name: str | Path | None = None,
         **_: object,
     ) -> None:
+        wanted = Precision(precision)
         chosen = encoder_dir
         if chosen is None:
             chosen = model_name
@@ -282,7 +290,7 @@ class _SentenceEncoder(TextEncoder):
         self.name = checkpoint_name(chosen)
         self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
-        self.precision = Precision(precision).on(self.device)
+        self.precision = wanted.on(self.device)
         verify(self._folder)
         settings = read_settings(self._folder)
         similarity = settings.get('similarity_fn_name')
@@ -301,10 +309,12 @@ class _SentenceEncoder(TextEncoder):
         if max_length is None:
             max_length = self.max_length
         self.limit = self._checked(max_length)
-        self.unit_length = self.normalised or self._ends_normalised()
+        self.unit_length = self.normalised or self._ends_normalised(settings)
 
-    def _ends_normalised(self) -> bool:
-        """Whether the model's last module scales vectors to length 1."""
+    def _ends_normalised(self, settings: Mapping[str, Any]) -> bool:
+        """Whether the model's last step scales vectors to length 1."""
+        if settings.get('truncate_dim') is not None:
+            return False
         try:
             modules = read_modules(self._folder)
         except Unsupported:

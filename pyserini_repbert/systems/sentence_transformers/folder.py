@@ -292,6 +292,19 @@ def read_prompts(settings: Mapping[str, Any], model_type: str) -> Mapping[str, s
     return {name: prompt or '' for name, prompt in prompts.items()}
 
 
+def read_truncation(settings: Mapping[str, Any]) -> int | None:
+    """How many values of each vector a model keeps; None: all.
+
+    Raises Unsupported for what is no number of values.
+    """
+    kept = settings.get('truncate_dim')
+    if kept is None:
+        return None
+    if not isinstance(kept, int) or isinstance(kept, bool) or kept < 1:
+        raise Unsupported(f'its truncate_dim is {kept!r}')
+    return kept
+
+
 def _body_settings(folder: Path) -> Mapping[str, Any]:
     for file in _BODY_SETTINGS:
         if (folder / file).is_file():

@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError, MissingDependencyError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.tokenizer import panics_as_errors
 from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 
 # What runs a model, as records have it.
@@ -37,6 +38,7 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     Raises MissingDependencyError without sentence-transformers from release 6 on, DamagedFileError
     for sizes that the weights cannot have, InputError for a folder that it cannot open.
     """
+    chosen = Precision(precision)
     with needs('sentence-transformers', _PURPOSE, 'sentence-transformers'):
         import sentence_transformers
     if int(sentence_transformers.__version__.split('.')[0]) < SAFE_RELEASE:
@@ -52,20 +54,21 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     usable = usable_device(device)
     model_class = getattr(sentence_transformers, kind)
     try:
-        model = model_class(
-            str(folder),
-            device=str(usable),
-            trust_remote_code=False,
-            local_files_only=True,
-            model_kwargs={'use_safetensors': True},
-        )
+        with panics_as_errors():
+            model = model_class(
+                str(folder),
+                device=str(usable),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={'use_safetensors': True},
+            )
     # transformers, tokenizers and safetensors raise errors of many classes.
     except Exception as error:
         why = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(
             f"sentence-transformers cannot open '{folder}' without remote code: {why}"
         ) from error
-    return model.to(precision.dtype(usable)).eval()
+    return model.to(chosen.dtype(usable)).eval()
 
 
 def folder_digest(folder: StrPath) -> str:

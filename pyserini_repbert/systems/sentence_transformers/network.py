@@ -56,6 +56,36 @@ class Normalize(nn.Module):
         return functional.normalize(vectors, dim=1)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """How many values of a vector are kept, from the first on."""
+
+    size: int
+
+
+class Truncate(nn.Module):
+    """The first values of vectors alone (Matryoshka: Kusupati et al. 2022)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return vectors[:, : self.size]
+
+
+# What follows pooling: a dense layer, a truncation, or None for a scaling to length 1.
+LayerSizes = DenseSizes | Kept | None
+
+
+def _layer(sizes: LayerSizes) -> nn.Module:
+    if sizes is None:
+        return Normalize()
+    if isinstance(sizes, Kept):
+        return Truncate(sizes.size)
+    return Dense(sizes)
+
+
 class SentenceBert(nn.Module):
     """The vector of a text, float32 (n, d).
 
@@ -63,18 +93,16 @@ class SentenceBert(nn.Module):
     ----------
     config : the sizes of its BERT
     poolings : names in `POOLINGS`; their vectors are joined
-    layers : the sizes of dense layers, and None for a normalisation, in their order
+    layers : what follows, in its order
     """
 
     def __init__(
-        self, config: BertConfig, poolings: Sequence[str], layers: Sequence[DenseSizes | None]
+        self, config: BertConfig, poolings: Sequence[str], layers: Sequence[LayerSizes]
     ) -> None:
         super().__init__()
         self.bert = Bert(config)
         self.poolings = tuple(poolings)
-        self.layers = nn.ModuleList(
-            Normalize() if sizes is None else Dense(sizes) for sizes in layers
-        )
+        self.layers = nn.ModuleList(_layer(sizes) for sizes in layers)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None

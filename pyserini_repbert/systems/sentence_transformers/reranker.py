@@ -279,11 +279,11 @@ class SentenceCrossEncoderReranker(Reranker):
         backend: Backend | str = Backend.TORCH,
         token_budget: int | None = None,
     ) -> None:
+        self.backend = Backend(backend)
+        wanted = self.backend.precision(precision)
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
-        self.backend = Backend(backend)
-        usable = usable_device(device)
-        chosen = self.backend.precision(precision).on(usable)
+        chosen = wanted.on(usable_device(device))
         self.precision = str(chosen)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'

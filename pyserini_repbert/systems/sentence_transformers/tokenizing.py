@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.tokenizer import SpecialTokens, WordPieceTokenizer
+from pyserini_repbert.models.tokenizer import (
+    SpecialTokens,
+    WordPieceTokenizer,
+    read_tokenizer,
+)
 from pyserini_repbert.systems.sentence_transformers.folder import Body, Unsupported
+from pyserini_repbert.systems.sentence_transformers.rebuilt import check_as_rebuilt
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # A text of some tokens in any vocabulary.
 _PROBE = 'a 1 .'
-# The classes of transformers that read tokenizer.json as it is; by what their names begin with.
-_PLAIN_CLASSES = (
-    'PreTrainedTokenizerFast',
-    'RobertaTokenizer',
-    'TokenizersBackend',
-    'XLMRobertaTokenizer',
-)
 _BERT_CLASS = 'BertTokenizer'
-_BERT_PARTS = ['BertNormalizer', 'BertPreTokenizer', 'WordPiece']
+# The class of each body's tokenizer, where the folder names none.
+_USUAL_CLASSES = {'bert': _BERT_CLASS, 'roberta': 'RobertaTokenizer'}
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,11 @@ def open_tokenizer(body: Body, prompt: str = '') -> FolderTokenizer:
             raise Unsupported(f'its {key} is {settings[key]}')
     tokenizer_class = _class_of(body, settings)
     backend = _backend(folder, tokenizer_class)
-    if tokenizer_class.startswith(_BERT_CLASS):
-        _set_normalizer(backend, settings)
+    check_as_rebuilt(backend, folder, tokenizer_class, settings)
     if body.lowercase:
         _put_into_lower_case(backend)
     form = _form_of(backend)
-    pad = backend.id_to_token(body.config.pad_token_id)
-    if pad is None:
-        raise Unsupported('its tokenizer has no token for padding')
+    pad = _name_of(backend, body.config.pad_token_id)
     largest = max(backend.get_vocab().values())
     if largest >= body.config.vocab_size:
         raise DamagedFileError(
@@ -115,47 +111,25 @@ def _read_settings(folder: Path) -> Mapping[str, Any]:
 
 def _class_of(body: Body, settings: Mapping[str, Any]) -> str:
     """The tokenizer's class in transformers."""
-    named = settings.get('tokenizer_class')
+    config = body.checkpoint.config
+    named = settings.get('tokenizer_class') or config.get('tokenizer_class')
     if named is None:
-        model_type = body.checkpoint.config['model_type']
-        named = {'bert': _BERT_CLASS, 'roberta': 'RobertaTokenizer'}.get(
-            model_type, 'XLMRobertaTokenizer'
-        )
-    if not str(named).startswith((_BERT_CLASS, *_PLAIN_CLASSES)):
-        raise Unsupported(f'its tokenizer is a {named}')
+        named = _USUAL_CLASSES.get(config['model_type'], 'XLMRobertaTokenizer')
     return str(named)
 
 
 def _backend(folder: Path, tokenizer_class: str) -> Tokenizer:
     """The tokenizer of a folder's files."""
-    from tokenizers import Tokenizer
-
     path = folder / 'tokenizer.json'
     if not path.is_file():
         return _from_vocabulary(folder, tokenizer_class.startswith(_BERT_CLASS))
     try:
-        backend: Tokenizer = Tokenizer.from_file(str(path))
-    # tokenizers raises plain Exception for a file that it cannot parse.
-    except Exception as error:
-        raise Unsupported(f'its tokenizer.json is none ({error})') from error
+        backend = read_tokenizer(path)
+    except DamagedFileError as error:
+        raise Unsupported(str(error)) from error
     backend.no_truncation()
     backend.no_padding()
     return backend
-
-
-def _set_normalizer(backend: Tokenizer, settings: Mapping[str, Any]) -> None:
-    """Set what transformers takes from tokenizer_config.json, whatever tokenizer.json says."""
-    from tokenizers.normalizers import BertNormalizer
-
-    parts = (backend.normalizer, backend.pre_tokenizer, backend.model)
-    if [type(part).__name__ for part in parts] != _BERT_PARTS:
-        raise Unsupported("its tokenizer is not BERT's")
-    backend.normalizer = BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=bool(settings.get('tokenize_chinese_chars', True)),
-        strip_accents=settings.get('strip_accents'),
-        lowercase=bool(settings.get('do_lower_case', True)),
-    )
 
 
 def _from_vocabulary(folder: Path, is_bert: bool) -> Tokenizer:
@@ -207,11 +181,19 @@ def _form_of(backend: Tokenizer) -> _Form:
     if any(single.type_ids) or any(first_types) or len(set(second_types)) != 1:
         raise Unsupported('its token types are not those of BERT')
     return _Form(
-        cls=str(backend.id_to_token(cls)),
-        sep=str(backend.id_to_token(sep)),
+        cls=_name_of(backend, cls),
+        sep=_name_of(backend, sep),
         separators=separators,
         second_type=second_types[0],
     )
+
+
+def _name_of(backend: Tokenizer, number: int) -> str:
+    """The name of a token. Raises Unsupported for a number without one, or with that of another."""
+    name = backend.id_to_token(number)
+    if name is None or backend.token_to_id(name) != number:
+        raise Unsupported(f'its special token {number} is named {name}')
+    return str(name)
 
 
 def _longest(body: Body, settings: Mapping[str, Any]) -> int:

@@ -73,10 +73,11 @@ class SparseTextEncoder:
         max_length: int | None = None,
         query_length: int | None = None,
     ) -> None:
+        chosen = Precision(precision)
         self.name = str(encoder_dir)
         self._folder = sparse_folder(encoder_dir)
         self.device = usable_device(device)
-        self.precision = Precision(precision).on(self.device)
+        self.precision = chosen.on(self.device)
         self._is_normalised = _has_cosine(self._folder)
         self._model = open_model('SparseEncoder', self._folder, device, self.precision)
         self._longest = int(min(self._model.max_seq_length or math.inf, NO_LIMIT))

@@ -55,11 +55,12 @@ class SparseEncoderReranker(ImpactReranker):
         verify: bool = True,
     ) -> None:
         check_impact_settings(missing, prune)
+        chosen = Precision(precision)
         bundle = opened_bundle(index, verify)
         if bundle is not None and max_length is None:
             max_length = bundle.settings.max_length
         if not isinstance(model, SparseTextEncoder):
-            model = SparseTextEncoder(model, device, precision, max_length)
+            model = SparseTextEncoder(model, device, chosen, max_length)
         self.encoder = model
         self.precision = model.precision
         super().__init__(model, bundle, missing, prune)

@@ -17,7 +17,7 @@ export function kindOf(name, fusions) {
 
 /** A ranking's name without options and '-demo', cut to fit. */
 function shortName(name) {
-  const short = name.replace(/:.*$/, '').replace('-demo@', '@');
+  const short = name.split(':', 1)[0].replace('-demo@', '@');
   return short.length > LABEL ? `${short.slice(0, LABEL - 1)}…` : short;
 }
 

@@ -9,7 +9,7 @@ export const BARE = { system: [], fusion: '', weights: [], normalize: 'minmax', 
 
 function pipelineOf(parameters, prefix) {
   const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
-  const parted = (name) => all(name).flatMap((own) => own.split(/\s*,\s*/));
+  const parted = (name) => all(name).flatMap((own) => own.split(',').map((part) => part.trim()));
   return {
     system: parted('system'),
     fusion: all('fusion')[0] ?? '',

@@ -1,0 +1,74 @@
+"""Which collection a folder holds: a random identity, and how far it has come.
+
+A program that has opened a collection goes on with the same one alone: not with another one that
+lies in its folder by now, nor with an earlier state of it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from dataclasses import dataclass
+
+from pyserini_repbert.errors import LostCollectionError
+from pyserini_repbert.sqlite_files import transaction
+
+_BYTES = 16
+_AGAIN = 'put it back, or start this program again'
+
+
+@dataclass(frozen=True)
+class KnownCollection:
+    """A collection as a program has seen it.
+
+    Attributes
+    ----------
+    identity : in hexadecimal; None for a collection that no release with identities has written
+    number : of its generation
+    sha256 : the generation's digest
+    """
+
+    identity: str | None
+    number: int
+    sha256: str
+
+    def check(self, now: KnownCollection) -> None:
+        """Raises LostCollectionError where the folder does not hold this collection any more.
+
+        `now` is what it holds.
+        """
+        if self.identity not in (None, now.identity):
+            raise LostCollectionError(
+                f'its folder holds another collection than the one that was opened: {_AGAIN}'
+            )
+        if now.number < self.number:
+            raise LostCollectionError(
+                f'its folder holds generation {now.number}, and generation {self.number} was '
+                f'there: {_AGAIN}'
+            )
+        if now.number == self.number and now.sha256 != self.sha256:
+            raise LostCollectionError(f'its folder holds another generation {now.number}: {_AGAIN}')
+
+
+def no_collection() -> LostCollectionError:
+    """The error where the folder of a collection that was opened holds none."""
+    return LostCollectionError(f'its folder holds no collection any more: {_AGAIN}')
+
+
+def read_identity(connection: sqlite3.Connection) -> str | None:
+    """The identity of a collection; None for one that was written by earlier releases alone."""
+    schema = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
+    if schema.fetchone() is None:
+        return None
+    row = connection.execute('SELECT id FROM identity').fetchone()
+    return None if row is None else str(row[0])
+
+
+def ensure_identity(connection: sqlite3.Connection) -> str:
+    """The identity of a collection that is about to be written, which has one from now on."""
+    identity = read_identity(connection)
+    if identity is None:
+        identity = secrets.token_hex(_BYTES)
+        with transaction(connection):
+            connection.execute('INSERT INTO identity VALUES (?)', [identity])
+    return identity

@@ -1,0 +1,67 @@
+"""The files of a collection's folder: a writer removes no other, and refuses links.
+
+A link inside a collection would let a writer remove or overwrite what it leads to. A collection
+that lies on another disk is linked as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pyserini_repbert.collection.adaptation import LEARNING_LOCK
+from pyserini_repbert.collection.locks import WRITER_LOCK
+from pyserini_repbert.collection.shards import SHARD_FORM
+from pyserini_repbert.data.judgments import JUDGMENTS
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
+from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
+from pyserini_repbert.index.manifest import COLLECTION_FILE
+from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
+from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
+
+_NUMBER = '[0-9]{6,}'
+_UNFINISHED = r'\.unfinished'
+
+SHARD_FOLDER = re.compile(f'[0-9a-f]{{16}}|{_UNFINISHED}')
+LUCENE_FOLDER = re.compile(f'{_NUMBER}|{_UNFINISHED}')
+_LUCENE_INDEX = FolderForm('Lucene index', LUCENE_FILES)
+_SHARDS = FolderForm('folder of shards', SHARD_FORM.below(f'({SHARD_FOLDER.pattern})'))
+_LUCENE = FolderForm('folder of Lucene indexes', _LUCENE_INDEX.below(f'({LUCENE_FOLDER.pattern})'))
+_GENERATIONS = FolderForm(
+    'folder of generations',
+    (
+        rf'\.?{_NUMBER}\.json',
+        rf'{_NUMBER}\.json\.record\.json',
+        rf'\.{_NUMBER}\.json\.record\.json\.{TEMPORARY}',
+    ),
+)
+_LEARNED = FolderForm(
+    'folder of what was learned', ADAPTED_FORM.below(rf'({_NUMBER}|\.{_NUMBER}\.{TEMPORARY})')
+)
+COLLECTION_FORM = FolderForm(
+    'collection',
+    (
+        # With the files that SQLite keeps beside its own.
+        rf'({re.escape(COLLECTION_FILE)}|{re.escape(JUDGMENTS)})(-wal|-shm|-journal)?',
+        *map(re.escape, (WRITER_LOCK, LEARNING_LOCK, ANN_LOCK)),
+        *_SHARDS.below('shards'),
+        *_GENERATIONS.below('generations'),
+        *_LUCENE.below('lucene'),
+        *_LEARNED.below('adapted'),
+        *ANN_FILES,
+    ),
+)
+
+
+def check_layout(folder: Path) -> None:
+    """Raise DamagedFileError for an entry that no collection has, and for a link."""
+    name = COLLECTION_FORM.foreign_entry(folder)
+    if name is None:
+        return
+    if (folder / name).is_symlink():
+        raise DamagedFileError(
+            f'{folder / name} is a link, which no collection has: put what it leads to in its '
+            'place, or move the whole collection and link that'
+        )
+    raise DamagedFileError(f'{folder / name} is no part of a collection: move it out of {folder}')

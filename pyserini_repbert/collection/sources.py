@@ -1,0 +1,192 @@
+"""Sources: where the documents of a collection come from. A document belongs to one of them.
+
+A source has a name, and may have a prefix, with which the docids of its documents begin. What the
+next generation says of a source is stored when it is published.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pyserini_repbert.collection.rows import KnownDocument
+from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.values import identifier_problem
+from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
+
+logger = logging.getLogger(__name__)
+
+ADDED = 'add'  # the source of documents that were added, not synced
+GIVEN = 'python'  # the source of documents that were synced from Python
+_SHOWN = 80  # characters of a docid
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where documents come from.
+
+    Attributes
+    ----------
+    number : in the collection
+    name : a corpus by its path or its name; 'add'
+    prefix : with which the docids of its documents begin; '' if it has none
+    is_known : whether a generation was published with it
+    path : another path of the same corpus, to be remembered; '' for none
+    """
+
+    number: int
+    name: str
+    prefix: str = ''
+    is_known: bool = False
+    path: str = ''
+
+    def documents(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Documents of the corpus under the docids that they have in the collection."""
+        for document in documents:
+            if self.prefix:
+                document = replace(document, docid=self.prefix + document.docid)
+            yield document
+
+
+class Sources:
+    """The sources of a collection, for its writer."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def find(self, name: str) -> Source:
+        """The source of a name; a new one gets a number."""
+        row = self._connection.execute(
+            'SELECT source, COALESCE(prefix, ?) FROM sources '
+            'LEFT JOIN source_prefixes USING (source) WHERE name = ?',
+            ['', name],
+        ).fetchone()
+        if row is not None:
+            return Source(row[0], name, row[1], is_known=True)
+        rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
+        return Source(rows.fetchone()[0], name)
+
+    def at_path(self, name: str, path: str) -> Source:
+        """The source of a file or folder; that it has another path is said once.
+
+        Parameters
+        ----------
+        name : its path without links
+        path : its path as the user gave it, absolute
+        """
+        source = self.find(self._same_place(name))
+        known = self._connection.execute(
+            'SELECT 1 FROM source_paths WHERE source = ? AND path = ?', [source.number, path]
+        )
+        if path == source.name or known.fetchone():
+            return source
+        if source.is_known:
+            logger.warning(
+                "%s is another path of the source '%s': its documents are synced; give a name "
+                '(--source) to sync it as a source of its own',
+                path,
+                source.name,
+            )
+        return replace(source, path=path)
+
+    def _same_place(self, name: str) -> str:
+        """The source that lies at a path under another name, as where a disk is mounted twice."""
+        rows = self._connection.execute('SELECT name FROM sources ORDER BY source')
+        names = [other for (other,) in rows]
+        if name in names:
+            return name
+        for other in names:
+            if os.path.isabs(other) and os.path.exists(other) and os.path.samefile(other, name):
+                return str(other)
+        return name
+
+    def prefixed(self, source: Source, prefix: str | None, replaces: bool) -> Source:
+        """A source with the prefix that a user gives.
+
+        Parameters
+        ----------
+        source : with the prefix that it has
+        prefix : None: that which it has
+        replaces : whether another prefix replaces that of the documents that are here
+
+        Raises InputError for a prefix with which no docid begins, and MismatchError for another one
+        than that of the source's documents.
+        """
+        if prefix is None or prefix == source.prefix:
+            return source
+        problem = identifier_problem(prefix) if prefix else None
+        if problem:
+            raise InputError(f'the prefix {prefix[:_SHOWN]!r} {problem}: give one such as notes/')
+        if not replaces and self._has_documents(source):
+            stored = f"the prefix '{source.prefix}'" if source.prefix else 'no prefix'
+            raise MismatchError(
+                f"source '{source.name}' has {stored}, '{prefix}' was given: leave it out, or give "
+                'all its documents other docids',
+                parameters=('rebuild',),
+            )
+        return replace(source, prefix=prefix)
+
+    def store(self, source: Source) -> None:
+        """Write what a source is; within a transaction of the caller."""
+        execute = self._connection.execute
+        execute('INSERT OR IGNORE INTO sources VALUES (?, ?)', [source.number, source.name])
+        execute('DELETE FROM source_prefixes WHERE source = ?', [source.number])
+        if source.prefix:
+            execute('INSERT INTO source_prefixes VALUES (?, ?)', [source.number, source.prefix])
+        if source.path:
+            execute(
+                'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]
+            )
+
+    def is_new_beside_others(self, source: Source) -> bool:
+        """Whether any docid of a source may be that of another source."""
+        if source.name == ADDED:
+            return True
+        rows = self._connection.execute(f'SELECT 1 FROM fields WHERE until = {FOREVER} LIMIT 1')
+        return not source.is_known and rows.fetchone() is not None
+
+    def check_owners(self, known: Iterable[KnownDocument], source: Source) -> None:
+        """Raises SourceConflictError for the first document that belongs to another source.
+
+        Parameters
+        ----------
+        known : what the collection has of the docids
+        source : which has documents of these docids
+        """
+        for document in known:
+            if document.is_live and document.source != source.number:
+                raise self._conflict(document, source)
+
+    def _conflict(self, document: KnownDocument, source: Source) -> SourceConflictError:
+        row = self._connection.execute(
+            'SELECT name FROM sources WHERE source = ?', [document.source]
+        ).fetchone()
+        owner = row[0]
+        problem = f"document '{document.docid[:_SHOWN]}' belongs to source '{owner}', and "
+        if source.name == ADDED:
+            return SourceConflictError(
+                f"{problem}source '{ADDED}' would replace it: give another docid, or change the "
+                'document in its source; nothing was written'
+            )
+        if owner == ADDED:
+            return SourceConflictError(
+                f"{problem}source '{source.name}' has one of this docid, too: let the docids of "
+                'the source begin otherwise, or delete the document; nothing was written',
+                parameters=('prefix=NAME/',),
+            )
+        return SourceConflictError(
+            f"{problem}source '{source.name}' has one of this docid, too: let the docids of one "
+            'source begin otherwise, or name the first source if both are the same; nothing was '
+            'written',
+            parameters=('prefix=NAME/', f'source={owner}'),
+        )
+
+    def _has_documents(self, source: Source) -> bool:
+        row = self._connection.execute(
+            f'SELECT 1 FROM fields WHERE source = ? AND until = {FOREVER} LIMIT 1', [source.number]
+        )
+        return row.fetchone() is not None

@@ -1,0 +1,111 @@
+"""The words of HTML, and of TREC's SGML, by an HTML5 parser."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+# Elements that begin and end a word: Jsoup's blocks, which Anserini separates, and what browsers
+# put on a line or into a box of its own.
+_BLOCKS = frozenset(
+    'address applet article aside audio blockquote body br button canvas caption center col '
+    'colgroup dd del desc details dialog dir div dl dt fieldset figcaption figure footer form '
+    'frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input ins legend li link listing '
+    'main marquee math menu meta nav object ol optgroup option p plaintext pre search section '
+    'select summary svg table tbody td template text textarea tfoot th thead title tr ul video '
+    'xmp'.split()
+)
+# Elements within a word. Any other element of SGML separates words.
+_INLINE = frozenset(
+    'a abbr acronym b bdi bdo big blink cite code data dfn em font i img kbd label mark nobr q rp '
+    'rt ruby s samp small span strike strong sub sup time tt u var wbr'.split()
+)
+_UNSEEN = ('script', 'style', 'noscript', 'iframe', 'noembed')
+_NO_FRAMES = 'noframes'
+_SEPARATED = ','.join(sorted(_BLOCKS - {'html', 'head', 'body'}))
+# As in Jsoup: soft hyphens and spaces of no width are no part of a word.
+_WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
+MOST_HEAD = 65_536  # characters
+# Nesting costs the parser time quadratic in its depth. A page with more tags is read without it.
+_MOST_TAGS = 10_000
+_TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]*)')
+# Their contents are not markup, or they begin and end what is.
+_KEPT_NAMES = frozenset(
+    [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]
+)
+
+
+def parse_head(markup: str) -> LexborHTMLParser:
+    """The tree of a page's beginning, as browsers build it, for its title and its fields."""
+    return _parse(markup[:MOST_HEAD])
+
+
+def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -> str:
+    """What a reader of HTML sees, on one line.
+
+    Blocks and line breaks separate words, elements within a line do not: 'H<sub>2</sub>O' is one
+    word. Scripts, styles and comments are no text.
+
+    Parameters
+    ----------
+    markup : HTML or SGML
+    is_sgml : whether elements that HTML does not have separate words, as TREC's do
+    with_titles : whether `<title>` is text
+    """
+    unseen = _UNSEEN if with_titles else (*_UNSEEN, 'title')
+    tree = _parse(_flattened(markup, is_sgml))
+    tree.strip_tags(list(unseen))
+    no_frames = [node.text() for node in tree.css(_NO_FRAMES)]
+    tree.strip_tags([_NO_FRAMES])
+    text = _words(tree, is_sgml)
+    if text or not no_frames:
+        return text
+    # A page of frames has its text, as markup, for browsers without frames.
+    tree = _parse(_flattened(' '.join(no_frames), is_sgml))
+    tree.strip_tags([*unseen, _NO_FRAMES])
+    return _words(tree, is_sgml)
+
+
+def _parse(markup: str) -> LexborHTMLParser:
+    """The tree that a browser with scripts builds, before scripts or forms change it."""
+    return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+
+
+def _words(tree: LexborHTMLParser, is_sgml: bool) -> str:
+    """The text of a tree, which is changed: it gets spaces around what separates words."""
+    for node in _separated_nodes(tree, is_sgml):
+        node.insert_before(' ')
+        node.insert_after(' ')
+    return '' if tree.root is None else one_line(tree.root.text())
+
+
+def one_line(text: str) -> str:
+    """A text with single spaces between its words."""
+    return ' '.join(text.translate(_WITHOUT_BREAKS).split())
+
+
+def _separated_nodes(tree: LexborHTMLParser, is_sgml: bool) -> list[LexborNode]:
+    """The elements that separate words."""
+    if not is_sgml:
+        return tree.css(_SEPARATED)
+    return [node for node in tree.css('head *, body *') if node.tag not in _INLINE]
+
+
+def _flattened(markup: str, is_sgml: bool) -> str:
+    """The markup itself; if it has many tags, these become tags that do not nest.
+
+    What separates words becomes a line break, anything else a place where a line may break. Only
+    names are replaced: the parser still finds where each tag ends.
+    """
+    if markup.count('<') <= _MOST_TAGS:
+        return markup
+
+    def flat_tag(match: re.Match[str]) -> str:
+        name = match[2].lower()
+        if name in _KEPT_NAMES:
+            return match[0]
+        separates = name not in _INLINE if is_sgml else name in _BLOCKS
+        return match[1] + ('br' if separates else 'wbr')
+
+    return _TAG_NAME.sub(flat_tag, markup)

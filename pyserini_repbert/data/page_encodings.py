@@ -1,0 +1,92 @@
+"""The encodings of web pages, by the labels of the WHATWG's encoding standard."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from webencodings.labels import LABELS
+
+from pyserini_repbert.data.markup import MOST_HEAD, parse_head
+
+_MARKS = (
+    (codecs.BOM_UTF8, 'utf-8'),
+    (codecs.BOM_UTF16_LE, 'utf-16-le'),
+    (codecs.BOM_UTF16_BE, 'utf-16-be'),
+)
+# What a browser reads where nothing says how a page is encoded.
+_FALLBACK = 'windows-1252'
+# Python's codecs where its codec of the same name lacks characters, or has another name.
+_CODECS = {
+    'big5': 'big5hkscs',
+    'euc-kr': 'cp949',
+    'gbk': 'gb18030',
+    'iso-2022-jp': 'iso2022_jp_ext',
+    'iso-8859-8-i': 'iso-8859-8',
+    'macintosh': 'mac-roman',
+    'replacement': _FALLBACK,
+    'shift_jis': 'cp932',
+    'windows-874': 'cp874',
+    'x-mac-cyrillic': 'mac-cyrillic',
+    'x-user-defined': _FALLBACK,
+}
+# Browsers refuse these, since scripts can hide in them; a text alone does no harm.
+_REFUSED_BY_BROWSERS = {
+    'hz-gb-2312': 'hz',
+    'iso-2022-kr': 'iso2022_kr',
+    'csiso2022kr': 'iso2022_kr',
+}
+_CHARSET = re.compile(r'charset\s*=\s*["\']?\s*([^\s"\';,]+)', re.IGNORECASE)
+# What 7-bit encodings switch with, and what UTF-16 has: ASCII is text of its own without them.
+_SWITCHES = (b'\x1b', b'~{', b'\x00')
+
+
+def decode_page(raw: bytes, content_type: str = '') -> str:
+    """The markup of a page.
+
+    Its byte order mark says how it is encoded, else the server's `content_type`, else its
+    `<meta charset>`, else it is Windows-1252. A page that reads as UTF-8 beyond ASCII is UTF-8
+    whatever it says. Bytes that its encoding does not have become U+FFFD.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return raw.removeprefix(mark).decode(encoding, 'replace')
+    is_ascii = raw.isascii()
+    if not is_ascii or not any(switch in raw for switch in _SWITCHES):
+        try:
+            return raw.decode('utf-8')
+        except UnicodeDecodeError:
+            pass
+    codec = _codec_of_header(content_type) or _codec_of_meta(raw) or _FALLBACK
+    return raw.decode(codec, 'replace')
+
+
+def _codec_of_header(content_type: str) -> str:
+    """The codec that a server names; '' if it names none that is known."""
+    charset = _CHARSET.search(content_type)
+    return '' if charset is None else _codec_of_label(charset[1])
+
+
+def _codec_of_meta(raw: bytes) -> str:
+    """The codec that the first `<meta>` with a known character set names; '' without one."""
+    start = raw[:MOST_HEAD]
+    if b'charset' not in start.lower():
+        return ''
+    for meta in parse_head(start.decode('latin-1')).css('meta'):
+        label = meta.attributes.get('charset') or ''
+        codec = _codec_of_label(label)
+        if not codec and (meta.attributes.get('http-equiv') or '').lower() == 'content-type':
+            codec = _codec_of_header(meta.attributes.get('content') or '')
+        if codec:
+            # A page whose <meta> can be read is not in UTF-16.
+            return 'utf-8' if codec.startswith('utf-16') else codec
+    return ''
+
+
+def _codec_of_label(label: str) -> str:
+    """Python's codec of a label; '' for an unknown label."""
+    label = label.strip('\t\n\x0c\r ').lower()
+    if label in _REFUSED_BY_BROWSERS:
+        return _REFUSED_BY_BROWSERS[label]
+    name: str = LABELS.get(label, '')
+    return _CODECS.get(name, name)

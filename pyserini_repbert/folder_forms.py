@@ -1,0 +1,123 @@
+"""Which files this package writes into folders of a kind: only these are ever removed.
+
+People keep files of their own beside ours. So a folder is replaced where it holds nothing but files
+of its form, and no link, since what a link leads to is not ours either.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+
+# A temporary file or folder of NAME is called `.NAME.abcd1234.unfinished`. Nothing else ends so:
+# what killed processes left is removed by this name alone.
+UNFINISHED = '.unfinished'
+TEMPORARY = rf'[a-z0-9_]{{8}}({re.escape(UNFINISHED)})?'  # earlier releases left out the end
+# What file managers and network file systems leave in any folder.
+_OF_THE_SYSTEM = re.compile(r'\.DS_Store|Thumbs\.db|desktop\.ini|\.nfs[0-9a-f]{8,}')
+
+
+@dataclass(frozen=True)
+class FolderForm:
+    """The files that this package writes into a folder of one kind.
+
+    Attributes
+    ----------
+    what : the kind, for errors: 'Lucene index'
+    files : regular expressions of the paths of files in the folder, with '/' between names; that of
+        a folder in it ends with '/'
+    """
+
+    what: str
+    files: tuple[str, ...]
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile('|'.join(f'(?:{file})' for file in self.files))
+
+    def below(self, folder: str) -> tuple[str, ...]:
+        """The files of such a folder as those of the folder around it; `folder` is the regular
+        expression of its name.
+        """
+        return (f'{folder}/', *(f'{folder}/(?:{file})' for file in self.files))
+
+    def foreign_entry(self, folder: Path) -> str | None:
+        """The path in `folder` of the first entry that this package does not write; None if there
+        is none.
+
+        It is a file or a folder of another name, or a link, whatever its name.
+        """
+        for entry in _entries_below(folder):
+            name = Path(entry).relative_to(folder).as_posix()
+            if not self._is_own(entry, name):
+                return name
+        return None
+
+    def check(self, folder: Path) -> None:
+        """Raise InputError where `folder` holds an entry that this package does not write."""
+        name = self.foreign_entry(folder)
+        if name is None:
+            return
+        kind = 'the link ' if (folder / name).is_symlink() else ''
+        raise InputError(
+            f'{folder} holds {kind}{name}, which no {self.what} has: move it away, or give another '
+            'folder'
+        )
+
+    def remove(self, folder: Path) -> None:
+        """Remove the files of this form, and the folders that are empty then.
+
+        What else is there stays; so does everything where `folder` is a link.
+        """
+        if folder.is_symlink() or not folder.is_dir():
+            return
+        folders = [folder]
+        for entry in _entries_below(folder):
+            name = Path(entry).relative_to(folder).as_posix()
+            if not self._is_own(entry, name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry))
+            else:
+                with suppress(OSError):
+                    os.unlink(entry)
+        for path in reversed(folders):
+            with suppress(OSError):
+                path.rmdir()
+
+    def _is_own(self, entry: os.DirEntry[str], name: str) -> bool:
+        if entry.is_dir(follow_symlinks=False):
+            return bool(self._pattern.fullmatch(f'{name}/'))
+        is_file = entry.is_file(follow_symlinks=False)
+        is_known = self._pattern.fullmatch(name) or _OF_THE_SYSTEM.fullmatch(entry.name)
+        return is_file and bool(is_known)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise InputError for a link in a folder that is written: what it leads to is not ours."""
+    if path.is_symlink():
+        raise InputError(
+            f'{path} is a link, and what it leads to is not written: put the folder or the file '
+            'itself there'
+        )
+
+
+def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """All entries of a folder and of the folders in it, in order; no link is followed.
+
+    Those that another process removes meanwhile are passed over.
+    """
+    entries: list[os.DirEntry[str]] = []
+    with suppress(FileNotFoundError), os.scandir(folder) as listed:
+        entries += listed
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries_below(Path(entry))

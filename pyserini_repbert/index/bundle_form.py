@@ -1,0 +1,72 @@
+"""The files of a dense or EPIC bundle, of its shards and of its parts: only these are removed."""
+
+from __future__ import annotations
+
+import re
+
+from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
+from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
+from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD
+from pyserini_repbert.index.records import (
+    BLOCKS,
+    DOCIDS,
+    OFFSETS,
+    SCALES,
+    TERMS,
+    TEXT_OFFSETS,
+    TEXTS,
+    VECTORS,
+    WEIGHTS,
+    WHOLE,
+)
+
+ENCODING_LOCK = '.encoding.lock'
+_SHARD_FILES = (
+    DOCIDS,
+    TEXTS,
+    TEXT_OFFSETS,
+    VECTORS,
+    WHOLE,
+    SCALES,
+    TERMS,
+    BLOCKS,
+    WEIGHTS,
+    OFFSETS,
+    SHARD,
+)
+_SHARD_NAME = '(shard-[0-9]{5,})'
+PART_NAME = f'({PART}[0-9]{{1,9}}-of-[0-9]{{1,9}})'
+_LOCKS = (ENCODING_LOCK, ANN_LOCK)
+
+SHARD_FORM = FolderForm(
+    'shard', (*map(re.escape, _SHARD_FILES), rf'\.{re.escape(SHARD)}\.{TEMPORARY}')
+)
+# A shard that is being written, or that a killed process left.
+UNFINISHED_SHARD = rf'\.{_SHARD_NAME}\.{TEMPORARY}'
+_RECORD = '|'.join(map(re.escape, (MANIFEST, SETTINGS)))
+_WITHOUT_PARTS = FolderForm(
+    'index',
+    (
+        _RECORD,
+        rf'\.({_RECORD})\.{TEMPORARY}',
+        *map(re.escape, _LOCKS),
+        *SHARD_FORM.below(_SHARD_NAME),
+        *SHARD_FORM.below(UNFINISHED_SHARD),
+        *ANN_FILES,
+    ),
+)
+PART_FORM = FolderForm('part of an index', _WITHOUT_PARTS.files)
+# The record of the command that encoded a part.
+PART_RECORD = rf'{PART_NAME}\.record\.json'
+# Of a part, in earlier releases.
+EARLIER_LOCK = rf'\.{PART_NAME}\.lock'
+BUNDLE_FORM = FolderForm(
+    'index',
+    (
+        *_WITHOUT_PARTS.files,
+        *PART_FORM.below(PART_NAME),
+        PART_RECORD,
+        EARLIER_LOCK,
+        rf'\.{PART_RECORD}\.{TEMPORARY}',
+    ),
+)

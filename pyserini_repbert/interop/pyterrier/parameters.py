@@ -1,0 +1,72 @@
+"""What PyTerrier may set of a transformer after it was made: `set_parameter`, and with it
+`GridScan`, `GridSearch` and `KFoldGridSearch`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.errors import UnknownNameError
+from pyserini_repbert.interop.pyterrier.frames import pt
+
+
+class Configured(pt.Transformer):  # type: ignore[misc]
+    """A transformer that is made anew when one of its parameters is set.
+
+    Its parameters are those of its constructor. What it opened depends on them, so an attribute
+    alone would change nothing.
+    """
+
+    def __new__(cls, *values: Any, **settings: Any) -> Self:
+        transformer: Self = super().__new__(cls, *values, **settings)
+        # Partial: `copy` makes one without values, and fills it afterwards.
+        transformer._given = inspect.signature(cls).bind_partial(*values, **settings)
+        return transformer
+
+    _given: inspect.BoundArguments
+
+    def get_parameter(self, name: str) -> Any:
+        """The value of a constructor's parameter. Raises UnknownNameError for another name."""
+        self._check_parameter(name)
+        given = self._copied_arguments()
+        given.apply_defaults()
+        if name in given.arguments:
+            return given.arguments[name]
+        return given.arguments[self._name_of_others() or name].get(name)
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Make the transformer anew with another value of a constructor's parameter.
+
+        Raises UnknownNameError for another name, and what the constructor raises; the transformer
+        then stays as it is.
+        """
+        self._check_parameter(name)
+        given = self._copied_arguments()
+        others = self._name_of_others()
+        if name in given.signature.parameters or others is None:
+            given.arguments[name] = value
+        else:
+            given.arguments[others] = {**given.arguments.get(others, {}), name: value}
+        changed = type(self)(*given.args, **given.kwargs)
+        self.__dict__ = changed.__dict__
+
+    def _copied_arguments(self) -> inspect.BoundArguments:
+        return inspect.BoundArguments(self._given.signature, dict(self._given.arguments).copy())
+
+    def _name_of_others(self) -> str | None:
+        """The parameter that takes all other names: `**settings`."""
+        for parameter in self._given.signature.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                return parameter.name
+        return None
+
+    def _check_parameter(self, name: str) -> None:
+        names = list(self._given.signature.parameters)
+        if name in names or self._name_of_others() is not None:
+            return
+        near = did_you_mean(name, names)
+        raise UnknownNameError(
+            f"{type(self).__name__} has no parameter '{name}'{near}: expected {', '.join(names)}"
+        )

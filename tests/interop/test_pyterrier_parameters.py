@@ -1,0 +1,137 @@
+"""Parameters that PyTerrier sets: a transformer is then as one that was made with them."""
+
+import inspect
+
+import pytest
+from pyterrier_world import TOPICS, frame_hits, pd, pt
+
+import pyserini_repbert.interop.pyterrier as ours
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.errors import UnknownNameError
+from pyserini_repbert.names.corpora import open_corpus
+
+QRELS = pd.DataFrame([['q1', 'd1', 1], ['q2', 'd4', 1], ['ä3', 'd7', 1]])
+QRELS.columns = ['qid', 'docno', 'label']
+
+
+@pytest.fixture
+def two(dense, tiny_checkpoint, corpus_file, tmp_path):
+    """Retrievers of the same passages by two encoders."""
+    encoder = RepBertDocumentEncoder(tiny_checkpoint('other', seed=1))
+    encode_corpus(open_corpus(corpus_file(30)), encoder, tmp_path / 'second')
+    return [ours.RepBertRetriever(dense), ours.RepBertRetriever(tmp_path / 'second')]
+
+
+def test_a_set_weight_changes_the_fusion(two):
+    hybrid = ours.HybridRetriever(two, method='interpolation', alpha=0.9)
+    before = frame_hits(hybrid(TOPICS))
+    hybrid.set_parameter('alpha', 0.1)
+    expected = ours.HybridRetriever(two, method='interpolation', alpha=0.1)
+    assert frame_hits(hybrid(TOPICS)) == frame_hits(expected(TOPICS)) != before
+
+
+def test_a_grid_scan_gives_the_maps_of_fresh_objects(two):
+    hybrid = ours.HybridRetriever(two, method='interpolation')
+    grid = {hybrid: {'alpha': [0.0, 0.5, 1.0]}}
+    measured = pt.GridScan(hybrid, grid, TOPICS, QRELS, ['map'])
+    fresh = [ours.HybridRetriever(two, method='interpolation', alpha=a) for a in (0.0, 0.5, 1.0)]
+    expected = pt.Experiment(fresh, TOPICS, QRELS, ['map'])
+    assert measured['map'].tolist() == expected['map'].tolist()
+    assert measured['map'].nunique() == 3
+
+
+def test_a_name_that_is_no_parameter_is_refused(dense):
+    retriever = ours.RepBertRetriever(dense)
+    with pytest.raises(UnknownNameError, match="no parameter 'num_result'.*num_results"):
+        retriever.set_parameter('num_result', 3)
+    with pytest.raises(UnknownNameError):
+        retriever.get_parameter('ranked_by')
+
+
+def test_a_value_that_is_refused_changes_nothing(dense):
+    retriever = ours.RepBertRetriever(dense, num_results=3)
+    before = frame_hits(retriever(TOPICS))
+    with pytest.raises(Exception, match='no-such-folder'):
+        retriever.set_parameter('encoder', 'no-such-folder')
+    assert frame_hits(retriever(TOPICS)) == before
+    assert retriever.get_parameter('encoder') is None
+
+
+def test_a_cut_retriever_stays_cut(dense):
+    cut = ours.RepBertRetriever(dense).fuse_rank_cutoff(2)
+    cut.set_parameter('threads', 2)
+    assert all(len(hits) == 2 for hits in frame_hits(cut(TOPICS)).values())
+
+
+def test_settings_of_a_reranker_are_parameters(candidates, cross_encoder_folder):
+    folder = cross_encoder_folder('duobert')
+    reranker = ours.Rerank(folder, method='sum')
+    assert reranker.get_parameter('method') == 'sum'
+    reranker.set_parameter('method', 'binary')
+    expected = ours.Rerank(folder, method='binary')
+    assert frame_hits(reranker(candidates)) == frame_hits(expected(candidates))
+
+
+def test_a_grid_scan_measures_each_value(dense):
+    retriever = ours.RepBertRetriever(dense)
+    measured = pt.GridScan(
+        retriever, {retriever: {'num_results': [1, 12]}}, TOPICS, QRELS, [pt.measures.NumRet]
+    )
+    assert measured['NumRet'].tolist() == [3, 36]
+
+
+def _cases(dense, cross_encoder_folder):
+    """Each class, with a first and another value for each of its constructor's parameters."""
+    first = ours.RepBertRetriever(dense, num_results=12)
+    folder = str(cross_encoder_folder('monobert'))
+    return {
+        ours.Retriever: {'ranker': [first.ranker], 'num_results': [4, 2], 'filter': [None]},
+        ours.RepBertRetriever: {
+            'index': [dense, str(dense)],
+            'encoder': [None],
+            'num_results': [4, 2],
+            'device': ['cpu', 'cpu'],
+            'threads': [1, 2],
+            'filter': [None],
+        },
+        ours.HybridRetriever: {
+            'retrievers': [[first], [first, first]],
+            'method': ['interleave', 'rrf'],
+            'num_results': [4, 2],
+            'alpha': [None],
+            'rrf_k': [None],
+            'depth': [3, 2],
+            'provenance': [False],
+            'threads': [1, 2],
+        },
+        ours.Rerank: {
+            'model': [folder],
+            'device': ['cpu'],
+            'matrix': [False],
+            'settings': [{}, {'token_budget': 50}],
+        },
+        ours.Interleave: {
+            'systems': [(first,), (first % 3,)],
+            'names': [None],
+            'num_results': [4, 2],
+        },
+        ours.PassageText: {
+            'index': [dense, str(dense)],
+            'corpus': [None],
+            'corpus_format': ['auto'],
+            'fields': [()],
+            'download': [False, True],
+        },
+    }
+
+
+def test_every_parameter_can_be_set(dense, cross_encoder_folder):
+    for kind, values in _cases(dense, cross_encoder_folder).items():
+        signature = inspect.signature(kind)
+        assert set(values) == set(signature.parameters), kind
+        arguments = inspect.BoundArguments(signature, {})
+        arguments.arguments = {name: choices[0] for name, choices in values.items()}
+        for name, choices in values.items():
+            changed = kind(*arguments.args, **arguments.kwargs)
+            changed.set_parameter(name, choices[-1])
+            assert changed.get_parameter(name) == choices[-1]
