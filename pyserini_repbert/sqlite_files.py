@@ -81,11 +81,13 @@ def schema_differences(
 
 def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     """What makes each table, index, view and trigger, by its kind and name, in their order."""
-    rows = connection.execute('SELECT type, name, sql FROM sqlite_schema ORDER BY type, name')
+    # What SQLite makes of its own accord, for a table's keys, has no statement.
+    rows = connection.execute(
+        'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
+    )
     statements = {}
     for kind, name, statement in rows:
-        # what SQLite makes of its own accord has no statement
-        statements[f"{kind} '{name}'"] = ' '.join((statement or '').split())
+        statements[f"{kind} '{name}'"] = ' '.join(statement.split())
     return statements
 
 
