@@ -26,7 +26,7 @@ def two_values(action):
 
 def test_a_flag_of_one_value_is_refused_twice():
     n_flags = 0
-    for name, parser in all_parsers().items():
+    for parser in all_parsers().values():
         for action in parser._actions:
             is_store = isinstance(action, argparse._StoreAction)
             if not action.option_strings or not is_store:
