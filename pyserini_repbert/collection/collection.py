@@ -25,6 +25,7 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     learned_model,
 )
+from pyserini_repbert.collection.store import STORE
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -75,6 +76,8 @@ class Collection:
         self._wanted = wanted
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
+        self._learned: Path | None = None
+        self._store: int | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
         self._sparse_encoder: ImpactEncoder | None = None
@@ -292,11 +295,19 @@ class Collection:
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
     def _newest_searcher(self) -> CollectionSearcher:
-        """The search of the generation that this object reads, opened once."""
-        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+        """The search of the generation that this object reads, as the collection learned.
+
+        It is opened once for a generation and a learning.
+        """
+        learned = adaptation_in_use(self.folder, self.generation.settings)
+        searcher = self._searcher
+        is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
+        if searcher is None or not is_newest or learned != self._learned:
             self._close_searcher()
-            self._searcher = self.searcher()
-        return self._searcher
+            searcher = self.searcher()
+            self._searcher = searcher
+            self._learned = learned
+        return searcher
 
     def searcher(
         self,
@@ -358,6 +369,7 @@ class Collection:
         """
         if self._generation is None:
             self._generation = open_generation(self.folder)
+            self._store = self._store_number()
         return self._generation
 
     @property
@@ -375,13 +387,24 @@ class Collection:
         if before is not None:
             opened = {live.shard.name: live.shard for live in before.shards}
         newest = open_generation(self.folder, opened)
-        if before is not None and before.number == newest.number:
+        store = self._store_number()
+        is_same = before is not None and before.sha256 == newest.sha256
+        if is_same and store == self._store:
             newest.close()
             return False
+        self._close_searcher()
         self._generation = newest
+        self._store = store
         if before is not None:
             before.close()
         return True
+
+    def _store_number(self) -> int:
+        """The number of the database's file: a folder that was built anew has another one.
+
+        Its generations may have the numbers of those before.
+        """
+        return (self.folder / STORE).stat().st_ino
 
     def __len__(self) -> int:
         """How many documents there are."""

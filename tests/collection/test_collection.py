@@ -1,6 +1,7 @@
 """A collection that is synced, added to and deleted from: counts, documents, vectors."""
 
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -300,3 +301,17 @@ def test_a_small_change_scans_no_large_table(open_collection, monkeypatch):
     connection.close()
     assert 'SCAN moved' in scanned
     assert not scanned & {'SCAN texts', 'SCAN passages', 'SCAN field_values', 'SCAN documents'}
+
+
+def test_a_folder_that_is_built_anew_is_read_anew(open_collection):
+    """Its generations have the numbers of those before."""
+    with open_collection() as reader, open_collection() as writer:
+        writer.sync([{'id': 'old', 'text': 'cat'}])
+        assert [hit.docid for hit in reader.search('cat')] == ['old']
+        assert not reader.refresh()
+        writer.close()
+        shutil.rmtree(writer.folder)
+        writer.sync([{'id': 'new', 'text': 'cat'}])
+        assert writer.generation.number == reader.generation.number
+        assert reader.refresh()
+        assert [hit.docid for hit in reader.search('cat')] == ['new']
