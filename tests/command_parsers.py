@@ -5,7 +5,11 @@ from unittest.mock import patch
 
 from pyserini_repbert.commands.command import Parser
 from pyserini_repbert.commands.dispatcher import COMMANDS
+from pyserini_repbert.commands.evaluate import _ANALYSES
 from pyserini_repbert.errors import InputError
+
+# Actions whose parsers are made only when they are named.
+ACTIONS = {'fusion': ('tune',), 'evaluate': tuple(_ANALYSES)}
 
 
 def all_parsers():
@@ -20,14 +24,16 @@ def all_parsers():
     for name in COMMANDS:
         module = importlib.import_module(f'pyserini_repbert.commands.{name}')
         with patch('pyserini_repbert.commands.command.Parser', Recorded):
-            parsers_of(module)
+            make_parser(module)
+            for action in ACTIONS.get(name, ()):
+                make_parser(module, action)
     return {parser.prog.removeprefix('python -m pyserini_repbert.'): parser for parser in made}
 
 
-def parsers_of(module):
-    """Let a command make its parsers: a flag that none has ends it."""
+def make_parser(module, *words):
+    """Let a command make its parser: a flag that none has ends it."""
     try:
-        module.main(['--no-such-flag'])
+        module.main([*words, '--no-such-flag'])
     except InputError:
         return
     raise AssertionError(f'{module.__name__} takes any flag')

@@ -83,6 +83,7 @@ class Collection:
         self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
+        self._learned: Path | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
         self._sparse_encoder: ImpactEncoder | None = None
@@ -309,11 +310,19 @@ class Collection:
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
     def _newest_searcher(self) -> CollectionSearcher:
-        """The search of the generation that this object reads, opened once."""
-        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+        """The search of the generation that this object reads, as the collection learned.
+
+        It is opened once for a generation and a learning.
+        """
+        learned = adaptation_in_use(self.folder, self.generation.settings)
+        searcher = self._searcher
+        is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
+        if searcher is None or not is_newest or learned != self._learned:
             self._close_searcher()
-            self._searcher = self.searcher()
-        return self._searcher
+            searcher = self.searcher()
+            self._searcher = searcher
+            self._learned = learned
+        return searcher
 
     def searcher(
         self,
@@ -396,6 +405,7 @@ class Collection:
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
+        self._close_searcher()
         self._generation = newest
         if before is not None:
             before.close()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
@@ -170,6 +171,10 @@ class Parser(argparse.ArgumentParser):
         self.values: dict[str, Any] = {}  # of the options that were read so far
         for action in (None, 'store'):
             self.register('action', action, _StoreOnce)
+        version = f'pyserini_repbert {__version__}'
+        self.add_argument(
+            '--version', action='version', version=version, help='show the version, and exit'
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)
