@@ -95,23 +95,46 @@ def check_link(target: StrPath) -> None:
 
 
 def files_below(folder: StrPath) -> list[Path]:
-    """All files in a folder and the folders in it, in order; links to folders are not followed.
+    """All files in a folder and the folders in it, in order.
 
-    Raises InputError for a folder that cannot be read: its files are not there by mistake.
+    A link to another file of the folder is one of them. Links that leave the folder are left out
+    (`links_out_of`), and links to folders are not followed. Raises InputError for a folder that
+    cannot be read: its files are not there by mistake.
     """
+    return sorted(path for path in _entries_below(folder) if path.is_file())
+
+
+def links_out_of(folder: StrPath) -> list[Path]:
+    """The links in a folder, and in the folders in it, to files and folders that lie elsewhere."""
+    root = Path(folder).resolve()
+    links = []
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(parent, name)
+            if _leaves(path, root) and path.exists():
+                links.append(path)
+    return sorted(links)
+
+
+def _leaves(path: Path, root: Path) -> bool:
+    """Whether a path is a link that leads out of a folder, which is resolved already."""
+    return path.is_symlink() and not path.resolve().is_relative_to(root)
+
+
+def _entries_below(folder: StrPath) -> Iterator[Path]:
+    """What is no folder, in a folder and the folders in it, without links that leave it."""
+    root = Path(folder).resolve()
 
     def refuse(error: OSError) -> None:
         raise InputError(
             f'folder {error.filename} cannot be read ({error.strerror}): check its permissions'
         ) from error
 
-    files = []
     for parent, _, names in os.walk(folder, onerror=refuse):
         for name in names:
             path = Path(parent, name)
-            if path.is_file():
-                files.append(path)
-    return sorted(files)
+            if not _leaves(path, root):
+                yield path
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.commands.outputs import check_outside_indexes
+from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
@@ -158,6 +159,7 @@ def _add(options: argparse.Namespace) -> None:
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
     check_outside(options.index, options.corpus)
+    check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
     from pyserini_repbert.collection import Collection
     from pyserini_repbert.names.corpora import open_corpus
@@ -176,7 +178,8 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    print(f'{options.index}: {changes}{skipped_text(corpus)}{_prefix_text(changes)}')
+    besides = skipped_text(corpus) + _prefix_text(changes) + unread_text(corpus)
+    print(f'{options.index}: {changes}{besides}')
 
 
 def _prefix_text(changes: Changes) -> str:

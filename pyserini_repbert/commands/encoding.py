@@ -16,7 +16,13 @@ from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import cut_text, say_device, skipped_text, stages_text
+from pyserini_repbert.commands.terminal import (
+    cut_text,
+    say_device,
+    skipped_text,
+    stages_text,
+    unread_text,
+)
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -237,7 +243,8 @@ def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
         text = f'part {options.shard} is done, {manifest.count} passages'
     else:
         text = kind.describe(manifest)
-    print(f'{options.output}: {text}{skipped_text(corpus)}{cut_text(encoder)}')
+    besides = skipped_text(corpus) + cut_text(encoder) + unread_text(corpus)
+    print(f'{options.output}: {text}{besides}')
     _print_overlap(manifest)
 
 

@@ -22,7 +22,7 @@ from pyserini_repbert.commands.encoding import (
     sparse_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -411,7 +411,8 @@ def _build_text_index(options: argparse.Namespace) -> str:
             on_progress=bar.update,
             language=options.language or ENGLISH,
         )
-    return f'{command.count_text(n_passages, "passage")} ({options.variant}){skipped_text(corpus)}'
+    besides = skipped_text(corpus) + unread_text(corpus)
+    return f'{command.count_text(n_passages, "passage")} ({options.variant}){besides}'
 
 
 ACTIONS = {

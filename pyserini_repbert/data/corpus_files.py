@@ -36,13 +36,52 @@ from pyserini_repbert.data.suffixes import (
     has_suffix_or_packed,
 )
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, files_below, open_binary
+from pyserini_repbert.files import (
+    BYTE_ORDER_MARK,
+    StrPath,
+    existing_file,
+    files_below,
+    links_out_of,
+    open_binary,
+)
 
 _PROSE = (*MARKDOWN, *PLAIN_TEXT)
 _TEXT_SUFFIXES = (*RECORDS, *PLAIN_TEXT)
 _TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
 # Bytes that packed files begin with.
 _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
+
+
+@dataclass(frozen=True)
+class UnreadFiles:
+    """The files of a corpus folder that no reader reads, by the reason.
+
+    Attributes
+    ----------
+    links : links to files and folders that lie elsewhere
+    """
+
+    links: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.links
+
+    def __str__(self) -> str:
+        """'3 files were not read: 3 links that leave the folder'"""
+        reasons = []
+        if self.links == 1:
+            reasons.append('1 link that leaves the folder')
+        elif self.links:
+            reasons.append(f'{self.links} links that leave the folder')
+        files = '1 file was' if self.count == 1 else f'{self.count} files were'
+        return f'{files} not read: {", ".join(reasons)}'
+
+
+def unread_files(folder: Path) -> UnreadFiles:
+    """The files of a corpus folder that no reader reads."""
+    return UnreadFiles(links=len(links_out_of(folder)))
 
 
 def corpus_of_files(
@@ -71,10 +110,17 @@ def corpus_of_files(
             f'{", ".join(_FORMATS)}'
         )
     chosen = _FORMATS[fmt]
-    paths = chosen.files(path) if path.is_dir() else [path]
+    paths = [path]
+    unread = UnreadFiles()
+    if path.is_dir():
+        paths = chosen.files(path)
+        unread = unread_files(path)
     if not paths:
-        raise InputError(f'folder {path} holds no {chosen.what}')
+        besides = f'; {unread}' if unread.count else ''
+        raise InputError(f'folder {path} holds no {chosen.what}{besides}')
     corpus = chosen.reader(str(source), paths, policy, keep_empty)
+    if unread.count:
+        corpus.unread = str(unread)
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = tuple(fields)
     return corpus

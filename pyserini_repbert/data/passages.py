@@ -66,6 +66,7 @@ class Corpus(ABC):
     name : what the user called it
     on_error, keep_empty : as of `names.corpora.open_corpus`
     skipped : how many passages or lines the last complete iteration left out
+    unread : a sentence about the files of a folder that are not read; '' where all are
     """
 
     @property
@@ -80,6 +81,7 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
+        self.unread = ''
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
@@ -197,7 +199,9 @@ class _Part:
 class GivenCorpus(Corpus):
     """Passages from Python: `Passage`s, pairs of a docid and a text, mappings, or a DataFrame.
 
-    A mapping, and a row of a DataFrame, has the docid as `docid`, `docno`, `id` or `_id`, the text
+    The DataFrame is of pandas or of polars.
+
+    A mapping, and a row of a DataFrame, has the docid as `id`, `_id`, `docid` or `docno`, the text
     as `text` or `contents`, and may have a `title`, which leads the text.
     """
 
@@ -225,7 +229,9 @@ class GivenCorpus(Corpus):
 
     def _rows_of_frame(self, frame: Any) -> Iterator[dict[str, Any]]:
         names = [str(name) for name in frame.columns]
-        for values in frame.itertuples(index=False, name=None):
+        is_polars = hasattr(frame, 'iter_rows')
+        rows = frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None)
+        for values in rows:
             yield dict(zip(names, values, strict=True))
 
     def _first_location(self, docid: str) -> str:

@@ -15,8 +15,8 @@ from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.indexes import NamedIndex, locate
 from pyserini_repbert.tasks.recipe import Recipe, RecipeInput
 from pyserini_repbert.train.checkpoints import open_base
+from pyserini_repbert.train.forms import INPUTS
 
-INPUTS = 'inputs.json'  # in the folder of the states: 'ROLE NAME' -> digest
 _CHECKPOINTS = ('adapter', 'teacher')
 _LOCK = 'write.lock'  # Lucene's; it comes and goes
 

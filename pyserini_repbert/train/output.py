@@ -19,7 +19,16 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers, set_aside
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.tasks.recipe import Recipe
-from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests
+from pyserini_repbert.train.digests import Digests, check_digests, write_digests
+from pyserini_repbert.train.forms import (
+    EVENTS,
+    INPUTS,
+    LOG,
+    RECIPE,
+    REPLACES,
+    STATE_FORM,
+    TRAINED_FORM,
+)
 from pyserini_repbert.train.result import Trained, read_log
 from pyserini_repbert.train.states import (
     discard,
@@ -27,11 +36,6 @@ from pyserini_repbert.train.states import (
     newest_state,
     remove_unusable_states,
 )
-
-RECIPE = 'recipe.yaml'
-LOG = 'log.csv'
-EVENTS = 'tensorboard'  # a folder
-REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 
 
 def is_first() -> bool:
@@ -80,7 +84,7 @@ class TrainingOutput:
             return None
         if is_first():
             with self._locked():
-                discard(self.work)
+                discard(self.work, STATE_FORM)
         return Trained.from_log(self.target, read_log(self.target / LOG))
 
     def check_apart(self, base: Checkpoint) -> None:
@@ -133,7 +137,7 @@ class TrainingOutput:
                 yield TrainingState(self.work, checkpoint)
             except Exception:
                 if self.work.is_dir() and not has_saved_state(self.work):
-                    discard(self.work)
+                    discard(self.work, STATE_FORM)
                 raise
 
     @contextmanager
@@ -149,10 +153,12 @@ class TrainingOutput:
             if (self.work / EVENTS).is_dir():
                 shutil.copytree(self.work / EVENTS, folder / EVENTS)
             if self._replaces_output() and self.target.exists():
+                # The training took time, in which a file may have come.
+                TRAINED_FORM.check(self.target)
                 earlier = set_aside(self.target)
         if earlier is not None:
-            shutil.rmtree(earlier, ignore_errors=True)
-        discard(self.work)
+            TRAINED_FORM.remove(earlier)
+        discard(self.work, STATE_FORM)
 
     def _is_finished(self) -> bool:
         """Whether `resume` finds the whole output of this recipe.
@@ -167,6 +173,7 @@ class TrainingOutput:
                     f'output {self.target} is no trained checkpoint, so it is not overwritten: '
                     f'give another output'
                 )
+            TRAINED_FORM.check(self.target)
             return False
         if self.resume and self._replaces_output():
             return False
@@ -185,9 +192,12 @@ class TrainingOutput:
 
         The first process answers for the state, which it may have begun to write.
         """
-        if self.overwrite or not is_first():
+        if not is_first():
             return
         work = self.work
+        if self.overwrite:
+            STATE_FORM.check(work)
+            return
         if not work.exists():
             if self.resume:
                 raise InputError(
@@ -218,7 +228,7 @@ class TrainingOutput:
         """Make the folder of the state, with a note if an earlier output may go."""
         remove_leftovers(self.work.parent, self.work.name)
         if self.overwrite:
-            discard(self.work)
+            discard(self.work, STATE_FORM)
         if self.target.exists() and not self._replaces_output():
             # The folder is never there without the note.
             with atomic_folder(self.work) as folder:

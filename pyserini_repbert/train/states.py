@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import remove_leftovers, set_aside
+from pyserini_repbert.folder_forms import FolderForm
+from pyserini_repbert.train.forms import CHECKPOINT_FORM
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ def newest_state(work: Path) -> Path | None:
 def remove_unusable_states(work: Path) -> None:
     """Remove the states that are not whole, so that no later one is taken for theirs."""
     for folder in check_states(work).unusable:
-        discard(folder)
+        discard(folder, CHECKPOINT_FORM)
 
 
 def has_saved_state(work: Path) -> bool:
@@ -90,10 +91,17 @@ def has_saved_state(work: Path) -> bool:
     return any((folder / CHECKSUMS).is_file() for folder in _folders(work).values())
 
 
-def discard(folder: Path) -> None:
-    """Remove a folder, renamed first, so that no half-removed folder has its name."""
+def discard(folder: Path, form: FolderForm) -> None:
+    """Remove a folder, renamed first, so that no half-removed folder has its name.
+
+    One that holds anything else than its form has stays, with a warning.
+    """
     if folder.exists():
-        shutil.rmtree(set_aside(folder), ignore_errors=True)
+        foreign = form.foreign_entry(folder)
+        if foreign is not None:
+            logger.warning('%s stays: it holds %s, which no %s has', folder, foreign, form.what)
+            return
+        form.remove(set_aside(folder))
     remove_leftovers(folder.parent, folder.name)
 
 
@@ -111,7 +119,7 @@ def seal_state(folder: Path) -> None:
             kept.add(best_step)
     for step, path in folders.items():
         if step not in kept:
-            discard(path)
+            discard(path, CHECKPOINT_FORM)
 
 
 def _folders(work: Path) -> dict[int, Path]:

@@ -22,7 +22,8 @@ from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepber
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.tasks.task import Batch, Task, parameter_groups
-from pyserini_repbert.train.output import EVENTS, LOG, is_first
+from pyserini_repbert.train.forms import EVENTS, LOG
+from pyserini_repbert.train.output import is_first
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.states import seal_state

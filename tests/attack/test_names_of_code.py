@@ -133,18 +133,21 @@ def received(collection, tmp_path, monkeypatch):
 def test_a_received_collection_names_no_code_and_no_other_index(received, values, capsys):
     folder, marker = received
     learn(folder, **values)
-    for arguments in (
-        ['search', '--index', 'received', '--query', 'cat'],
-        ['index', 'check', '--index', 'received'],
-    ):
-        assert command.run(main, arguments) == command.EXIT_ERROR
-        said = capsys.readouterr().err
-        assert 'received/adapted/000001/adapted.json names ' in said
-        assert said.endswith('or search without what was learned (--adapted none)\n')
+
+    def fails(*arguments):
+        assert command.run(main, list(arguments)) == command.EXIT_ERROR
+        return capsys.readouterr().err
+
+    message = 'or search without what was learned (--adapted none)\n'
+    assert fails('search', '--index', 'received', '--query', 'cat').endswith(message)
     with Collection.open(folder) as opened, pytest.raises(DamagedFileError, match='no collection'):
         opened.search('cat')
     plain = PipelineSpec(index=str(folder), adapted='none')
     assert open_pipeline(plain).pipeline.search('cat', 1)
+    check = ('index', 'check', '--index', 'received')
+    assert 'received/evil.py is no part of a collection' in fails(*check)
+    (folder / 'evil.py').unlink()
+    assert 'received/adapted/000001/adapted.json names ' in fails(*check)
     assert not marker.exists()
 
 

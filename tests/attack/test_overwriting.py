@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from folders import tree
 
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.encode.parts import finish_parts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import folds
@@ -18,6 +20,7 @@ from pyserini_repbert.index.bundle_form import BUNDLE_FORM
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.lucene import check_target
+from pyserini_repbert.index.surrounding import surrounding_index
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.search.ann import ann_lock
 
@@ -187,3 +190,51 @@ def test_a_lock_is_no_link_to_a_file(tmp_path):
     with pytest.raises(InputError, match='lock is a link'), locked(tmp_path / 'lock', 'output'):
         pass
     assert (tmp_path / 'thesis.txt').read_text() == THESIS
+
+
+INSIDE = """
+search --index dz --topics t.tsv --output dz/manifest.json --overwrite => --output dz/manifest.json lies in the index
+search --index dz --topics t.tsv --output dz/run.txt => --output dz/run.txt lies in the index
+search --index dz --topics t.tsv --output out.txt --cost lucene/cost.json => --cost lucene/cost.json lies in the index
+index judgments --index mine --export mine/collection.sqlite --overwrite => --export mine/collection.sqlite lies in
+index judgments --index mine --export-qrels link/qrels.txt => --export-qrels link/qrels.txt lies in the index
+index copy --index mine --output mine/copy => --output mine/copy lies in the index
+index export --index dz --to-faiss dz/faiss => --to-faiss dz/faiss lies in the index
+index lucene --corpus t.tsv --output faiss/a/b/c => --output faiss/a/b/c lies in the index
+index sync --corpus t.tsv --index mine/inner => --index mine/inner lies in the index
+encode --corpus t.tsv --encoder x --output mine/dense => --output mine/dense lies in the index
+evaluate split-folds --folds f --topics t.tsv --output dz/folds => --output dz/folds lies in the index
+adapt --index dz --topics t.tsv --qrels q --output dz/adapted => --output dz/adapted lies in the index
+train recipe.yaml --output dz/model => --output dz/model lies in the index
+fusion --runs t.tsv t.tsv --output dz/shard-00000/vectors.npy --overwrite => lies in the index
+explain --model x --query x --passage y --output a.html dz/b.html => --output dz/b.html lies in the index
+"""  # noqa: E501
+
+
+@pytest.fixture
+def with_indexes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    indexes.dense(tmp_path / 'dz')
+    for name in ('mine/collection.sqlite', 'lucene/segments_1', 'faiss/index', 'faiss/docid'):
+        put_thesis(tmp_path, name)
+    (tmp_path / 'link').symlink_to('mine')
+    (tmp_path / 't.tsv').write_text('1\tcat\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize('line', INSIDE.strip().splitlines())
+def test_no_output_lies_in_an_index(with_indexes, line, capsys):
+    before = tree(with_indexes)
+    said, message = line.split(' => ')
+    assert command.run(main, said.split()) == command.EXIT_ERROR
+    error = capsys.readouterr().err
+    assert message in error and error.endswith(': give another output\n')
+    assert tree(with_indexes) == before
+
+
+def test_what_lies_in_no_index(with_indexes):
+    (with_indexes / 'manifest.json').write_text('{"name": "of a web page"}')
+    (with_indexes / 'segments_of_audio').mkdir()
+    for path in ('run.txt', 'dz', 'new/dense', 'dz.txt'):
+        assert surrounding_index(path) is None
+    assert surrounding_index('dz/part-0-of-2/shard-00000') == with_indexes / 'dz'

@@ -8,7 +8,7 @@ from pyserini_repbert.commands.command import parser, run
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS
 from pyserini_repbert.pipeline.part_file import SUFFIX
-from pyserini_repbert.train.output import RECIPE
+from pyserini_repbert.train.forms import RECIPE
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """What a training refuses: recipes, outputs that are not its own, losses that are not finite."""
 
 import pytest
+from folders import tree
 from trained_models import REPBERT, SYSTEMS
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.train.forms import CHECKPOINT_FORM, TRAINED_FORM
+from pyserini_repbert.train.states import discard
 from pyserini_repbert.train.training import train
 
 
@@ -46,9 +49,36 @@ def test_only_what_a_training_wrote_is_overwritten(tiny_recipe, tmp_path):
     for name in ('mine', 'file'):
         with pytest.raises(InputError, match='is no trained checkpoint'):
             train(recipe, tmp_path / name, device='cpu', overwrite=True)
-    train(recipe, out, device='cpu')
+    train(recipe, out, device='cpu', tensorboard=True)
+    assert TRAINED_FORM.foreign_entry(out) is None
     train(recipe, out, device='cpu', overwrite=True)
+    # The whole state was of its form, and is gone.
+    assert not (tmp_path / 'out.training').exists()
     assert (tmp_path / 'mine/thesis.txt').read_text() == 'precious'
+
+
+@pytest.mark.parametrize(
+    'name', ['out/thesis.txt', 'out/tensorboard/thesis.txt', 'out.training/checkpoint-1/thesis.txt']
+)
+def test_a_training_does_not_remove_a_file_beside_its_own(name, tiny_recipe, tmp_path):
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out/recipe.yaml').touch()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text('precious')
+    before = tree(tmp_path)
+    with pytest.raises(InputError, match=r'holds .*thesis\.txt, which no (trained|state) .* has'):
+        train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
+    assert tree(tmp_path) == before
+
+
+def test_a_state_with_a_file_of_a_user_stays(tmp_path, caplog):
+    for name in ('trainer_state.json', 'thesis.txt'):
+        (tmp_path / 'checkpoint-1').mkdir(exist_ok=True)
+        (tmp_path / 'checkpoint-1' / name).write_text('precious')
+    discard(tmp_path / 'checkpoint-1', CHECKPOINT_FORM)
+    assert len(tree(tmp_path)) == 2
+    assert 'checkpoint-1 stays: it holds thesis.txt' in caplog.text
 
 
 def test_a_training_does_not_replace_what_it_reads(tiny_recipe, tmp_path):
