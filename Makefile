@@ -1,6 +1,7 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests, two at a time or JOBS=1; FLAGS=--native-bf16=yes or =no: as on a CPU
 #              that computes in bfloat16, or on one that does not
+# make test-random    the quick tests in random order; SEED=NUMBER repeats an order
 # make test-slow    the slow tests that have no target of their own; they take a share of the kill points, bits and seeds that
 #              the quick tests leave, with FLAGS=--exhaustive all of them
 # make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
@@ -24,6 +25,9 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 JOBS ?= 2
+SEED ?= $(shell date +%s)
+# Each worker has a core: threads of one would wait for those of the others
+WORKERS = OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist worksteal
 INSTALLED = $(VENV)/.installed
 DOCS_INSTALLED = $(VENV)/.installed-docs
 WEB_INSTALLED = $(VENV)/.installed-web
@@ -44,7 +48,7 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray web) \
 	--deselect tests/rehearsal/test_rehearsal.py::test_models_and_collections_from_download_to_score
 
-.PHONY: demo test test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
+.PHONY: demo test test-random test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
 	test-ray test-web install install-docs install-web install-pyserini2 install-interop install-ray lint docs \
 	regressions rehearsal clean
 
@@ -75,16 +79,19 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) -m 'not slow' $(FLAGS)
+
+test-random: $(INSTALLED)
+	$(WORKERS) -m 'not slow' --random-order-seed=$(SEED) $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+	$(WORKERS) -rs $(ELSEWHERE) $(FLAGS)
 
 test-slow: $(INSTALLED)
-	$(RUN) -m pytest -m 'slow and not docs' -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+	$(WORKERS) -m 'slow and not docs' -rs $(ELSEWHERE) $(FLAGS)
 
 test-avx2: $(INSTALLED)
-	ONEDNN_MAX_CPU_ISA=AVX2 $(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(MODEL_TESTS)
+	ONEDNN_MAX_CPU_ISA=AVX2 $(WORKERS) -m 'not slow' $(MODEL_TESTS)
 
 test-precision: test-avx2
 	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
@@ -125,7 +132,7 @@ test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
 
 test-docs: $(INSTALLED)
-	$(RUN) -m pytest tests/docs -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) tests/docs $(FLAGS)
 
 install-docs: $(DOCS_INSTALLED)
 

@@ -7,6 +7,7 @@ archive holds, are refused. Whatever a library raises for a damaged archive beco
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -150,8 +151,9 @@ def damage_in_one_line(archive: Path) -> Iterator[None]:
     except (PyseriniRepbertError, MemoryError):
         raise
     except OSError as error:
-        # gzip and bz2 raise it without a number; others are of the disk.
-        if error.errno is not None:
+        # Without a number, it is of gzip or bz2; EINVAL comes from a place before the beginning.
+        # Others are of the disk.
+        if error.errno not in (None, errno.EINVAL):
             raise
         raise _damaged(archive, error) from error
     except Exception as error:

@@ -40,6 +40,13 @@ _NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')
 _NOT_IN_NAME = re.compile(r'[^A-Za-z0-9._+-]')
 _CONTENT_RANGE = re.compile(r'bytes (?P<first>\d+)-(?P<last>\d+)/(?P<total>\d+|\*)')
 _SCHEMES = ('http', 'https')
+_UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
+_SIZE = re.compile(
+    r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
+)
+# What may come beyond the stated size, which is often that of an earlier version.
+_SIZE_RATIO = 2
+_FREE_BYTES = 64_000_000
 
 
 def is_offline() -> bool:
@@ -68,7 +75,18 @@ def address_problem(address: str) -> str:
         has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return problem
-    return '' if parts.scheme in ('http', 'https') and has_host else problem
+    return '' if parts.scheme in _SCHEMES and has_host else problem
+
+
+def stated_bytes(size: str) -> int | None:
+    """The bytes of a size in words; None where it is unknown.
+
+    Of '987 MB packed, 2.9 GB unpacked', those packed.
+    """
+    stated = _SIZE.search(size)
+    if stated is None:
+        return None
+    return round(float(stated['number']) * _UNITS[stated['unit']])
 
 
 def download_name(address: str, name: str = '') -> str:
@@ -114,7 +132,8 @@ def fetch(
     address : of the file
     target : where it is put
     md5 : None where none is published
-    size, name : for messages: '386 MB', 'msmarco'
+    size : '386 MB'; where it has a number, a file of more than about twice that is refused
+    name : for messages: 'msmarco'
     on_progress : called with the number of bytes received since its last call
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
@@ -134,7 +153,13 @@ def fetch(
     by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
     if is_offline():
         raise MissingResourceError(f"'{name}' is not here and downloads are off: fetch {by_hand}")
-    part = _Part(target.with_name(f'{target.name}.part'), address, has_checksum=md5 is not None)
+    stated = stated_bytes(size)
+    part = _Part(
+        target.with_name(f'{target.name}.part'),
+        address,
+        has_checksum=md5 is not None,
+        limit=None if stated is None else _SIZE_RATIO * stated + _FREE_BYTES,
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.with_name(f'{target.name}.lock'), f'download {target}'):
         try:
@@ -177,11 +202,13 @@ class _Part:
     path : of the bytes
     address : that the file is fetched from
     has_checksum : whether the whole is compared with a checksum, so that a wrong part is found
+    limit : the most bytes that the file may have; None where its size is not known
     """
 
     path: Path
     address: str
     has_checksum: bool
+    limit: int | None
 
     @property
     def note(self) -> Path:
@@ -305,6 +332,9 @@ def _store(
     with open(part.path, 'ab') as stream:
         on_progress(content.first)
         while block := response.read(_BLOCK):
+            if part.limit is not None and stream.tell() + len(block) > part.limit:
+                part.remove()
+                raise OSError(f'more than {part.limit:,} bytes came, far more than the stated size')
             stream.write(block)
             on_progress(len(block))
     if response.length:

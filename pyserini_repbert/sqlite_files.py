@@ -48,6 +48,13 @@ def refuse_code(connection: sqlite3.Connection, path: Path, advice: str) -> None
         )
 
 
+def integrity_problems(connection: sqlite3.Connection, most: int = 20) -> Iterator[str]:
+    """What SQLite finds wrong with the structure of a file, a line each, at most `most`."""
+    for (problem,) in connection.execute(f'PRAGMA integrity_check({most})'):
+        if problem != 'ok':
+            yield f'SQLite finds: {" ".join(str(problem).split())}'
+
+
 def schema_differences(
     connection: sqlite3.Connection,
     make: Callable[[sqlite3.Connection], None],
@@ -74,11 +81,13 @@ def schema_differences(
 
 def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     """What makes each table, index, view and trigger, by its kind and name, in their order."""
-    rows = connection.execute('SELECT type, name, sql FROM sqlite_schema ORDER BY type, name')
+    # What SQLite makes of its own accord, for a table's keys, has no statement.
+    rows = connection.execute(
+        'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
+    )
     statements = {}
     for kind, name, statement in rows:
-        # what SQLite makes of its own accord has no statement
-        statements[f"{kind} '{name}'"] = ' '.join((statement or '').split())
+        statements[f"{kind} '{name}'"] = ' '.join(statement.split())
     return statements
 
 
@@ -98,10 +107,15 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
             if code == sqlite3.SQLITE_ERROR:
                 # The statements are ours: the file lacks what they name.
-                reason = ascii(str(error))[1:-1]
-                raise DamagedFileError(f'{path} is damaged ({reason}): {advice}') from error
+                raise _damage(path, error, advice) from error
             raise InputError(
                 f'{path} could not be used ({error}): check its permissions and those of its folder'
             ) from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(f'{path} is damaged ({error}): {advice}') from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # Where an error of SQLite quotes bytes that are no text, Python cannot read it.
+            raise _damage(path, error, advice) from error
+
+
+def _damage(path: Path, error: Exception, advice: str) -> DamagedFileError:
+    reason = ascii(' '.join(str(error).split()))[1:-1]
+    return DamagedFileError(f'{path} is damaged ({reason}): {advice}')

@@ -8,6 +8,7 @@ computes in bfloat16 natively, or that it does not; without it, it is asked.
 they take a share of them.
 """
 
+import functools
 import gc
 import importlib.util
 import itertools
@@ -99,7 +100,17 @@ def _own_cache(_new_caches, monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """Without Pyserini, what starts Java is skipped, and the summary says so."""
+    """Pages and slow tests come first: at the end, the quick ones keep both workers busy.
+
+    Without Pyserini, what starts Java is skipped, and the summary says so.
+    """
+
+    def rank(item):
+        if item.get_closest_marker('docs'):
+            return 0
+        return 1 if item.get_closest_marker('slow') else 2
+
+    items.sort(key=rank)
     if importlib.util.find_spec('pyserini') is None:
         skip = pytest.mark.skip(reason='!!!! PYSERINI IS NOT INSTALLED: pip install pyserini')
         for item in items:
@@ -188,6 +199,55 @@ def figures(monkeypatch):
     return saved
 
 
+def repbert_network(values):
+    from pyserini_repbert.models.bert_config import BertConfig
+    from pyserini_repbert.systems.repbert.network import RepBert
+
+    return RepBert(BertConfig.from_dict(values))
+
+
+def cedr_network(values):
+    from pyserini_repbert.models.bert_config import BertConfig
+    from pyserini_repbert.systems.cedr.loading import new_ranker
+    from pyserini_repbert.systems.cedr.settings import CedrSettings
+
+    settings = CedrSettings.from_ranking(values['ranking'])
+    return new_ranker(BertConfig.from_dict(values), settings)
+
+
+def cross_encoder_network(values, labels):
+    from pyserini_repbert.models.bert_config import BertConfig
+    from pyserini_repbert.models.cross_encoder import CrossEncoder
+
+    return CrossEncoder(BertConfig.from_dict(values), labels)
+
+
+def epic_network(values):
+    from pyserini_repbert.models.bert_config import BertConfig
+    from pyserini_repbert.systems.epic.network import Epic
+
+    return Epic(BertConfig.from_dict(values))
+
+
+def save_random(folder, network, values, seed, *arguments):
+    """Write the random weights of a network of these values and arguments, and seed PyTorch."""
+    import torch
+
+    weights = random_weights(network, json.dumps(values), seed, *arguments)
+    (folder / 'model.safetensors').write_bytes(weights)
+    torch.manual_seed(seed)
+
+
+@functools.cache
+def random_weights(network, values, seed, *arguments):
+    """The file of a network's random weights, which many tests begin with."""
+    import torch
+    from safetensors.torch import save
+
+    torch.manual_seed(seed)
+    return save(network(json.loads(values), *arguments).state_dict())
+
+
 @pytest.fixture
 def tiny_checkpoint(tmp_path):
     """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40
@@ -195,12 +255,6 @@ def tiny_checkpoint(tmp_path):
     """
 
     def make(name='tiny', seed=0, **config):
-        import torch
-        from safetensors.torch import save_file
-
-        from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.systems.repbert.network import RepBert
-
         folder = tmp_path / name
         folder.mkdir()
         values = (
@@ -210,8 +264,7 @@ def tiny_checkpoint(tmp_path):
         )
         (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
         (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
-        torch.manual_seed(seed)
-        save_file(RepBert(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors')
+        save_random(folder, repbert_network, values, seed)
         return folder
 
     return make
@@ -226,13 +279,6 @@ def tiny_cedr(tiny_checkpoint):
     """
 
     def make(architecture, name=None, seed=0, config=None, **settings):
-        import torch
-        from safetensors.torch import save_file
-
-        from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.systems.cedr.loading import new_ranker
-        from pyserini_repbert.systems.cedr.settings import CedrSettings
-
         ranking = {
             'system': 'cedr',
             'architecture': architecture,
@@ -241,9 +287,7 @@ def tiny_cedr(tiny_checkpoint):
         }
         values = {**(config or {}), 'ranking': ranking}
         folder = tiny_checkpoint(name or f'cedr-{architecture}', seed, **values)
-        torch.manual_seed(seed)
-        ranker = new_ranker(BertConfig.from_dict(TINY | values), CedrSettings.from_ranking(ranking))
-        save_file(ranker.state_dict(), folder / 'model.safetensors')
+        save_random(folder, cedr_network, TINY | values, seed)
         return folder
 
     return make
@@ -256,21 +300,13 @@ def cross_encoder_folder(tmp_path, tiny_checkpoint):
     """
 
     def make(system='monobert', labels=2, name=None, seed=0, **config):
-        import torch
-        from safetensors.torch import save_file
-
-        from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.models.cross_encoder import CrossEncoder
-
         folder = tiny_checkpoint(name or system)
         values = json.loads((folder / 'config.json').read_text(encoding='utf-8'))
         ranking = {'system': system, 'max_query_length': 8, 'max_length': 48}
         values |= {'ranking': ranking, 'type_vocab_size': 3 if system == 'duobert' else 2} | config
         values = {key: value for key, value in values.items() if value is not None}
         (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
-        torch.manual_seed(seed)
-        model = CrossEncoder(BertConfig.from_dict(values), labels)
-        save_file(model.state_dict(), folder / 'model.safetensors')
+        save_random(folder, cross_encoder_network, values, seed, labels)
         return folder
 
     return make
@@ -303,20 +339,13 @@ def tiny_epic(tmp_path):
     """
 
     def make(name='epic', seed=0, variant='official', **config):
-        import torch
-        from safetensors.torch import save_file
-
-        from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.systems.epic.network import Epic
-
         folder = tmp_path / name
         folder.mkdir()
         values = TINY | {'ranking': {'system': 'epic', 'variant': variant}} | config
         (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
         words = [*WORDS, *(f'word{number}' for number in range(values['vocab_size'] - len(WORDS)))]
         (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
-        torch.manual_seed(seed)
-        save_file(Epic(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors')
+        save_random(folder, epic_network, values, seed)
         return folder
 
     return make

@@ -1,7 +1,10 @@
 """What tests ask of folders, and do to them."""
 
 import json
+import sqlite3
 from pathlib import Path
+
+from pyserini_repbert.record import checksum
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -26,3 +29,16 @@ def change_model(checkpoint: Path, part: str) -> None:
     path.write_text(
         json.dumps(json.loads(path.read_text('utf-8')) | {'hidden_act': 'relu'}), encoding='utf-8'
     )
+
+
+def make_older(folder: Path) -> None:
+    """Make a collection as releases made it that knew neither identities nor prefixes."""
+    with sqlite3.connect(folder / 'collection.sqlite') as connection:
+        for table in ('identity', 'source_prefixes', 'source_paths'):
+            connection.execute(f'DROP TABLE {table}')
+        (path,) = (folder / 'generations').glob('0*[0-9].json')
+        manifest = json.loads(path.read_text(encoding='utf-8'))
+        del manifest['identity']
+        path.write_text(json.dumps(manifest), encoding='utf-8')
+        connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
+    connection.close()

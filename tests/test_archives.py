@@ -192,6 +192,7 @@ ODD = {
     'an unknown method': packed_by_method(99),
     'a method of another library': packed_by_method(14),
     'a zip without its end': zip_of(a=ZEROS)[:200],
+    'a file before the beginning': zip_of(a=b'x')[:-6] + b'\xff\0\0\0\0\0',
     'no archive': b'PK' + bytes(100),
     'nothing': b'',
     'a page': b'<html>',

@@ -236,6 +236,14 @@ def test_an_odd_redirection_is_one_line(server, fetch, tmp_path, location):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_far_more_than_the_stated_size_is_not_kept(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, '_FREE_BYTES', 1000)
+    with pytest.raises(MissingResourceError, match='far more than the stated size'):
+        download.fetch(server.address, tmp_path / 'file.bin', None, '12 kB packed', 'thing')
+    assert list(tmp_path.iterdir()) == []
+    download.fetch(server.address, tmp_path / 'file.bin', None, 'size unknown', 'thing')
+
+
 def test_every_address_has_a_file_name_of_its_own():
     hosts = [
         'https://a.example/run.txt',

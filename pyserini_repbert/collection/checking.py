@@ -25,7 +25,7 @@ from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
-from pyserini_repbert.sqlite_files import schema_differences
+from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
 
 _ALIVE = 'since <= :generation AND until > :generation'
 # Differences that are named; then the check ends.
@@ -102,13 +102,11 @@ class _Differences:
 def _structure_differences(generation: Generation) -> Iterator[str]:
     """What is wrong with the file of SQLite, whatever its rows say."""
     path = generation.folder / STORE
-    for (problem,) in generation.select(f'PRAGMA integrity_check({_MOST_NAMED})'):
-        if problem != 'ok':
-            yield f'SQLite finds: {problem}'
     with (
         contextlib.closing(open_for_reading(generation.folder)) as connection,
         sqlite_errors(path),
     ):
+        yield from integrity_problems(connection)
         yield from schema_differences(connection, make_store, LATER_TABLE_NAMES)
 
 

@@ -83,6 +83,7 @@ class Collection:
         self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
+        self._learned: Path | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
         self._sparse_encoder: ImpactEncoder | None = None
@@ -309,11 +310,19 @@ class Collection:
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
     def _newest_searcher(self) -> CollectionSearcher:
-        """The search of the generation that this object reads, opened once."""
-        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+        """The search of the generation that this object reads, as the collection learned.
+
+        It is opened once for a generation and a learning.
+        """
+        learned = adaptation_in_use(self.folder, self.generation.settings)
+        searcher = self._searcher
+        is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
+        if searcher is None or not is_newest or learned != self._learned:
             self._close_searcher()
-            self._searcher = self.searcher()
-        return self._searcher
+            searcher = self.searcher()
+            self._searcher = searcher
+            self._learned = learned
+        return searcher
 
     def searcher(
         self,
@@ -396,6 +405,7 @@ class Collection:
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
+        self._close_searcher()
         self._generation = newest
         if before is not None:
             before.close()
@@ -442,14 +452,15 @@ class Collection:
             self._searcher = None
 
     def _writer(self, rebuild: bool = False) -> Writer:
-        expected = self.expected
-        if self._generation is not None:
-            expected = self._generation.known
-        return Writer(self.folder, self._source, self._wanted, rebuild, expected)
+        return Writer(self.folder, self._source, self._wanted, rebuild, self._known())
+
+    def _known(self) -> KnownCollection | None:
+        """The collection that the folder has to hold; None: any."""
+        return self.expected if self._generation is None else self._generation.known
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""
-        if self.expected is None and not is_collection(self.folder):
+        if self._known() is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'

@@ -24,6 +24,11 @@ from pyserini_repbert.models.term_vectors import TermVectors
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+# Inputs at once. A large model encodes 5 passages a second on a CPU, and 50 on a GPU; the workers
+# of a cluster share what they get at once.
+_ON_CPU = 32
+_ON_A_DEVICE = 256
+_ON_A_CLUSTER = 1024
 _DOCUMENT_PROMPTS = ('document', 'passage', 'corpus')  # of sentence-transformers
 
 
@@ -55,6 +60,14 @@ class PassageEncoder:
         opened = self._source.opened
         check_encoder(opened, self._settings)
         return opened
+
+    @property
+    def inputs_at_once(self) -> int:
+        """How many inputs are encoded before it is asked whether they have to be kept."""
+        if self._source.is_elsewhere:
+            return _ON_A_CLUSTER
+        device = str(getattr(self.encoder, 'device', 'cpu'))
+        return _ON_CPU if device.startswith('cpu') else _ON_A_DEVICE
 
     @cached_property
     def cutter(self) -> PassageCutter:

@@ -105,11 +105,19 @@ def manifest_path(folder: Path, number: int) -> Path:
 
 
 def last_published(connection: sqlite3.Connection) -> Published | None:
-    """The newest generation; None where there is none."""
+    """The newest generation; None where there is none.
+
+    Raises sqlite3.DatabaseError for a row that is no generation.
+    """
     row = connection.execute(
         'SELECT number, manifest_sha256 FROM generations ORDER BY number DESC LIMIT 1'
     ).fetchone()
-    return None if row is None else Published(*row)
+    if row is None:
+        return None
+    try:
+        return Published(*row)
+    except ValidationError as error:
+        raise sqlite3.DatabaseError('the table of generations has a row that is none') from error
 
 
 def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:

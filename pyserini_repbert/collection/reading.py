@@ -254,6 +254,9 @@ class Generation:
             docids,
         )
         by_docid = dict(rows)
+        for docid, docno in by_docid.items():
+            if not isinstance(docno, int):
+                raise self.damage(f"document '{docid}' has the number {docno!r:.40}")
         return np.array([by_docid.get(docid, -1) for docid in docids], np.int64)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:

@@ -86,6 +86,11 @@ class EncoderSource:
         return encoder.embed(texts, token_budget=self._token_budget)
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether texts are encoded in the encoder's place, as on a cluster."""
+        return self._embedding is not None
+
+    @property
     def name(self) -> str | None:
         """What the encoder is called; None for that of the collection."""
         if self._encoder is None or isinstance(self._encoder, str):

@@ -24,6 +24,7 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
+from pyserini_repbert.collection.spare_shards import SpareShards
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.term_rows import TermRows
@@ -31,7 +32,7 @@ from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.sqlite_files import transaction
 
-# What is held in memory until it is written. A kill loses at most so much encoding.
+# What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
 _PASSAGES_AT_ONCE = 1024
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 8_000_000
@@ -130,7 +131,8 @@ class Staging:
         self.encoder = encoder
         self.dtype = dtype
         self.sparse_model = sparse_model
-        self.vectors = VectorSource(folder, connection, encoder, dimension)
+        self._spare = SpareShards(folder, generation, dtype, sparse_model)
+        self.vectors = VectorSource(folder, connection, encoder, dimension, self._spare)
         self._dimension = dimension
         self._are_complete: dict[int, bool] = {}
         self._next_docno = self.rows.first_new
@@ -258,6 +260,8 @@ class Staging:
             for row in passages:
                 known_shard = row.location.shard
                 self.rows.write_passage(row, number if known_shard is None else known_shard)
+        if shard is not None:
+            self._spare.remove(but=shard.name)
 
     def _locate_passages(
         self, documents: Sequence[_Pending], new_rows: _NewRows
@@ -290,7 +294,7 @@ class Staging:
             vectors[row] = vectors_by_digest[digest]
         terms = None
         if self.sparse_model is not None:
-            terms_by_digest = self.vectors.terms_of(rows.inputs)
+            terms_by_digest = self.vectors.terms_of(rows.inputs, vectors_by_digest)
             terms = TermRows.of(
                 [terms_by_digest[digest] for digest in rows.digests], self.sparse_model
             )

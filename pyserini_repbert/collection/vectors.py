@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards, open_shard
+from pyserini_repbert.collection.spare_shards import Encoded, SpareShards
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.term_vectors import TermVector
 
@@ -32,11 +33,13 @@ class VectorSource:
         connection: sqlite3.Connection,
         encoder: PassageEncoder,
         dimension: int,
+        spare: SpareShards,
     ) -> None:
         self._parent = folder / SHARDS
         self._connection = connection
         self._encoder = encoder
         self._dimension = dimension
+        self._spare = spare
         self._sparse_key = encoder.sparse_key
         self._shards: dict[str, PassageShard] = {}
         self._list_spare_vectors()
@@ -48,23 +51,46 @@ class VectorSource:
         for digest, name, row in self._stored(digests):
             vectors[digest] = self.shard(name).vectors[row]
         missing = [digest for digest in digests if digest not in vectors]
-        if missing:
-            encoded = self._encoder.encode([inputs[digest] for digest in missing])
-            vectors.update(zip(missing, encoded, strict=True))
+        for part in self._parts(missing, inputs):
+            encoded = self._encoder.encode([inputs[digest] for digest in part])
+            for digest, vector in zip(part, encoded, strict=True):
+                vectors[digest] = vector
+                self._spare.add(digest, Encoded(vector))
+            self._spare.keep()
         return vectors
 
-    def terms_of(self, inputs: Mapping[bytes, str]) -> dict[bytes, TermVector]:
-        """The weights of terms of each input, by its digest."""
+    def terms_of(
+        self, inputs: Mapping[bytes, str], vectors: Mapping[bytes, NDArray[np.float32]]
+    ) -> dict[bytes, TermVector]:
+        """The weights of terms of each input, by its digest.
+
+        `vectors` are those of the inputs.
+        """
         weights: dict[bytes, TermVector] = {}
         digests = list(inputs)
         for digest, name, row in self._stored(digests):
             if digest not in weights and self.is_complete(name):
                 weights[digest] = self.shard(name).terms.vector(row)
         missing = [digest for digest in digests if digest not in weights]
-        if missing:
-            encoded = self._encoder.encode_terms([inputs[digest] for digest in missing])
-            weights.update(zip(missing, encoded, strict=True))
+        for part in self._parts(missing, inputs):
+            encoded = self._encoder.encode_terms([inputs[digest] for digest in part])
+            for digest, terms in zip(part, encoded, strict=True):
+                weights[digest] = terms
+                self._spare.add(digest, Encoded(vectors[digest], terms))
+            self._spare.keep()
         return weights
+
+    def _parts(
+        self, digests: Sequence[bytes], inputs: Mapping[bytes, str]
+    ) -> Iterator[Sequence[bytes]]:
+        """Inputs of similar length, so many as take a slow encoder a few seconds."""
+        if not digests:
+            return
+        self._spare.begin()
+        by_length = sorted(digests, key=lambda digest: len(inputs[digest]))
+        size = self._encoder.inputs_at_once
+        for first in range(0, len(by_length), size):
+            yield by_length[first : first + size]
 
     def is_complete(self, name: str) -> bool:
         """Whether a shard has all that the next generation needs of its rows beside vectors."""

@@ -13,7 +13,9 @@ def start(name: str) -> None:
         from importlib import import_module
 
         from pyserini_repbert.commands.command import run
+        from pyserini_repbert.commands.console import show_traceback
 
+        sys.excepthook = show_traceback
         sys.exit(
             run(
                 lambda arguments: import_module(f'pyserini_repbert.commands.{name}').main(arguments)

@@ -186,7 +186,7 @@ def _prefix_text(changes: Changes) -> str:
     """With what the docids of a source begin; '' if they are those of the corpus."""
     if not changes.prefix:
         return ''
-    return f"; docids begin with '{command.printable(changes.prefix)}'"
+    return f"; docids begin with '{printable(changes.prefix)}'"
 
 
 @contextmanager

@@ -8,12 +8,14 @@ import argparse
 import difflib
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
@@ -126,7 +128,9 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def _flag(parameter: str) -> str:
     """The flag of a parameter: 'on_error=skip' is '--on-error skip'."""
-    return '--' + parameter.replace('_', '-').replace('=', ' ')
+    name, equals, value = parameter.partition('=')
+    flag = '--' + name.replace('_', '-')
+    return f'{flag} {shlex.quote(value)}' if equals else flag
 
 
 def left_work(output: str | None) -> bool:
@@ -167,6 +171,10 @@ class Parser(argparse.ArgumentParser):
         self.values: dict[str, Any] = {}  # of the options that were read so far
         for action in (None, 'store'):
             self.register('action', action, _StoreOnce)
+        version = f'pyserini_repbert {__version__}'
+        self.add_argument(
+            '--version', action='version', version=version, help='show the version, and exit'
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)

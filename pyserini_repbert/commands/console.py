@@ -87,3 +87,9 @@ def safe_output() -> Iterator[None]:
     errors: Any = _Console(sys.stderr, has_bars=True)
     with redirect_stdout(out), redirect_stderr(errors):
         yield
+
+
+def show_traceback(kind: Any, error: Any, trace: Any) -> None:
+    """Print an unexpected error, as `sys.excepthook` does, but safe for a terminal."""
+    with safe_output():
+        sys.__excepthook__(kind, error, trace)

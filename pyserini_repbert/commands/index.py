@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
-from pyserini_repbert.commands.command import Action, printable
+from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
     IndexKind,
     add_encoding_arguments,

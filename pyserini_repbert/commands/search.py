@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
@@ -23,8 +24,10 @@ from pyserini_repbert.commands.terminal import (
     answer_questions,
     cut_text,
     hits_text,
+    piped_questions,
     say_device,
 )
+from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
@@ -45,13 +48,14 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'search',
-        'Answer questions in the terminal, or write a run file for topics. '
+        'Answer questions in the terminal, or write a run file for topics. Without a question, '
+        'ask at a prompt, or read questions from a pipe, one a line. '
         '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
         'as bm25@FOLDER or bm25@demo. All rankings are fused, those of a '
         'collection, too. --rerank reranks the best hits.',
     )
     add = parser.add_argument
-    what = parser.add_mutually_exclusive_group(required=True)
+    what = parser.add_mutually_exclusive_group()
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument(
         '--like',
@@ -150,6 +154,9 @@ def main(arguments: list[str]) -> None:
     """Print the hits of questions, or write the run file of topics."""
     options = parse_flags(make_parser(), arguments)
     command.use_threads(options.threads)
+    has_questions = options.query or options.like or options.topics
+    if not has_questions and sys.stdin is not None and sys.stdin.isatty():
+        options.interactive = True
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
@@ -216,7 +223,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
     from pyserini_repbert.pipeline.opening import open_pipeline
 
-    with ProgressBars(options) as watcher:
+    with ProgressBars(options) as watcher, _naming_command(options):
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
     if options.like:
         pipeline = _by_documents(pipeline, options.like)
@@ -227,8 +234,23 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     with contextlib.closing(pipeline):
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
-        else:
+        elif options.query or options.like:
             print('\n\n'.join(answers(options.query or options.like)))
+        else:
+            for question in piped_questions():
+                print(answers([question])[0], flush=True)
+
+
+@contextlib.contextmanager
+def _naming_command(options: argparse.Namespace) -> Iterator[None]:
+    """A context whose error about an index that can be built says which command builds it."""
+    try:
+        yield
+    except MissingResourceError as error:
+        if 'build' not in error.parameters:
+            raise
+        again = shlex.join([*options.command, '--build'])
+        raise MissingResourceError(f'{error}: {again}') from error
 
 
 def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
@@ -338,7 +360,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
     with ProgressBars(options) as watcher:
-        opened = open_pipeline(spec, machine, watcher.building)
+        with _naming_command(options):
+            opened = open_pipeline(spec, machine, watcher.building)
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):
             run = run_pipeline(

@@ -74,7 +74,8 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--write-keys',
         metavar='FILE',
-        help="file of keys that may write, into indexes with 'writable: true' in the settings file",
+        help="file of keys that may judge, learn, and write into indexes with 'writable: true' in "
+        'the settings file; default: anyone may judge and learn, none may write',
     )
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
@@ -122,9 +123,12 @@ def main(arguments: list[str]) -> None:
 
     with_mcp = options.mcp == 'http'
     listener = listen(options.host, options.port)
+    host, port = listener.getsockname()[:2]
     if not options.quiet:
-        host, port = listener.getsockname()[:2]
-        _print_address(host, port, has_keys=bool(settings.api_keys))
+        _print_address(host, port)
+    warning = open_address_warning(host, settings)
+    if warning:
+        print(f'warning: {warning}', file=sys.stderr)
     if options.workers > 1:
         serve_with_workers(settings, listener, options.workers, with_mcp, options.log_file)
         return
@@ -134,12 +138,33 @@ def main(arguments: list[str]) -> None:
         raise InputError(app.state.service.failure)
 
 
-def _print_address(host: str, port: int, *, has_keys: bool) -> None:
-    """Say on stderr where the page is, and warn of a service that is open to all."""
+def _print_address(host: str, port: int) -> None:
+    """Say on stderr where the page is."""
     shown = f'[{host}]' if ':' in host else host
     print(f'http://{shown}:{port}  (the API: /docs; Ctrl-C stops)', file=sys.stderr)
-    if not has_keys and host not in ('127.0.0.1', '::1'):
-        print('warning: open to the network without keys: give --api-keys', file=sys.stderr)
+
+
+def open_address_warning(host: str, settings: ServeSettings) -> str:
+    """What a service lets everybody do who reaches its address; '' if that is this machine alone,
+    or keys are needed.
+
+    Parameters
+    ----------
+    host : the address at which it listens
+    settings : have the keys
+    """
+    if is_loopback(host):
+        return ''
+    if not settings.api_keys and not settings.write_keys:
+        return (
+            'open to the network without keys, anyone may search, judge and learn: '
+            'give --api-keys and --write-keys'
+        )
+    if not settings.api_keys:
+        return 'open to the network without keys, anyone may search: give --api-keys'
+    if not settings.write_keys:
+        return 'open to the network, and any key may judge and learn: give --write-keys'
+    return ''
 
 
 def _settings(options: argparse.Namespace) -> ServeSettings:

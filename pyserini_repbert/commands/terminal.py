@@ -8,12 +8,12 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
 
@@ -95,6 +95,30 @@ def answer_questions(answer: Callable[[str], str]) -> None:
                 print(answer(query))
             except PyseriniRepbertError as error:
                 print(f'error: {printable(str(error))}')
+
+
+def piped_questions() -> Iterator[str]:
+    """The questions that come through a pipe, one a line; empty lines are passed over.
+
+    Raises InputError for a line that is not UTF-8, and where there is no question at all.
+    """
+    n_questions = 0
+    lines: Iterable[bytes] = () if sys.stdin is None else sys.stdin.buffer
+    for number, line in enumerate(lines, 1):
+        try:
+            question = line.decode('utf-8-sig').strip()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f'line {number} of the questions is not UTF-8: convert them, with iconv say'
+            ) from error
+        if question:
+            n_questions += 1
+            yield question
+    if not n_questions:
+        raise InputError(
+            'no question was given: give one (--query), a file of topics (--topics), or questions '
+            'through a pipe, one a line'
+        )
 
 
 def say_device(options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 from pyserini_repbert.archives import open_tar, refuse_sparse
-from pyserini_repbert.data.documents import Document, document_of_record
+from pyserini_repbert.data.documents import DOCID_KEYS, Document, document_of_record
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.markup import visible_text
@@ -38,7 +38,6 @@ from pyserini_repbert.files import (
 # Kinds of lines in CEDR's data files.
 QUERY = 'query'
 DOCUMENT = 'doc'
-_JSONL_DOCIDS = ('id', '_id', 'docid')
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 _BLOCK = 1 << 20
 
@@ -68,7 +67,8 @@ class LinesCorpus(FilesCorpus):
 
     def count_hint(self) -> int | None:
         """The number of lines; None for large .gz files."""
-        if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
+        packed = [path for path in self.paths if path.suffix.lower() == '.gz']
+        if any(path.stat().st_size > _QUICK_GZIP for path in packed):
             return None
         lines = 0
         for path in self.paths:
@@ -127,7 +127,7 @@ class JsonlCorpus(LinesCorpus):
 
     def parse(self, line: str) -> Passage:
         record = _parse_record(line)
-        docid = identifier_of(record, _JSONL_DOCIDS)
+        docid = identifier_of(record, DOCID_KEYS)
         texts = [record[field] for field in self._text_fields(record, docid)]
         return Passage(docid, ' '.join(text for text in texts if text))
 
@@ -137,11 +137,11 @@ class JsonlCorpus(LinesCorpus):
         Raises ValueError for an unusable line.
         """
         record = _parse_record(line)
-        docid = identifier_of(record, _JSONL_DOCIDS)
+        docid = identifier_of(record, DOCID_KEYS)
         text_fields = self._text_fields(record, docid)
         if not self.fields and len(text_fields) > 1:
             text_fields = [name for name in text_fields if name != 'title']
-        return document_of_record(docid, record, text_fields, first_key(record, _JSONL_DOCIDS))
+        return document_of_record(docid, record, text_fields, first_key(record, DOCID_KEYS))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         return self._parsed_lines(self.parse_document)
@@ -174,7 +174,7 @@ class JsonlCorpus(LinesCorpus):
 def _has_other_text(record: Mapping[str, Any]) -> bool:
     """Whether a record has a text that is neither a docid nor a title."""
     return any(
-        isinstance(value, str) and name not in (*_JSONL_DOCIDS, 'title')
+        isinstance(value, str) and name not in (*DOCID_KEYS, 'title')
         for name, value in record.items()
     )
 

@@ -15,7 +15,8 @@ from typing import Any
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.files import StrPath, numbered_lines
 
-DOCID_KEYS = ('docid', 'docno', 'id', '_id')
+# Of several, the first is the docid, and the others are fields.
+DOCID_KEYS = ('id', '_id', 'docid', 'docno')
 TEXT_KEYS = ('text', 'contents')
 TITLE_KEY = 'title'
 _MOST_NESTED = 50  # lists and mappings in one another, within a field
@@ -63,8 +64,9 @@ def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
 def _is_missing(value: Any) -> bool:
     # NaN, and NaT of pandas, are the values that do not equal themselves; NA of pandas equals
     # nothing, and its type is the only way to know it without importing pandas
-    if isinstance(value, (float, datetime)):
-        return value != value
+    is_scalar = getattr(value, 'ndim', None) == 0
+    if is_scalar or isinstance(value, (float, datetime)):
+        return bool(value != value)
     return type(value).__name__ == 'NAType'
 
 
@@ -91,10 +93,32 @@ def _plain_container(name: str, value: Any, depth: int) -> Any:
         return plain
     if isinstance(value, (list, tuple)):
         return [_plain_value(name, item, depth + 1) for item in value]
-    # Numbers and arrays of NumPy have a method that makes them Python's.
-    if hasattr(value, 'tolist'):
-        return _plain_value(name, value.tolist(), depth + 1)
-    raise ValueError(
+    if getattr(value, 'ndim', None) == 0:
+        return _plain_value(name, _python_scalar(name, value), depth + 1)
+    # An array or a Series.
+    if hasattr(value, 'dtype'):
+        return [_plain_value(name, item, depth + 1) for item in value]
+    raise _unexpected(name, value)
+
+
+def _python_scalar(name: str, value: Any) -> Any:
+    """A scalar of NumPy as Python's. Raises ValueError for one of another kind."""
+    kind = getattr(value.dtype, 'kind', '')
+    if kind == 'f':
+        # `item` of a longdouble is a longdouble again.
+        return float(value)
+    python = value.item()
+    if kind == 'M' and isinstance(python, int):
+        # Python has no nanoseconds.
+        python = value.astype('datetime64[us]').item()
+    # A duration in nanoseconds is an int.
+    if kind == 'm' or not isinstance(python, (int, float, str, date)):
+        raise _unexpected(name, value)
+    return python
+
+
+def _unexpected(name: str, value: Any) -> ValueError:
+    return ValueError(
         f"field '{name}' is a {type(value).__name__}: a text, a number, a date, a truth value or a "
         'list of them was expected'
     )

@@ -23,6 +23,7 @@ from pyserini_repbert.data.values import has_surrogates, identifier_problem, par
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.sqlite_files import (
+    integrity_problems,
     make_tables,
     refuse_code,
     schema_differences,
@@ -37,7 +38,6 @@ _ADVICE = 'restore it from a copy'
 _APPLICATION = 0x70726A64  # says in the file's header that it is ours
 _FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
-_MOST_PROBLEMS = 100  # of the file's structure
 # Tables and their columns that hold JSON: a list or an object.
 _JSON_COLUMNS = (
     ('pools', 'docids', list),
@@ -391,9 +391,8 @@ class JudgmentStore:
         with self._reading() as connection:
             if connection is None:
                 return
-            for (problem,) in connection.execute(f'PRAGMA integrity_check({_MOST_PROBLEMS})'):
-                if problem != 'ok':
-                    yield f'{self.path}: SQLite finds: {problem}'
+            for problem in integrity_problems(connection):
+                yield f'{self.path}: {problem}'
             tables = [f'{self.path}: {what}' for what in schema_differences(connection, _make)]
             yield from tables
             if not tables:

@@ -29,7 +29,7 @@ _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
 # Nesting costs the parser time quadratic in its depth. A page with more tags is read without it.
 _MOST_TAGS = 10_000
-_TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]{0,40})')
+_TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]*)')
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(
     [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]

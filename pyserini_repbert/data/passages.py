@@ -199,7 +199,9 @@ class _Part:
 class GivenCorpus(Corpus):
     """Passages from Python: `Passage`s, pairs of a docid and a text, mappings, or a DataFrame.
 
-    A mapping, and a row of a DataFrame, has the docid as `docid`, `docno`, `id` or `_id`, the text
+    The DataFrame is of pandas or of polars.
+
+    A mapping, and a row of a DataFrame, has the docid as `id`, `_id`, `docid` or `docno`, the text
     as `text` or `contents`, and may have a `title`, which leads the text.
     """
 
@@ -227,7 +229,9 @@ class GivenCorpus(Corpus):
 
     def _rows_of_frame(self, frame: Any) -> Iterator[dict[str, Any]]:
         names = [str(name) for name in frame.columns]
-        for values in frame.itertuples(index=False, name=None):
+        is_polars = hasattr(frame, 'iter_rows')
+        rows = frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None)
+        for values in rows:
             yield dict(zip(names, values, strict=True))
 
     def _first_location(self, docid: str) -> str:

@@ -70,7 +70,7 @@ class _DocumentReader:
         """Take the text between two tags."""
         if self._is_open:
             self._parts.append(raw)
-        elif not self._reported:
+        elif not self._reported and not raw.isspace():
             text = visible_text(raw.decode('utf-8', 'replace'))
             if text:
                 self._reported = True

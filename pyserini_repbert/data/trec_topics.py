@@ -35,7 +35,9 @@ _COMMENT = '<!--'
 _COMMENT_END = '-->'
 # A file without its declarations can be read as one of several that stand in it; and none of them
 # can declare entities.
-_DECLARATIONS = re.compile(r'<\?xml[^>]*>|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>', re.IGNORECASE)
+_DECLARATIONS = re.compile(
+    r'<\?xml[^<>]*>|<!DOCTYPE[^<>\[]{0,200}(?:\[[^\]]{0,4000}\]\s{0,9})?>', re.IGNORECASE
+)
 # What is no XML, but stands in files all the same: '&' and '<' alone, and entities of HTML.
 _NO_XML = re.compile(r'&(?:#?\w{1,40};)?|<(?![a-zA-Z/!?])')
 _XML_NUMBERS = ('number', 'num', 'id', 'qid', 'identifier')
@@ -177,7 +179,7 @@ class _TrecReader:
         self._row += text.count('\n')
 
     def _refuse_text(self, text: str) -> None:
-        outside = visible_text(text)
+        outside = visible_text(text) if text.strip() else ''
         if not outside:
             return
         where = '<top> … </top>' if self._topic is None else 'the fields of a <top>'

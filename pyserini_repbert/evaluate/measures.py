@@ -250,14 +250,13 @@ def _compute(
 
     Their `query_id` is the position of a topic in `run`, from '0', because perl takes only numbers.
     """
-    import ir_measures
 
     grades: Qrels = {}
     scores: dict[str, dict[str, float]] = {}
     for number, (qid, ranking) in enumerate(run.items()):
         _check_docids(qid, [*ranking.docids, *qrels[qid]])
         scores[str(number)] = dict(zip(ranking.docids, ranking.scores, strict=True))
-        grades[str(number)] = _with_grade_of_least_0(qrels[qid])
+        grades[str(number)] = qrels[qid]
     wanted = list(dict.fromkeys(named.measure for named in measures))
     given: list[int] = []
     for judged in grades.values():
@@ -267,7 +266,7 @@ def _compute(
     why = _grades_problem(measures, least, most)
     if not why:
         try:
-            return list(ir_measures.iter_calc(wanted, grades, scores))
+            return _metrics(measures, grades, scores)
         except Exception as error:
             # Code of several packages raises nearly anything.
             is_plain = isinstance(error, ValueError | TypeError | ArithmeticError)
@@ -277,6 +276,35 @@ def _compute(
         f'({why}): '
         'give fewer measures, or other judgments'
     )
+
+
+def _metrics(
+    measures: Sequence[NamedMeasure], grades: Qrels, scores: Mapping[str, Mapping[str, float]]
+) -> list[Any]:
+    """What ir_measures computes: each measure once."""
+    import ir_measures
+
+    in_perl: dict[Any, None] = {}
+    others: dict[Any, None] = {}
+    for named in measures:
+        computed = in_perl if _is_in_perl(named) else others
+        computed[named.measure] = None
+    metrics: list[Any] = []
+    if others:
+        known = {qid: _with_grade_of_least_0(judged) for qid, judged in grades.items()}
+        metrics += ir_measures.iter_calc(list(others), known, scores)
+    if in_perl:
+        known = {qid: _without_negative_grades(judged) for qid, judged in grades.items()}
+        metrics += ir_measures.iter_calc(list(in_perl), known, scores)
+    return metrics
+
+
+def _without_negative_grades(grades: dict[str, int]) -> dict[str, int]:
+    """The grades of a topic, with 0 for each that is negative: neither is relevant.
+
+    The program in perl fails on a topic whose grades are all negative.
+    """
+    return {docid: max(grade, 0) for docid, grade in grades.items()}
 
 
 def _check_docids(qid: str, docids: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """Searchers as retrievers of LangChain, rerankers as its document compressors.
 
-Tested with langchain-core 1.7.2.
+Tested with langchain-core 1.8.3.
 """
 
 from __future__ import annotations

@@ -12,11 +12,13 @@ from pyserini_repbert.errors import (
     JavaError,
     MissingDependencyError,
     MissingResourceError,
+    PyseriniRepbertError,
     UnknownNameError,
 )
 from pyserini_repbert.files import human_size
 from pyserini_repbert.lucene.compat import import_pyserini, named_files, path_of, prebuilt_tables
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
+from pyserini_repbert.lucene.published import published_file, published_names
 from pyserini_repbert.ranking import Query
 
 
@@ -80,7 +82,16 @@ def pyserini_topics(name: str) -> list[Query]:
     nearest names, MissingResourceError where Pyserini has to download the topics and cannot.
     """
     search = _pyserini_search('topics', name)
-    topics_by_qid = _fetched('topics', name, search, search.get_topics)
+    published = published_file('topics', name)
+    if published is not None and name not in named_files(search, 'topics'):
+        path = published.fetch()
+
+        def read_topics() -> Any:
+            return search.get_topics_with_reader(published.reader, str(path))
+
+        topics_by_qid = _read(path, read_topics, f"topics '{name}'")
+    else:
+        topics_by_qid = _fetched('topics', name, search, search.get_topics)
     are_numeric = all(isinstance(qid, int) for qid in topics_by_qid)
     topics = []
     for qid in sorted(topics_by_qid, key=None if are_numeric else str):
@@ -90,20 +101,60 @@ def pyserini_topics(name: str) -> list[Query]:
 
 
 def pyserini_qrels(name: str) -> Path:
-    """The file of Pyserini's judgments of a name. Raises what `pyserini_topics` raises."""
+    """The file of Pyserini's judgments of a name. Raises what `pyserini_topics` raises.
+
+    Those of the table are fetched without Java.
+    """
+    published = published_file('qrels', name)
+    if published is not None:
+        try:
+            return published.fetch()
+        except MissingResourceError:
+            # Pyserini may have fetched them earlier.
+            kept = _kept('qrels', name)
+            if kept is None:
+                raise
+            return kept
     search = _pyserini_search('qrels', name)
     return Path(_fetched('qrels', name, search, search.get_qrels_file))
+
+
+def _kept(kind: str, name: str) -> Path | None:
+    """The file of a name in Pyserini's own cache; None if it is not there."""
+    try:
+        search = _pyserini_search(kind, name)
+        path = path_of(search, kind, name)
+    except (PyseriniRepbertError, LookupError):
+        return None
+    return path if path.is_file() else None
 
 
 def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> Any:
     """What `fetch` gives for a name; an error of its says what to do."""
     path = path_of(search, kind, name)
+    published = published_file(kind, name)
+    if published is not None and published.file == path.name and not path.exists():
+        published.fetch(path)
+    if is_offline() and not path.exists():
+        raise MissingResourceError(
+            f"Pyserini's {kind} '{name}' are not here and could not be fetched (downloads are "
+            f'off): put {path.name} at {path}'
+        )
+    return _read(path, lambda: fetch(name), f"Pyserini's {kind} '{name}'")
+
+
+def _read(path: Path, read: Callable[[], Any], what: str) -> Any:
+    """What `read` gives of a file; an error of its says what to do.
+
+    Parameters
+    ----------
+    path : of the file
+    read : Pyserini's function, which may fetch it
+    what : the file holds, for errors
+    """
     try:
-        if is_offline() and not path.exists():
-            raise OSError('downloads are off')
-        return fetch(name)
+        return read()
     except Exception as error:
-        what = f"Pyserini's {kind} '{name}'"
         reason = java_reason(error)
         if path.is_file():
             advice = (
@@ -132,8 +183,9 @@ def _pyserini_search(kind: str, spec: str) -> Any:
             f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; Pyserini's "
             f'names could not be looked up: {error}'
         ) from error
-    if spec not in registry:
-        near = catalog.did_you_mean(spec, [*catalog_names, *registry])
+    if spec not in registry and published_file(kind, spec) is None:
+        names = [*catalog_names, *registry, *published_names(kind)]
+        near = catalog.did_you_mean(spec, names)
         near = near or f': the catalog has {listed}'
         raise UnknownNameError(
             f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,7 +138,15 @@ def _requirements(named: NamedIndex) -> str:
     dtype = named.entry.values['vectors']
     dimension = encoder.values['dimension'] if encoder else _USUAL_DIMENSION
     disk = human_size(passages * dimension * _BYTES[dtype])
-    return '; '.join([*parts, f'{disk} of disk for {passages:,} x {dimension} {dtype} vectors'])
+    free = human_size(_free_bytes(named.folder))
+    what = f'{passages:,} x {dimension} {dtype} vectors'
+    return '; '.join([*parts, f'{disk} of disk for {what} ({free} are free)'])
+
+
+def _free_bytes(folder: Path) -> int:
+    """What the disk has left on which a folder is, or will be made."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(existing).free
 
 
 def _build(
@@ -207,8 +216,7 @@ def ready_folder(
         if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
                 f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; "
-                f'building it takes {_requirements(location)}: search it, and ask for it to be '
-                'built',
+                f'building it takes {_requirements(location)}: ask for it to be built',
                 parameters=('build',),
             )
         # Where no build was asked for, `corpus` names the passages to rerank.

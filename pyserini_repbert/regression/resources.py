@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import remembered_digest
+from pyserini_repbert.download import stated_bytes
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.placeholders import fill
@@ -26,10 +27,6 @@ _BY_HAND = {
 }
 # The folders in which files are looked for, in this order.
 _LOOKED_IN = ('{data}', '{downloads}')
-_UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(
-    r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +68,7 @@ class MissingResource:
 
         Of '987 MB packed, 2.9 GB unpacked', the packed ones.
         """
-        size = _SIZE.search(self.size)
-        if size is None:
-            return None
-        return round(float(size['number']) * _UNITS[size['unit']])
+        return stated_bytes(self.size)
 
 
 def entry_of(resource: Resource) -> catalog.Entry:

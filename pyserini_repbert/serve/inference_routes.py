@@ -21,7 +21,7 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
     json_response,
 )
-from pyserini_repbert.serve.requests import StrictModel
+from pyserini_repbert.serve.requests import NOT_BLANK, StrictModel
 from pyserini_repbert.serve.routes import Call
 from pyserini_repbert.serve.searching import RequestTrace
 
@@ -54,8 +54,10 @@ class RerankTextsRequest(StrictModel):
     """A question, and texts to rerank."""
 
     model: str = Field(description='name of a reranker, as in /v1/models, or of its system')
-    query: str = Field(description='the question')
-    documents: list[str | TextDocument] = Field(description='texts, or objects with a text')
+    query: str = Field(description='the question', json_schema_extra=NOT_BLANK)
+    documents: list[str | TextDocument] = Field(
+        description='texts, or objects with a text', json_schema_extra={'minItems': 1}
+    )
     top_n: Annotated[int, Field(ge=1)] | None = Field(None, description='how many; default: all')
     return_documents: bool = Field(False, description='also the documents')
     rank_fields: Annotated[list[str], Field(min_length=1, max_length=100)] | None = Field(
@@ -100,7 +102,9 @@ class EmbeddingsRequest(StrictModel):
         'another tokenizer, as of tiktoken, are refused',
     )
     input_type: str | None = Field(
-        None, description=f'what the texts are: {", ".join(_KINDS)}; default: document'
+        None,
+        description=f'what the texts are: {", ".join(_KINDS)}; default: document',
+        json_schema_extra={'enum': [*_KINDS, None]},
     )
     encoding_format: Literal['float', 'base64'] = Field('float', description='of the vectors')
     dimensions: int | None = Field(

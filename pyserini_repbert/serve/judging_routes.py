@@ -1,8 +1,8 @@
 """The addresses below /v1 for judging, and for learning from judgments.
 
 They are for indexes that take judgments: collections, and those whose settings name a file of
-judgments. Where keys are set, any key may judge; learning takes a key that may write, if there are
-such keys. As in `routes`, a handler's `summary` is what the OpenAPI document has.
+judgments. Where keys are set that may write, judging and learning take one of them; any key reads.
+As in `routes`, a handler's `summary` is what the OpenAPI document has.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.errors import BusyError
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answers import API
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -28,10 +29,29 @@ from pyserini_repbert.serve.judging import (
     questions_answer,
     store_judgments,
 )
-from pyserini_repbert.serve.refusals import RESPONSES, NotAllowedError, check_parameters
-from pyserini_repbert.serve.requests import Stages, StrictModel
+from pyserini_repbert.serve.refusals import (
+    RESPONSES,
+    NotAllowedError,
+    UnderWayError,
+    check_parameters,
+)
+from pyserini_repbert.serve.requests import NOT_BLANK, Stages, StrictModel
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
+
+
+async def check_may_judge(call: Call, request: Request) -> None:
+    """The dependency of each route that stores or deletes something.
+
+    Raises NotAllowedError for a client that may only read, where some may write.
+    """
+    if call.service.settings.write_keys and not request.state.may_write:
+        raise NotAllowedError(
+            'judging and learning take a key that may write: send it as X-API-Key'
+        )
+
+
+_WRITES = [Depends(check_may_judge)]
 
 router = APIRouter(
     prefix='/v1',
@@ -48,7 +68,7 @@ _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answe
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: str = Field(description='the question')
+    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     docid: str = Field(description='docid of the document')
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
@@ -71,7 +91,7 @@ class QuestionsRequest(StrictModel):
 class PoolRequest(StrictModel):
     """A question whose best documents are to be judged."""
 
-    question: str = Field(description='the question')
+    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
@@ -101,6 +121,7 @@ async def questions(call: Call, index: IndexName, judge: JudgeName = '') -> Resp
     '/{index}/questions',
     summary='Add questions to judge',
     response_model=models.QuestionsResponse,
+    dependencies=_WRITES,
 )
 async def add_questions(
     call: Call, index: IndexName, body: QuestionsRequest, judge: JudgeName = ''
@@ -118,6 +139,7 @@ async def add_questions(
     '/{index}/pools',
     summary='The documents to judge for a question: the best of every ranking, in random order',
     response_model=models.PoolResponse,
+    dependencies=_WRITES,
 )
 async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
     store = call.service.judgments(index)
@@ -133,6 +155,7 @@ async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Respo
     '/{index}/judgments',
     summary='Judgments, or a file of them',
     response_model=models.JudgmentsResponse,
+    responses={200: {'content': {'text/plain': {}}, 'description': 'with format: the file'}},
 )
 async def list_judgments(
     call: Call,
@@ -157,6 +180,7 @@ async def list_judgments(
     '/{index}/judgments',
     summary='Store judgments',
     response_model=models.StoredResponse,
+    dependencies=_WRITES,
 )
 async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) -> Response:
     store = call.service.judgments(index)
@@ -176,6 +200,7 @@ async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) 
     '/{index}/judgments',
     summary='Take a judgment back',
     response_model=models.DeletedResponse,
+    dependencies=_WRITES,
 )
 async def delete_judgment(
     call: Call,
@@ -205,11 +230,14 @@ async def learning(call: Call, index: IndexName) -> Response:
     '/{index}/learn',
     summary='Learn from all judgments',
     response_model=models.LearningResponse,
+    dependencies=_WRITES,
 )
-async def learn(call: Call, request: Request, index: IndexName, body: LearningRequest) -> Response:
+async def learn(call: Call, index: IndexName, body: LearningRequest) -> Response:
     learner = call.service.learner(index)
-    _check_may_learn(call, request)
-    await call.service.run(lambda _: learner.start())
+    try:
+        await call.service.run(lambda _: learner.start())
+    except BusyError as error:
+        raise UnderWayError(str(error)) from error
     return await _answer_learning(call, index)
 
 
@@ -217,10 +245,10 @@ async def learn(call: Call, request: Request, index: IndexName, body: LearningRe
     '/{index}/learn',
     summary='Search as it learned, or as before',
     response_model=models.LearningResponse,
+    dependencies=_WRITES,
 )
-async def use(call: Call, request: Request, index: IndexName, body: UseRequest) -> Response:
+async def use(call: Call, index: IndexName, body: UseRequest) -> Response:
     learner = call.service.learner(index)
-    _check_may_learn(call, request)
 
     def change(_: RequestTrace) -> None:
         use_learning(learner.folder, body.in_use)
@@ -253,9 +281,3 @@ async def _answer(
             return {'api': API, 'index': index, **work(served, trace)}
 
     return await call.answer(answer, reranks)
-
-
-def _check_may_learn(call: ClientCall, request: Request) -> None:
-    """Raises NotAllowedError for a client that may only read, where some may write."""
-    if call.service.settings.write_keys and not request.state.may_write:
-        raise NotAllowedError('learning takes a key that may write: send it as X-API-Key')

@@ -36,13 +36,13 @@ _ERRORS = {
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     408: 'the request was not complete in time',
-    409: 'a document belongs to another source of the collection',
+    409: 'a document belongs to another source of the collection, or the collection learns already',
     413: 'the body is too long',
     421: 'the service does not answer to this host',
     422: 'the body is not of the form expected, or not sent as application/json',
     429: 'too many requests wait: try again after Retry-After seconds',
     500: 'the service failed',
-    503: 'the service is not ready, or a cluster does not answer',
+    503: 'the service is not ready, an index is damaged, or a cluster does not answer',
     504: 'no answer within the time limit',
 }
 
@@ -63,6 +63,10 @@ class TooLateError(PyseriniRepbertError):
     """The answer took longer than the service allows."""
 
 
+class UnderWayError(PyseriniRepbertError):
+    """What was asked for is done already, and has not ended."""
+
+
 _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.InputError: 400,
     errors.MismatchError: 400,
@@ -72,10 +76,12 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.BusyError: 503,
     errors.LostCollectionError: 503,
     errors.ClusterError: 503,
+    errors.DamagedFileError: 503,
     NotAllowedError: 403,
     OverloadedError: 429,
     NotReadyError: 503,
     TooLateError: 504,
+    UnderWayError: 409,
 }
 
 
@@ -145,16 +151,31 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Response:
     """The answer to an error of the package, whose reason a client learns if it is the client's."""
-    status = _STATUS.get(type(error), 500)
+    status = _status_of(error)
     headers = {}
     if isinstance(error, (OverloadedError, NotReadyError)):
         headers['Retry-After'] = '1'
     message = ' '.join(str(error).split())
+    request_id = request.state.request_id
     if status == 500:
-        request_id = request.state.request_id
         logger.error('request %s: %s', request_id, message)
         message = f'the service failed: its log says why (request {request_id})'
+    elif isinstance(error, errors.DamagedFileError):
+        # The file's path is for those who run the service.
+        logger.error('request %s: %s', request_id, message)
+        message = (
+            'this index is damaged, or a file that it needs: those who run the service find the '
+            f'reason in its log (request {request_id}), and `index check` names all that differs'
+        )
     return _error_response(request, status, message, headers)
+
+
+def _status_of(error: PyseriniRepbertError) -> int:
+    """The status of the answer to an error, which is that of its nearest class."""
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            return _STATUS[kind]
+    return 500
 
 
 async def _answer_http_error(request: Request, error: HTTPException) -> Response:

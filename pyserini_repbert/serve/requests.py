@@ -78,6 +78,8 @@ def _without_blanks(parts: list[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+# What the description says of a text that is refused if it is blank; the refusal has its own words.
+NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 # Lists in an address are given in several parameters or with commas.
 WITH_COMMAS = BeforeValidator(_split_at_commas)
 _STAGES_WITH_COMMAS = BeforeValidator(_split_stages)
@@ -92,7 +94,7 @@ class StrictModel(BaseModel):
 class QueryRequest(StrictModel):
     """A question, and how many hits its answer has."""
 
-    query: str = Field(description='the question')
+    query: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     hits: Hits = None
 
 

@@ -226,13 +226,21 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     assert '24 judgments of 24 questions' in capsys.readouterr().out
     assert run(main, 'adapt --index mine --quiet'.split()) == 0
     assert 'gain: ' in capsys.readouterr().out
+    opened = Collection.open('mine')
+    before = opened.search('cat w0', 5)
     assert run(main, 'adapt --index mine --use'.split()) == 0
+    learned = opened.search('cat w0', 5)
+    assert [hit.score for hit in learned] != [hit.score for hit in before]
+    with Collection.open('mine') as anew:
+        assert learned == anew.search('cat w0', 5)
     assert 'searched as it learned' in capsys.readouterr().out
     search = ['search', '--index', 'mine', '--topics', 'mine', '--output', 'run', '--quiet']
     assert run(main, search) == 0
     record = json.loads((tmp_path / 'run.record.json').read_text())
     assert [entry['role'] for entry in record['inputs']][:2] == ['adapted', 'index']
     assert run(main, 'adapt --index mine --go-back'.split()) == 0
+    assert opened.search('cat w0', 5) == before
+    opened.close()
     out = 'index judgments --index mine --export-topics out.tsv --export-qrels out.qrels'
     assert run(main, out.split()) == 0
     assert (tmp_path / 'out.tsv').read_text() == topics

@@ -6,6 +6,7 @@ file; it never ends with anything but an error of this package, and without veri
 a traceback.
 """
 
+import contextlib
 import os
 import random
 
@@ -13,6 +14,12 @@ import indexes
 import numpy as np
 import pytest
 
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.passage_vectors import PassageVectors
+from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.data.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index.check import check_index
 from pyserini_repbert.index.dense import DenseBundle
@@ -142,3 +149,84 @@ def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path
             return None if len(part.batches) >= 2 else f'{len(part.batches)} batches are left'
 
     assert faults(output.with_name('out.txt.part'), every, 5, read) == []
+
+
+DOCUMENTS = [
+    {'id': 'a', 'title': 'Cats', 'text': 'the cat sat on the mat. ' * 4, 'year': 2020, 'kind': 'X'},
+    {
+        'id': 'b',
+        'title': 'red blue',
+        'text': 'a dog ate the fish, big and small.',
+        'list': ['p', 1],
+    },
+    {'id': 'c', 'text': 'birds in the tree.', 'made': '2020-01-02 10:00'},
+    {'id': 'd', 'text': ''},
+]
+
+
+def read_collection(folder):
+    """What a collection answers without its check, by what is asked."""
+    with contextlib.closing(open_generation(folder)) as generation:
+        docids = [document['id'] for document in DOCUMENTS]
+        docnos = generation.docnos(docids)
+        numbers = {}
+        for docno, spans in generation.passages(docnos.tolist()).items():
+            numbers[docno] = [span.number for span in spans]
+        vectors = PassageVectors(generation)
+        return {
+            'documents': generation.documents(docids),
+            'fields': generation.fields(docids),
+            'excerpts': generation.excerpts(numbers),
+            'docids of rows': vectors.docids(np.arange(len(vectors))),
+            'counts': generation.field_counts(),
+            'filter': DocumentFilter('docid:* AND NOT year:[2000 TO *]').mask(generation).tolist(),
+            'versions': generation.versions(docids),
+            'all': [document.docid for document in generation.all_documents()],
+            'numbers': vectors.numbers.tolist(),
+        }
+
+
+@pytest.mark.parametrize('share', [500, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_flipped_bit_of_a_collection_is_refused_or_changes_no_answer(
+    share, tiny_checkpoint, tmp_path, one_in
+):
+    """A check refuses whatever changes an answer; reading never ends in anything but an error."""
+    folder = tmp_path / 'mine'
+    settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+    with Collection.open(folder, encoder=str(tiny_checkpoint()), **settings) as collection:
+        collection.sync(DOCUMENTS)
+    JudgmentStore(folder / JUDGMENTS).add([Judgment('which cat', 'a', 2, 'ann')])
+    expected = read_collection(folder)
+    failures = []
+    cases = 0
+    for path in sorted(path for path in folder.rglob('*') if path.stat().st_size):
+        if path.is_dir() or 'record' in path.name:
+            continue
+        every = one_in(share)
+        for place, bit in flips(path, every, seed=len(path.name)):
+            cases += 1
+            where = f'{path.relative_to(folder)} byte {place} bit {bit}'
+            flipped(path, place, bit)
+            is_refused = True
+            try:
+                check_collection(folder)
+                is_refused = False
+            except PyseriniRepbertError as error:
+                failures += [f'check: {where}: {error}'] if '\n' in str(error) else []
+            except Exception as error:
+                failures.append(f'check: {where}: {type(error).__name__}: {error}')
+            try:
+                answer = read_collection(folder)
+                if not is_refused and answer != expected:
+                    failures.append(f'accepted: {where}')
+                if answer['documents'] != expected['documents'] and None not in answer['documents']:
+                    failures.append(f'shown: {where}')
+                JudgmentStore(folder / JUDGMENTS).judgments()
+            except PyseriniRepbertError as error:
+                failures += [] if is_refused else [f'only read: {where}: {error}']
+            except Exception as error:
+                failures.append(f'read: {where}: {type(error).__name__}: {error}')
+            flipped(path, place, bit)
+    print(f'{cases} bits, {len(failures)} failures', *failures, sep='\n')
+    assert failures == [] and cases > 50
+    check_collection(folder)

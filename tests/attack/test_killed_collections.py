@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +18,17 @@ from types import SimpleNamespace
 import kill_at
 import numpy as np
 import pytest
+from folders import make_older
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from pyserini_repbert.collection import Collection, reading, staging, store
+from pyserini_repbert.collection import (
+    Collection,
+    encoding,
+    reading,
+    spare_shards,
+    staging,
+    store,
+)
 from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings
@@ -113,6 +122,9 @@ COMMANDS = {
     'sync': lambda collection: collection.sync(AFTER, source='one'),
     'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
+    'prefix': lambda collection: collection.sync(AFTER, source='two', prefix='two/'),
+    # Of a collection of an earlier release, which gets an identity.
+    'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
 }
@@ -221,6 +233,8 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         collection.add([('added', text(90))])
         collection.delete('d7')
     open_one(base, log, sparse).sync(BEFORE, source='one')
+    if name == 'older':
+        make_older(base)
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
@@ -278,7 +292,10 @@ def test_kills_while_lucene_writes(tmp_path, share):
     assert whole['before'] == {name: before[name] for name in ('dense', 'lucene')}
     assert whole['steps'] > 15
     folder = tmp_path / 'mine'
-    for step in share(range(2, whole['steps']), quick=9, slow=3):
+    # The quick test takes the first, in the middle: a kill costs two interpreters with Java.
+    middle = whole['steps'] // 2
+    steps = [*range(middle, whole['steps']), *range(2, middle)]
+    for step in share(steps, quick=len(steps), slow=3):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / 'base', folder)
         with pytest.raises(RuntimeError, match='ended with -9'):
@@ -287,3 +304,106 @@ def test_kills_while_lucene_writes(tmp_path, share):
         assert again['before'] in (whole['before'], {n: whole[n] for n in ('dense', 'lucene')})
         assert (again['dense'], again['lucene']) == (whole['dense'], whole['lucene'])
         assert again['check'].replace('mine', 'whole') == whole['check']
+
+
+@pytest.fixture
+def slow_encoder(monkeypatch):
+    """slow(folder, log, …) opens a collection with an encoder of four seconds a text, two at once;
+    one that is called with `ends` ends its process by a signal at its n-th call.
+    """
+    monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
+    now = [100.0]
+    monkeypatch.setattr(spare_shards, 'clock', lambda: now[0])
+    monkeypatch.setattr(encoding, '_ON_CPU', 2)
+
+    class Slow(FakeEncoder):
+        ends = (0, 0)
+        n_calls = 0
+
+        def embed(self, texts, token_budget=None, on_progress=int):
+            self.n_calls += 1
+            if self.n_calls == self.ends[0]:
+                os.kill(os.getpid(), self.ends[1])
+            wait(2.0 * len(texts))
+            return super().embed(texts)
+
+    def slow(folder, log, ends=(0, 0), sparse='none'):
+        encoder = Slow(log)
+        encoder.ends = ends
+        return Collection.open(folder, encoder, passage_tokens=6, overlap=2, sparse=sparse)
+
+    def wait(seconds):
+        now[0] += seconds
+
+    slow.wait = wait
+    return slow
+
+
+@pytest.mark.parametrize('ends', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_first_sync_keeps_what_was_encoded(ends, tmp_path, slow_encoder):
+    """At the latest after ten seconds, four passages in each of which two are encoded."""
+    log = tmp_path / 'log'
+    folder = tmp_path / 'mine'
+
+    def interrupted():
+        slow_encoder(folder, log, ends=(8, ends)).sync(BEFORE, source='one')
+
+    ended = kill_at.run(interrupted, tmp_path)
+    assert ended.status != 0
+    first = [passage for batch in encoded(log) for passage in batch]
+    assert len(first) == 14
+    assert len(list((folder / 'shards').iterdir())) == 3
+    log.write_text('', encoding='utf-8')
+    with slow_encoder(folder, log) as collection:
+        changes = collection.sync(BEFORE, source='one')
+    again = {passage for batch in encoded(log) for passage in batch}
+    # Two calls of two passages each, of four seconds, were not written yet.
+    assert len(again & set(first)) <= 4
+    assert (changes.added, changes.encoded) == (len(BEFORE), len(again))
+    with slow_encoder(tmp_path / 'anew', tmp_path / 'other') as collection:
+        collection.sync(BEFORE, source='one')
+    assert answers(folder) == answers(tmp_path / 'anew')
+    # What was kept meanwhile is in the one shard of the collection.
+    assert len(list((folder / 'shards').iterdir())) == 1
+
+
+def test_an_interrupted_first_sync_keeps_weights_of_terms(tmp_path, slow_encoder):
+    log = tmp_path / 'log'
+    log_of_terms = tmp_path / 'terms'
+    folder = tmp_path / 'mine'
+
+    class Ending(FakeTerms):
+        n_calls = 0
+
+        def encode(self, passages):
+            self.n_calls += 1
+            if self.n_calls == 8:
+                os.kill(os.getpid(), signal.SIGKILL)
+            slow_encoder.wait(2.0 * len(passages))
+            return super().encode(passages)
+
+    def interrupted():
+        slow_encoder(folder, log, sparse=Ending(log_of_terms)).sync(BEFORE, source='one')
+
+    assert kill_at.run(interrupted, tmp_path).killed
+    first = [passage for batch in encoded(log_of_terms) for passage in batch]
+    assert len(first) == 14
+    for path in (log, log_of_terms):
+        path.write_text('', encoding='utf-8')
+    with slow_encoder(folder, log, sparse=FakeTerms(log_of_terms)) as collection:
+        collection.sync(BEFORE, source='one')
+    again = {passage for batch in encoded(log_of_terms) for passage in batch}
+    assert len(again & set(first)) <= 4
+    # All vectors came before the weights of terms.
+    assert len(encoded(log)) <= 2
+
+
+def test_a_fast_encoder_writes_no_shard_that_is_not_needed(tmp_path, monkeypatch):
+    written = []
+    write = spare_shards.write_shard
+    monkeypatch.setattr(
+        spare_shards, 'write_shard', lambda *arguments: written.append(1) or write(*arguments)
+    )
+    with open_one(tmp_path / 'mine', tmp_path / 'log') as collection:
+        collection.sync(BEFORE, source='one')
+    assert not written

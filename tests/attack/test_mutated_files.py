@@ -13,8 +13,10 @@ from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.search.adapted_folder import QUERY_MAP, read_adapted
 from pyserini_repbert.train.reading import read_recipe
 
 CASES = [200, pytest.param(2000, marks=pytest.mark.slow)]
@@ -111,6 +113,19 @@ adapter: {rank: 4, dropout: 0.1, targets: [query, key]}
 training: {steps: 32, batch_size: 16, learning_rate: 2.0e-5, head_learning_rate: 3e-6, schedule: constant, loss: hinge}
 """  # noqa: E501
 
+ADAPTED = """\
+{"index": "dense", "encoder": "minilm", "encoder_weights": "", "sparse": ["bm25@lucene"],
+ "query_map": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
+ "weights": [0.6, 0.4], "depth": 1000, "estimate": {"topics": 3, "gain": 0.5}, "stages": [],
+ "format": "pyserini_repbert.adapted", "version": 1}
+"""
+
+CONFIG = """\
+{"model_type": "bert", "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2,
+ "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 64,
+ "ranking": {"system": "repbert", "max_query_length": 8, "max_doc_length": 16}}
+"""
+
 TOKENS = [
     *(
         b'\r',
@@ -183,6 +198,12 @@ def corpus(fmt, **options):
     return lambda path: list(open_corpus(path, fmt, **options))
 
 
+def adapted_folder(path):
+    """What a folder says whose query map is a byte."""
+    path.with_name(QUERY_MAP).write_bytes(b'x')
+    return read_adapted(path.parent)
+
+
 READERS = {
     'run': ([TREC_RUN, MSMARCO_RUN], read_run),
     'qrels': ([QRELS], read_qrels),
@@ -197,6 +218,8 @@ READERS = {
     'folds': ([FOLDS], lambda path: read_folds([path])),
     'file.yaml': ([REGRESSION], read_regression),
     'recipe.yaml': ([RECIPE], read_recipe),
+    'adapted.json': ([ADAPTED], adapted_folder),
+    'config.json': ([CONFIG], lambda path: Checkpoint.open(path.parent)),
 }
 
 

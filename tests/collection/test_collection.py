@@ -1,13 +1,14 @@
 """A collection that is synced, added to and deleted from: counts, documents, vectors."""
 
 import json
+import shutil
 import sqlite3
 
 import pytest
 
 from pyserini_repbert.collection import Collection, Document, compacting, store
 from pyserini_repbert.collection.checking import check_collection
-from pyserini_repbert.errors import BusyError, InputError, MismatchError
+from pyserini_repbert.errors import BusyError, InputError, LostCollectionError, MismatchError
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -300,3 +301,17 @@ def test_a_small_change_scans_no_large_table(open_collection, monkeypatch):
     connection.close()
     assert 'SCAN moved' in scanned
     assert not scanned & {'SCAN texts', 'SCAN passages', 'SCAN field_values', 'SCAN documents'}
+
+
+def test_a_folder_that_is_built_anew_is_another_collection(open_collection):
+    """Its generations have the numbers of those before."""
+    with open_collection() as reader:
+        reader.sync([{'id': 'old', 'text': 'cat'}])
+        shutil.rmtree(reader.folder)
+        with open_collection() as writer:
+            writer.sync([{'id': 'new', 'text': 'cat'}])
+            assert writer.generation.number == reader.generation.number
+        with pytest.raises(LostCollectionError, match='holds another collection'):
+            reader.refresh()
+    with open_collection() as again:
+        assert [hit.docid for hit in again.search('cat')] == ['new']

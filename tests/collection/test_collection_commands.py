@@ -99,6 +99,27 @@ def test_a_generation_has_the_record_of_its_command(index, corpus_file, tmp_path
     assert copied.read_bytes() == (folder / '000003.json.record.json').read_bytes() != before
 
 
+def test_two_sources_with_one_docid(index, tmp_path):
+    for name in ('one_a', 'b'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'README.md').write_text(f'cat {name}', encoding='utf-8')
+    index('sync', '--corpus', 'one_a')
+    first = tmp_path / 'one_a'
+    assert index('sync', '--corpus', 'b') == (
+        2,
+        f"error: document 'README.md' belongs to source '{first}', and source '{tmp_path / 'b'}' "
+        'has one of this docid, too: let the docids of one source begin otherwise, or name the '
+        f'first source if both are the same; nothing was written (--prefix NAME/, --source {first})'
+        '\n',
+    )
+    for _ in range(2):
+        status, text = index('sync', '--corpus', 'b', '--prefix', 'b/')
+        assert (status, text.endswith("generation 2; docids begin with 'b/'\n")) == (0, True)
+    assert index('sync', '--corpus', 'b')[1].endswith("generation 2; docids begin with 'b/'\n")
+    status, text = index('sync', '--corpus', 'b', '--prefix', 'c/')
+    assert (status, text.endswith('other docids (--rebuild)\n')) == (2, True)
+
+
 def test_errors_are_one_line(index, corpus_file, tmp_path):
     corpus = corpus_file(4)
     index('sync', '--corpus', corpus)

@@ -1,13 +1,12 @@
 """A document of a collection belongs to one source."""
 
-import json
 import sqlite3
 
 import pytest
+from folders import make_older
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
-from pyserini_repbert.record import checksum
 
 
 @pytest.fixture
@@ -31,19 +30,6 @@ def rows(folder):
     found = {table: connection.execute(f'SELECT * FROM {table}').fetchall() for table in tables}
     connection.close()
     return found, sorted(path.name for path in (folder / 'shards').iterdir())
-
-
-def make_older(folder):
-    """What a release made of a collection that knew neither identities nor prefixes."""
-    with sqlite3.connect(folder / 'collection.sqlite') as connection:
-        for table in ('identity', 'source_prefixes', 'source_paths'):
-            connection.execute(f'DROP TABLE {table}')
-        (path,) = (folder / 'generations').glob('0*[0-9].json')
-        manifest = json.loads(path.read_text(encoding='utf-8'))
-        del manifest['identity']
-        path.write_text(json.dumps(manifest), encoding='utf-8')
-        connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
-    connection.close()
 
 
 def test_a_docid_of_another_source_is_refused_before_anything_is_written(open_collection, folders):

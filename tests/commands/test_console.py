@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import warnings
 
 import pytest
 
@@ -19,7 +18,7 @@ from pyserini_repbert.commands import (
     search,
 )
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.console import SHADES, json_text, shaded
+from pyserini_repbert.commands.console import SHADES, json_text, shaded, show_traceback
 from pyserini_repbert.data.judgments import Judgment
 
 # Sets the title, clears the screen, colours, rings, goes back and turns the text around.
@@ -46,11 +45,17 @@ def test_every_way_to_print_is_safe(printed):
         print(HOSTILE, 'and', HOSTILE, sep='\n', end='\t\n')
         print(json_text({HOSTILE: HOSTILE}, indent=1))
         logging.getLogger('pyserini_repbert').warning('read %s', HOSTILE)
-        warnings.warn(HOSTILE, stacklevel=1)
         raise FileNotFoundError(2, 'gone', HOSTILE)
 
     text = printed(main, status=2)
     assert text.count('owned') >= 4 and '\ufffd[2J' in text
+
+
+def test_tracebacks_are_safe(capsys):
+    error = RuntimeError(HOSTILE)
+    show_traceback(RuntimeError, error, None)
+    shown = capsys.readouterr().err
+    assert 'owned' in shown and not OBEYED.search(shown)
 
 
 def test_json_keeps_what_is_escaped():

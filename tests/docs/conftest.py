@@ -1,16 +1,19 @@
-"""One cache for all pages, so that the demo's indexes are built once; and a summary of what was
-run.
+"""What all pages and both workers share, so that it is made once: a cache with the demo's indexes,
+and the files of the page that others begin with; and a summary of what was run.
 """
 
+import json
+import os
 import shutil
+import subprocess
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 
 import pytest
 from doc_blocks import files_from
 from doc_runner import LINKED, Counts, Page, environment
 from doc_server import install
+from filelock import FileLock
 
 _COUNTS = pytest.StashKey[Counts]()
 
@@ -31,10 +34,22 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope='session')
-def doc_cache(tmp_path_factory, pytestconfig):
+def doc_shared(tmp_path_factory):
+    """A folder that all workers of this run share."""
+    own = tmp_path_factory.getbasetemp()
+    is_worker = 'PYTEST_XDIST_WORKER' in os.environ
+    folder = (own.parent if is_worker else own) / 'doc-shared'
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def doc_cache(doc_shared, pytestconfig):
     """The cache folder of all pages."""
     given: Path | None = pytestconfig.getoption('doc_cache', default=None)
-    return given.resolve() if given else tmp_path_factory.mktemp('doc-cache')
+    folder = given.resolve() if given else doc_shared / 'cache'
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope='session')
@@ -48,22 +63,68 @@ def doc_programs(tmp_path_factory, doc_cache):
 
 
 @pytest.fixture(scope='session')
-def copy_files(tmp_path_factory, doc_cache, doc_programs):
+def demo_indexes(doc_shared, doc_cache, doc_programs):
+    """Builds the demo's indexes that pages search, in the cache: two pages cannot build one at
+    the same time.
+    """
+    with FileLock(doc_shared / 'demo.lock'):
+        for encoder in ('repbert-demo', 'minilm'):
+            search = ['python', '-m', 'pyserini_repbert.search', '--encoder', encoder]
+            search += ['--index', 'demo', '--sparse', 'bm25', '--query', 'sea', '--hits', '1']
+            done = subprocess.run(
+                search,
+                cwd=doc_shared,
+                env=environment(doc_cache, doc_programs),
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope='session')
+def run_page(doc_shared, doc_cache, doc_programs, doc_counts, demo_indexes, pytestconfig):
+    """run(page, folder) -> what is wrong with a page, which is run in a folder."""
+    rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
+
+    def run(path, folder):
+        return [
+            str(one) for one in Page(path, folder, doc_cache, doc_programs).run(doc_counts, rewrite)
+        ]
+
+    return run
+
+
+@pytest.fixture(scope='session')
+def run_once(doc_shared, run_page):
+    """run(page) -> the folder with the files that a page leaves, and what is wrong with it.
+
+    The first worker that asks runs the page; the others wait for it.
+    """
+
+    def run(path):
+        folder = doc_shared / path.stem
+        problems = doc_shared / f'{path.stem}.json'
+        with FileLock(doc_shared / f'{path.stem}.lock'):
+            if not problems.exists():
+                folder.mkdir()
+                problems.write_text(json.dumps(run_page(path, folder)), encoding='utf-8')
+        return folder, json.loads(problems.read_text(encoding='utf-8'))
+
+    return run
+
+
+@pytest.fixture(scope='session')
+def copy_files(run_once):
     """Copies what a page begins with, the files of the page that its `<!-- files: PAGE -->`
     names, to a folder.
     """
 
-    @cache
-    def files_of(path):
-        folder = tmp_path_factory.mktemp('files')
-        failures = Page(path, folder, doc_cache, doc_programs).run(Counts())
-        assert not failures, '\n\n'.join(map(str, failures))
-        return folder
-
     def copy(page, folder):
         if (first := files_from(page)) is not None:
+            files, problems = run_once(first)
+            assert not problems, '\n\n'.join(problems)
             shutil.copytree(
-                files_of(first), folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True
+                files, folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True
             )
 
     return copy

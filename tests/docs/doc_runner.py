@@ -79,6 +79,8 @@ def environment(cache: Path, programs: Path | None = None) -> dict[str, str]:
         'PYSERINI_CACHE': str(cache / 'pyserini'),
         'PYSERINI_REPBERT_CACHE': str(cache),
         'PYSERINI_REPBERT_OFFLINE': '1',
+        # Pages run side by side: a thread of OpenMP that waits takes its core from another page.
+        'OMP_NUM_THREADS': '1',
         'COLUMNS': '100',
     }
 

@@ -4,6 +4,7 @@ the hub's API.
 
 import hashlib
 import json
+import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,32 +26,35 @@ class Site(Web):
         path = urllib.parse.unquote(path)
         for repository, folder in self.hub.items():
             model = f'{HUB}api/models/{repository}'
+            commits = [part for part in path.split('/') if re.fullmatch('[0-9a-f]{40}', part)]
+            commit = commits[0] if commits else COMMIT
             files = sorted(folder.iterdir())
             if path.startswith(f'{model}/tree/'):
                 sizes = {own.name: own.stat().st_size for own in files}
                 return as_json(
                     [
-                        {'type': 'file', 'path': name, 'size': sizes[name], 'oid': COMMIT}
+                        {'type': 'file', 'path': name, 'size': sizes[name], 'oid': commit}
                         for name in sizes
-                    ]
+                    ],
+                    commit,
                 )
             if path == model or path.startswith(f'{model}/'):
                 siblings = [{'rfilename': own.name} for own in files]
-                return as_json({'id': repository, 'sha': COMMIT, 'siblings': siblings})
+                return as_json({'id': repository, 'sha': commit, 'siblings': siblings}, commit)
             name = path.rpartition('/')[2]
             if path.startswith(f'{HUB}{repository}/resolve/') and (folder / name).is_file():
-                return of_hub((folder / name).read_bytes())
+                return of_hub((folder / name).read_bytes(), commit)
         return super().answer(path)
 
 
-def as_json(value: object) -> Answer:
-    return of_hub(json.dumps(value).encode())
+def as_json(value: object, commit: str) -> Answer:
+    return of_hub(json.dumps(value).encode(), commit)
 
 
-def of_hub(content: bytes) -> Answer:
+def of_hub(content: bytes, commit: str) -> Answer:
     return Answer(
         content,
-        headers={'ETag': f'"{hashlib.sha256(content).hexdigest()}"', 'X-Repo-Commit': COMMIT},
+        headers={'ETag': f'"{hashlib.sha256(content).hexdigest()}"', 'X-Repo-Commit': commit},
     )
 
 

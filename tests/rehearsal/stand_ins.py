@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.lucene.published import published_addresses
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import Origin
 from rehearsal import corpora, weights
@@ -74,6 +75,7 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
             _catalog(catalog.get(*resource.catalog.split('/')), site, worlds)
         elif resource.origin is Origin.ADDRESS:
             for address in resource.address:
+                _check_address(address)
                 name = address.partition('?')[0].rpartition('/')[2]
                 name = resource.path.rpartition('/')[2] if name == 'download' else name
                 site.serve(address, _served(name, worlds))
@@ -82,6 +84,13 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
             (data / inside).parent.mkdir(parents=True, exist_ok=True)
             _brought(inside, data / inside, worlds)
     return site
+
+
+def _check_address(address: str) -> None:
+    """A KeyError for topics or judgments that are not in the table of those published."""
+    is_published = address in published_addresses()
+    if 'raw.githubusercontent.com/castorini/eval' in address and not is_published:
+        raise KeyError(f'{address} is not among the published topics and judgments')
 
 
 def _catalog(entry: catalog.Entry, site: Site, worlds: Worlds) -> None:

@@ -14,6 +14,15 @@ from pyserini_repbert.search.products import Float32Products, IndexPart, IndexPa
 BYTES = has_native_bfloat16(torch.device('cpu'))  # such CPUs multiply int8 without saturating
 
 
+@pytest.fixture(autouse=True, scope='module')
+def two_threads():
+    """However many the machine has: many queries are searched in threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 class Vectors:
     """Blocks of an array."""
 
@@ -282,6 +291,7 @@ def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, h
 
 
 def test_threads_that_search_blocks_compute_alone():
+    exact._pool.cache_clear()
     assert set(exact._pool(2).map(lambda _: torch.get_num_threads(), range(8))) == {1}
     assert torch.get_num_threads() == 2
 

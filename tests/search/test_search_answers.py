@@ -1,5 +1,7 @@
 """Questions answered with reasons, and at a prompt."""
 
+import io
+
 import pytest
 
 from pyserini_repbert.commands.command import run
@@ -108,3 +110,57 @@ def test_a_prompt_answers_until_it_ends(bundle, monkeypatch, capsys):
     assert run(main, ['--index', str(bundle), '--interactive', '--hits', '2', '--quiet']) == 0
     shown = capsys.readouterr().out
     assert shown.count('? ') == 2 and shown.count('ranks: tiny 1') == 2
+
+
+class Terminal(io.StringIO):
+    """Input that is typed."""
+
+    def isatty(self):
+        return True
+
+
+def piped(monkeypatch, content):
+    monkeypatch.setattr('sys.stdin', io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_without_a_question_a_terminal_is_a_prompt(bundle, monkeypatch, capsys):
+    monkeypatch.setattr('sys.stdin', Terminal('red cat\nthe sea\n'))
+    assert run(main, ['--index', str(bundle), '--hits', '2', '--quiet']) == 0
+    shown = capsys.readouterr().out
+    assert '? red cat' in shown
+    assert '? the sea' in shown
+
+
+def test_questions_through_a_pipe(bundle, monkeypatch, capsys):
+    flags = ['--index', str(bundle), '--hits', '2', '--quiet']
+    assert run(main, [*flags, '--query', 'red cat']) == 0
+    by_flag = capsys.readouterr().out
+    piped(monkeypatch, '\ufeffred cat\n\n  \nthe sea'.encode())
+    assert run(main, flags) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(by_flag)
+    assert shown.count('? ') == 2
+    for content, message in {
+        b'': 'error: no question was given: give one (--query)',
+        b'red cat\ncaf\xe9\n': 'error: line 2 of the questions is not UTF-8: convert them',
+    }.items():
+        piped(monkeypatch, content)
+        assert run(main, flags) == 2
+        assert capsys.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize('is_typed', [True, False])
+def test_what_is_missing_is_said_before_a_question_is_asked(
+    is_typed, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
+    monkeypatch.setattr('sys.stdin', Terminal('never read'))
+    if not is_typed:
+        piped(monkeypatch, b'never read')
+    assert run(main, ['--encoder', 'repbert', '--index', 'msmarco']) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'the download of repbert (386 MB); the download of msmarco-v1-passage (987 MB)' in line
+    assert '13.6 GB of disk for 8,841,823 x 768 float16 vectors' in line
+    assert line.endswith(
+        ': python -m pyserini_repbert.search --encoder repbert --index msmarco --build'
+    )

@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from contextlib import ExitStack
-from types import SimpleNamespace
 
 import pytest
 from starlette.testclient import TestClient
@@ -166,15 +165,49 @@ def test_a_wrong_judgment_is_refused(client, values, status, problem):
     assert client.get('/v1/mine/judgments').json()['judgments'] == []
 
 
-def test_keys_are_needed_where_keys_are_set(folder, serving):
-    client = serving(folder, api_keys=['reader'], write_keys=['writer'])
-    body = {'judgments': [{'question': 'q', 'docid': 'd', 'grade': 1}]}
-    assert client.post('/v1/mine/judgments', json=body).status_code == 401
-    assert client.post('/v1/mine/judgments', json=body, headers=READER).status_code == 200
-    assert client.post('/v1/mine/learn', json={}, headers=READER).status_code == 403
+JUDGMENT = {'judgments': [{'question': 'q', 'docid': 'd', 'grade': 1}]}
+WRITES = [
+    ('POST', 'judgments', JUDGMENT),
+    ('DELETE', 'judgments?question=q&docid=d', None),
+    ('POST', 'questions', {'questions': ['q']}),
+    ('POST', 'pools', {'question': 'cat', 'depth': 1}),
+    ('POST', 'learn', {}),
+    ('PUT', 'learn', {'in_use': False}),
+]
+
+
+@pytest.mark.parametrize(('method', 'address', 'body'), WRITES)
+def test_judging_and_learning_take_a_key_where_keys_may_write(
+    folder, serving, method, address, body, in_this_process
+):
+    client = serving(folder, write_keys=['writer'])
+    for headers in ({}, READER):
+        refused = client.request(method, f'/v1/mine/{address}', json=body, headers=headers)
+        assert refused.status_code == 403
+        assert refused.json()['error'] == (
+            'judging and learning take a key that may write: send it as X-API-Key'
+        )
+    assert client.get('/v1/mine/judgments').json()['judgments'] == []
+    assert client.get('/v1/mine/questions').json()['questions'] == []
+    answer = client.request(method, f'/v1/mine/{address}', json=body, headers=WRITER)
+    assert answer.status_code == 200
+
+
+def test_every_route_that_writes_is_among_those(folder, serving):
+    addresses = {(method, address.partition('?')[0]) for method, address, _ in WRITES}
+    writing = set()
+    for path, methods in serving(folder).get('/openapi.json').json()['paths'].items():
+        for method, operation in methods.items():
+            if operation.get('tags') == ['judging'] and method != 'get':
+                writing.add((method.upper(), path.rpartition('/')[2]))
+    assert writing == addresses
+
+
+def test_any_key_judges_where_no_key_may_write(folder, serving):
+    client = serving(folder, api_keys=['reader'])
+    assert client.post('/v1/mine/judgments', json=JUDGMENT).status_code == 401
+    assert client.post('/v1/mine/judgments', json=JUDGMENT, headers=READER).status_code == 200
     use = client.put('/v1/mine/learn', json={'in_use': True}, headers=READER)
-    assert use.status_code == 403
-    use = client.put('/v1/mine/learn', json={'in_use': True}, headers=WRITER)
     assert use.status_code == 400
     assert 'has not learned yet' in use.json()['error']
 
@@ -222,15 +255,16 @@ def test_twenty_people_judge_at_once(client):
 def in_this_process(monkeypatch):
     """A learning runs in a thread: the other process starts for seconds."""
 
-    class Process(threading.Thread):
-        def __init__(self, target, args, daemon):
-            super().__init__(target=target, args=args, daemon=daemon)
+    class Here:
+        def call(self, function, *arguments, seconds):
+            return function(*arguments)
 
-        def terminate(self):
+        def stop(self):
             pass
 
-    context = SimpleNamespace(Process=Process)
-    monkeypatch.setattr(learning, 'get_context', lambda _: context)
+        end = stop
+
+    monkeypatch.setattr(learning, 'ChildProcess', Here)
 
 
 def wait_for_learning(client):
@@ -250,7 +284,8 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     before = client.get('/v1/mine/search?query=cat+w3').json()
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
-    assert client.post('/v1/mine/learn', json={}).status_code == 503
+    again = client.post('/v1/mine/learn', json={})
+    assert again.status_code == 409 and 'learns already' in again.json()['error']
     state = wait_for_learning(client)
     assert state['state'] == 'done'
     assert state['questions_judged'] == N_QUESTIONS
@@ -306,3 +341,15 @@ def test_a_learning_in_a_process_of_its_own(client):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
     assert wait_for_learning(client)['state'] == 'done'
+
+
+def test_the_description_has_what_is_enforced(client):
+    description = client.get('/openapi.json').json()
+    listed = description['paths']['/v1/{index}/judgments']['get']['responses']['200']
+    assert set(listed['content']) == {'application/json', 'text/plain'}
+    schemas = description['components']['schemas']
+    question = schemas['GivenJudgment']['properties']['question']
+    assert (question['minLength'], question['pattern']) == (1, r'\S')
+    assert schemas['RerankTextsRequest']['properties']['documents']['minItems'] == 1
+    kinds = schemas['EmbeddingsRequest']['properties']['input_type']['enum']
+    assert set(kinds) > {'query', 'document', None}

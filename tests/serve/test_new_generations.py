@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import shutil
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -214,3 +215,17 @@ def test_clients_search_while_generations_are_published(folder):
     # Each answer has the documents of its own generation, and of no other.
     assert all(numbers == {str(generation)} for generation, numbers in answers)
     assert len({generation for generation, _ in answers}) > 5
+
+
+def test_a_damaged_text_is_an_error_of_its_index(folder, caplog):
+    with served(folder) as client:
+        with sqlite3.connect(folder / 'collection.sqlite') as connection:
+            connection.execute("UPDATE texts SET text = 'changed'")
+        connection.close()
+        answer = client.get('/v1/mine/search?query=the+cat&hits=2')
+        assert answer.status_code == 503
+        assert answer.json()['error'].startswith('this index is damaged, or a file that it needs')
+        assert str(folder) not in answer.text
+        assert client.get('/readyz').status_code == 200
+    assert "the title or the text of document '" in caplog.text
+    assert 'Traceback' not in caplog.text

@@ -175,7 +175,7 @@ def test_an_index_is_not_writable_unless_the_settings_say_it(folder, serving):
             '{"docno": "y", "text": ""}',
             "the body has the docno 'y', the address 'x'",
         ),
-        ('documents/x', '{"docid": "y", "id": "x", "text": ""}', "the body has the docid 'y'"),
+        ('documents/x', '{"docid": "x", "id": "y", "text": ""}', "the body has the id 'y'"),
         ('documents/x', '{"text": "x", "title": 1984}', "the title of document 'x' is no text"),
         ('documents/x%20y', '{"text": "x"}', 'white space'),
         ('documents/x', '{"title": "x"}', 'text'),
@@ -196,7 +196,7 @@ def test_what_no_collection_takes_is_refused_and_nothing_is_written(client, path
     ('body', 'docid', 'fields'),
     [
         ({'id': 'w', 'docid': 'cat', 'docno': 'dog'}, 'w', {'docid': 'cat', 'docno': 'dog'}),
-        ({'docid': 'w', 'docno': 'dog', '_id': 7}, 'w', {'docno': 'dog', '_id': 7}),
+        ({'docid': 'w', 'docno': 'dog', '_id': 7}, '7', {'docid': 'w', 'docno': 'dog'}),
         ({'docno': 'w', 'contents': 'sea'}, 'w', {'contents': 'sea'}),
     ],
 )

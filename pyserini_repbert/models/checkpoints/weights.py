@@ -152,6 +152,8 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
     trained) and adds their mean vector, times ten, to each; layer normalisation then makes the sums
     equally long. The mean of the output has the direction of the input's mean, less its average
     over dimensions, which layer normalisation takes away: the inner product ranks as cosine did.
+
+    Raises DamagedFileError for sizes that the base does not have.
     """
     if not config.get(UNIT_LAYER):
         return dict(tensors)
@@ -162,6 +164,12 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
     sizes = BertConfig.from_dict(config)
     size = sizes.hidden_size
     inner = sizes.intermediate_size
+    longest = max((max(value.shape, default=0) for value in tensors.values()), default=0)
+    if max(size, inner) > longest:
+        raise DamagedFileError(
+            f'config.json names a hidden_size of {size} and an intermediate_size of {inner}, the '
+            f'weights have at most {longest} rows or columns: fetch the checkpoint again'
+        )
     weights = {
         'attention.self.query': torch.zeros(size, size),
         'attention.self.key': torch.eye(size),

@@ -12,6 +12,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import panics_as_errors
+from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 
 # What runs a model, as records have it.
 ENGINE = 'sentence-transformers'
@@ -34,8 +35,8 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     device : where it runs
     precision : of its weights
 
-    Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a
-    folder that it cannot open.
+    Raises MissingDependencyError without sentence-transformers from release 6 on, DamagedFileError
+    for sizes that the weights cannot have, InputError for a folder that it cannot open.
     """
     chosen = Precision(precision)
     with needs('sentence-transformers', _PURPOSE, 'sentence-transformers'):
@@ -49,6 +50,7 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     # It would show the loading of weights.
     disable_progress_bar()
     verify(Path(folder))
+    check_sizes(Path(folder))
     usable = usable_device(device)
     model_class = getattr(sentence_transformers, kind)
     try:

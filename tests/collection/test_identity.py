@@ -1,0 +1,84 @@
+"""A collection has an identity: a program goes on with the one that it has opened, and no other."""
+
+import pytest
+from folders import make_older
+
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.reading import read_known
+from pyserini_repbert.errors import DamagedFileError, LostCollectionError
+
+CAT = [('a', 'cat')]
+
+
+def test_an_identity_stays_and_a_copy_has_it(open_collection, tmp_path):
+    with open_collection() as collection, open_collection('other') as other:
+        collection.sync(CAT)
+        identity = collection.generation.identity
+        assert identity is not None
+        assert collection.generation.manifest.identity == identity
+        collection.add([('b', 'dog')])
+        assert collection.generation.identity == identity
+        copy_collection(collection.folder, tmp_path / 'copy')
+        assert read_known(tmp_path / 'copy') == collection.generation.known
+        other.sync(CAT)
+        assert other.generation.identity != identity
+
+
+def test_an_object_goes_on_with_its_collection_alone(open_collection, tmp_path):
+    with open_collection() as collection:
+        collection.sync(CAT)
+        folder = collection.folder
+        copy_collection(folder, tmp_path / 'backup')
+        collection.add([('b', 'dog')])
+        folder.rename(tmp_path / 'away')
+        for change in (lambda: collection.add(CAT), lambda: collection.delete('a')):
+            with pytest.raises(LostCollectionError, match='holds no collection any more'):
+                change()
+        assert not folder.exists()
+        (tmp_path / 'backup').rename(folder)
+        with pytest.raises(LostCollectionError, match='generation 1, and generation 2 was there'):
+            collection.refresh()
+        folder.rename(tmp_path / 'older')
+        open_collection().sync([('c', 'fish')])
+        for change in (collection.refresh, lambda: collection.add(CAT)):
+            with pytest.raises(LostCollectionError, match='holds another collection'):
+                change()
+        folder.rename(tmp_path / 'another')
+        (tmp_path / 'away').rename(folder)
+        assert collection.add([('d', 'moon')]).generation == 3
+
+
+def test_another_history_of_the_same_collection_is_not_gone_on_with(open_collection, tmp_path):
+    with open_collection() as collection:
+        collection.sync(CAT)
+        copy_collection(collection.folder, tmp_path / 'copy')
+        collection.add([('b', 'dog')])
+        with open_collection('copy') as copy:
+            copy.add([('b', 'fish')])
+        collection.folder.rename(tmp_path / 'away')
+        (tmp_path / 'copy').rename(collection.folder)
+        with pytest.raises(LostCollectionError, match='holds another generation 2'):
+            collection.add([('c', 'moon')])
+
+
+def test_a_collection_of_an_earlier_release_gets_an_identity_when_it_is_written(open_collection):
+    with open_collection() as collection:
+        collection.sync(CAT)
+    make_older(collection.folder)
+    with open_collection() as reader:
+        assert reader.generation.identity is None
+        with open_collection() as writer:
+            writer.add([('b', 'dog')])
+        assert reader.refresh()
+        assert reader.generation.identity is not None
+
+
+def test_manifests_of_another_collection_are_damage(open_collection):
+    with open_collection() as collection, open_collection('other') as other:
+        collection.sync(CAT)
+        other.sync(CAT)
+    for name in ('generations', 'shards'):
+        (collection.folder / name).rename(collection.folder / f'own-{name}')
+        (other.folder / name).rename(collection.folder / name)
+    with pytest.raises(DamagedFileError, match='sha256 differs'):
+        open_collection().generation  # noqa: B018

@@ -1,0 +1,39 @@
+"""The parsers of all commands and of their actions, as they are made when a command runs."""
+
+import importlib
+from unittest.mock import patch
+
+from pyserini_repbert.commands.command import Parser
+from pyserini_repbert.commands.dispatcher import COMMANDS
+from pyserini_repbert.commands.evaluate import _ANALYSES
+from pyserini_repbert.errors import InputError
+
+# Actions whose parsers are made only when they are named.
+ACTIONS = {'fusion': ('tune',), 'evaluate': tuple(_ANALYSES)}
+
+
+def all_parsers():
+    """The parser of each command and action, by its program: 'index sync'."""
+    made = []
+
+    class Recorded(Parser):
+        def __init__(self, **options):
+            super().__init__(**options)
+            made.append(self)
+
+    for name in COMMANDS:
+        module = importlib.import_module(f'pyserini_repbert.commands.{name}')
+        with patch('pyserini_repbert.commands.command.Parser', Recorded):
+            make_parser(module)
+            for action in ACTIONS.get(name, ()):
+                make_parser(module, action)
+    return {parser.prog.removeprefix('python -m pyserini_repbert.'): parser for parser in made}
+
+
+def make_parser(module, *words):
+    """Let a command make its parser: a flag that none has ends it."""
+    try:
+        module.main([*words, '--no-such-flag'])
+    except InputError:
+        return
+    raise AssertionError(f'{module.__name__} takes any flag')
