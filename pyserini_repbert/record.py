@@ -123,8 +123,8 @@ def plain(value: Any) -> Any:
 
 
 def record_path(output: StrPath) -> Path:
-    """Where the record of an output lies."""
-    return Path(f'{output}{SUFFIX}')
+    """Where the record of an output lies: beside it, also where the name ends with a slash."""
+    return Path(f'{Path(output)}{SUFFIX}')
 
 
 def write_record(output: StrPath, record: Record) -> None:

@@ -21,6 +21,7 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.surrounding import surrounding_index
+from pyserini_repbert.record import record_path
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.search.ann import ann_lock
 
@@ -238,3 +239,8 @@ def test_what_lies_in_no_index(with_indexes):
     for path in ('run.txt', 'dz', 'new/dense', 'dz.txt'):
         assert surrounding_index(path) is None
     assert surrounding_index('dz/part-0-of-2/shard-00000') == with_indexes / 'dz'
+
+
+def test_the_record_of_a_folder_lies_beside_it(tmp_path):
+    """Also where its name was completed with a slash: in the folder, it would be in the way."""
+    assert record_path(f'{tmp_path}/dense/') == tmp_path / 'dense.record.json'

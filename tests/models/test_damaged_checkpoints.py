@@ -70,6 +70,8 @@ def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path)
         ('config.json', '[' * 200_000),
         ('model.safetensors.index.json', '{}'),
         ('model.safetensors.index.json', '{"weight_map": {"a": ["b"]}}'),
+        ('model.safetensors.index.json', '{"weight_map": {"a": "../secret/model.safetensors"}}'),
+        ('model.safetensors.index.json', '{"weight_map": {"a": "/secret.safetensors"}}'),
         ('adapter_config.json', '{}'),
         ('adapter_config.json', '{"base_model_name_or_path": null}'),
         ('tokenizer_config.json', '[' * 200_000),

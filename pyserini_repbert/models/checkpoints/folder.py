@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import StringConstraints
 
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.values import checked, read_object
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
+# Of one of several files: it lies in the checkpoint's folder.
+_WeightsName = Annotated[str, StringConstraints(pattern=r'^[\w-][\w.-]*\.safetensors\z')]
 ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
 HOLDS_HEADS = 'adapter_holds_heads'
@@ -174,7 +178,7 @@ class Checkpoint:
         if not index.is_file():
             return [WEIGHTS]
         try:
-            file_by_tensor = checked(dict[str, str], read_object(index).get('weight_map'))
+            file_by_tensor = checked(dict[str, _WeightsName], read_object(index).get('weight_map'))
         except ValueError as error:
             raise DamagedFileError(
                 f'{index}: weight_map: {error}: fetch the checkpoint again'
