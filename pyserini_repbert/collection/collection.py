@@ -456,7 +456,9 @@ class Collection:
 
     def _known(self) -> KnownCollection | None:
         """The collection that the folder has to hold; None: any."""
-        return self.expected if self._generation is None else self._generation.known
+        if self.expected is not None or self._generation is None:
+            return self.expected
+        return self._generation.known
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""
