@@ -46,7 +46,8 @@ def folder(shared, tiny_checkpoint, tmp_path):
         settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
         with Collection.open(template, encoder=str(shared / 'encoder'), **settings) as collection:
             collection.sync(DOCUMENTS)
-            collection.add([{'id': 'c', 'text': 'a bird sat in the big tree.', 'year': 2022}])
+            changed = {'id': 'c', 'text': 'a bird sat in the big tree.', 'year': 2022}
+            collection.sync([changed if item['id'] == 'c' else item for item in DOCUMENTS])
         JudgmentStore(template / JUDGMENTS).add([Judgment('which cat', 'a', 2, 'ann')])
     shutil.copytree(template, tmp_path / 'mine')
     return tmp_path / 'mine'
