@@ -39,6 +39,8 @@ _TRIES = 50
 _TEXTS_AT_ONCE = 100
 # Different values of a field that are counted one by one.
 _MOST_VALUES = 20
+# Characters of such a value.
+_LONGEST_VALUE = 200
 _ALIVE = 'since <= :generation AND until > :generation'
 
 
@@ -76,7 +78,8 @@ class FieldCount:
     Attributes
     ----------
     documents : with any value of it
-    values : the most frequent first; none where there are more than 20 different ones
+    values : the most frequent first; none where there are more than 20 different ones, or long
+        ones
     """
 
     documents: int
@@ -381,9 +384,11 @@ class Generation:
         documents: dict[str, dict[str, int]] = {}
         rows = self.select(
             'SELECT field, value, n FROM (SELECT field, value, n, '
-            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
+            'COUNT(*) OVER (PARTITION BY field) AS different, '
+            'MAX(length(value)) OVER (PARTITION BY field) AS longest FROM (SELECT field, value, '
             f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
-            f'WHERE different <= {_MOST_VALUES} ORDER BY field, value'
+            f'WHERE different <= {_MOST_VALUES} AND longest <= {_LONGEST_VALUE} '
+            'ORDER BY field, value'
         )
         for field, value, n_documents in rows:
             of_field = documents.setdefault(field, {})

@@ -6,6 +6,7 @@ of each passage that the text is cut into, and fields are what filters ask for.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,10 @@ from pyserini_repbert.files import StrPath, numbered_lines
 DOCID_KEYS = ('id', '_id', 'docid', 'docno')
 TEXT_KEYS = ('text', 'contents')
 TITLE_KEY = 'title'
+# Of a document. They come with every hit: what a title or a field holds beyond is text.
+MAX_TITLE_CHARACTERS = 10_000
+MAX_FIELDS = 1_000  # names, those within mappings included
+MAX_FIELD_BYTES = 1_000_000  # of all fields, as JSON
 _MOST_NESTED = 50  # lists and mappings in one another, within a field
 
 
@@ -38,6 +43,33 @@ class Document:
     text: str
     title: str = ''
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def size_problem(document: Document) -> str | None:
+    """Which limit a document's title or fields exceed, and what is given; None if none."""
+    if len(document.title) > MAX_TITLE_CHARACTERS:
+        return (
+            f'has a title of {len(document.title):,} characters, at most '
+            f'{MAX_TITLE_CHARACTERS:,} are taken'
+        )
+    if not document.fields:
+        return None
+    n_fields = _count_names(document.fields)
+    if n_fields > MAX_FIELDS:
+        return f'has {n_fields:,} fields, at most {MAX_FIELDS:,} are taken'
+    n_bytes = len(json.dumps(document.fields, ensure_ascii=False).encode('utf-8', 'replace'))
+    if n_bytes > MAX_FIELD_BYTES:
+        return f'has {n_bytes:,} bytes of fields, at most {MAX_FIELD_BYTES:,} are taken'
+    return None
+
+
+def _count_names(value: Any) -> int:
+    """How many names a value's mappings have together, however deep."""
+    if isinstance(value, Mapping):
+        return len(value) + sum(_count_names(item) for item in value.values())
+    if isinstance(value, list):
+        return sum(_count_names(item) for item in value if isinstance(item, (Mapping, list)))
+    return 0
 
 
 def read_docids(path: StrPath) -> list[str]:

@@ -19,6 +19,7 @@ from pyserini_repbert.data.documents import (
     Document,
     document_of_record,
     plain_fields,
+    size_problem,
 )
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.values import (
@@ -152,6 +153,9 @@ class Corpus(ABC):
             return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
         if not self.keep_empty and not passage.text.strip():
             return f"passage '{passage.docid}' has no text"
+        if isinstance(passage, Document):
+            size = size_problem(passage)
+            return f"document '{passage.docid[:60]}' {size}" if size else None
         return None
 
     def _repetition(self, location: str, passage: Passage | Document) -> str | None:

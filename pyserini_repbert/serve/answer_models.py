@@ -68,7 +68,7 @@ class CandidateResponse(BaseModel):
         description='of a collection: where the best passage is; null for a document without text',
     )
     fields: dict[str, Any] | None = Field(
-        None, description="of a collection: the document's fields"
+        None, description="of a collection: the document's fields that were asked for"
     )
     score: float = Field(description='score in the last ranking')
     rank: int = Field(description='rank, from 1')
@@ -188,7 +188,8 @@ class FieldCountResponse(BaseModel):
 
     documents: int = Field(description='with any value of it')
     values: list[ValueCountResponse] = Field(
-        description='its values, the most frequent first; empty where there are more than 20'
+        description='its values, the most frequent first; empty where there are more than 20, or '
+        'one has more than 200 characters'
     )
 
 
@@ -237,7 +238,8 @@ class IndexInfo(BaseModel):
     )
     fields: dict[str, list[str]] | None = Field(
         None,
-        description="of a collection: its documents' fields, each with the types of its values",
+        description="of a collection: its documents' fields, each with the types of its values; "
+        'of more than 1,000, those that most documents have',
     )
     field_counts: dict[str, FieldCountResponse] | None = Field(
         None, description='of a collection: how many documents have each field and its values'

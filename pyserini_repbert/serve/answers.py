@@ -4,6 +4,7 @@ with additions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ from pyserini_repbert.serve.documents import (
     snippet_parts,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.requests import Search
+from pyserini_repbert.serve.refusals import too_long_answer
+from pyserini_repbert.serve.requests import ALL_FIELDS, Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
@@ -29,7 +31,43 @@ API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 # The limits that clients are told.
-_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries'}
+_LIMITS = {
+    'query_characters',
+    'hits',
+    'rerank_depth',
+    'inferences',
+    'batch_queries',
+    'answer_bytes',
+}
+# Hits whose documents are read together, before their bytes are counted.
+_HITS_AT_ONCE = 20
+LESS_OF_HITS = (
+    "ask for fewer 'hits', for fewer of their 'fields' (fields= for none), or for less of each "
+    "text ('max_doc_length')"
+)
+LESS_OF_A_TEXT = "ask for less of the text ('max_doc_length')"
+
+
+class AnswerSize:
+    """Counts the bytes of an answer while it grows, so that a long one is refused early.
+
+    Parameters
+    ----------
+    most : bytes that it may have
+    less : how to ask for a shorter one
+    """
+
+    def __init__(self, most: int, less: str = LESS_OF_HITS) -> None:
+        self._most = most
+        self._less = less
+        self._n_bytes = 0
+
+    def add(self, values: Any) -> None:
+        """Count values of JSON. Raises InputError where the answer is too long with them."""
+        text = json.dumps(values, ensure_ascii=False)
+        self._n_bytes += len(text.encode('utf-8', 'replace'))
+        if self._n_bytes > self._most:
+            raise too_long_answer(self._most, self._less)
 
 
 @dataclass(frozen=True)
@@ -42,12 +80,16 @@ class AnswerOptions:
     provenance : also the hit's rank and score in every ranking, and its grade if the query is a
         judged topic
     display : also the passage, cleaned up for reading, in parts, the query's words marked
+    fields : names of a collection's fields that come with hits; `ALL_FIELDS`: all
+    size : counts the bytes of all hits of the request; None: they are not counted
     """
 
     parse: bool = True
     max_length: int | None = None
     provenance: bool = False
     display: bool = False
+    fields: Sequence[str] = (ALL_FIELDS,)
+    size: AnswerSize | None = None
 
     def __post_init__(self) -> None:
         if self.max_length is not None and not self.parse:
@@ -114,7 +156,7 @@ def excerpt_fields(
     query : whose words `display` marks
     """
     fields = []
-    stored_fields = collection.generation.fields(hits.docids)
+    stored_fields = select_fields(collection, hits.docids, options.fields)
     for hit, own_fields in zip(hits, stored_fields, strict=True):
         shown: dict[str, Any] = {'title': '', 'doc': '', 'passage': None}
         if hit.excerpts:
@@ -124,7 +166,7 @@ def excerpt_fields(
                 'doc': passage.text[: options.max_length],
                 'passage': _excerpt_span(passage),
             }
-        shown['fields'] = own_fields or {}
+        shown['fields'] = own_fields
         if options.display:
             text = hit.excerpts[0].text if hit.excerpts else ''
             shown['display'] = snippet_parts(query, text, index.find_words)
@@ -133,6 +175,38 @@ def excerpt_fields(
         for shown, raw in zip(fields, index.raws(hits.docids), strict=True):
             shown['doc'] = raw
     return fields
+
+
+def select_fields(
+    collection: ServedCollection, docids: Sequence[str], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The fields of documents that have these names; `ALL_FIELDS` among them stands for all."""
+    if not names:
+        return [{} for _ in docids]
+    selected = []
+    for stored in collection.generation.fields(docids):
+        fields = stored or {}
+        if ALL_FIELDS not in names:
+            fields = {name: fields[name] for name in names if name in fields}
+        selected.append(fields)
+    return selected
+
+
+def _hit_documents(
+    index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
+) -> list[dict[str, Any]]:
+    """For each hit the fields of its document. Raises InputError where they are too long."""
+    documents: list[dict[str, Any]] = []
+    for first in range(0, len(hits), _HITS_AT_ONCE):
+        some = hits[first : first + _HITS_AT_ONCE]
+        if index.collection is None:
+            shown = document_fields(index, some.docids, options, query)
+        else:
+            shown = excerpt_fields(index, index.collection, some, options, query)
+        if options.size is not None:
+            options.size.add(shown)
+        documents += shown
+    return documents
 
 
 def _excerpt_span(passage: Excerpt) -> dict[str, int]:
@@ -158,10 +232,7 @@ def search_answer(
     """The answer to a search, with `extra` fields: a batch's query has a `qid`."""
     search = answer.search
     hits = answer.hits
-    if index.collection is None:
-        documents = document_fields(index, hits.docids, options, search.query)
-    else:
-        documents = excerpt_fields(index, index.collection, hits, options, search.query)
+    documents = _hit_documents(index, hits, options, search.query)
     candidates = _candidates(hits, documents)
     if options.provenance:
         judged = _judged_topic(index, answer)

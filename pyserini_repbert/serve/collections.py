@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 # Filters whose documents are kept.
 _MOST_FILTERS = 32
+# Fields that clients are told of.
+_MOST_FIELDS = 1000
 
 
 class ServedCollection:
@@ -226,17 +228,19 @@ class ServedCollection:
         return raws
 
     def about(self) -> dict[str, Any]:
-        """What clients are told: its size, its language, and how its rankings are fused."""
+        """What clients are told: its size, its language, and how its rankings are fused.
+
+        Of many fields, those that most documents have.
+        """
+        counts = self.generation.field_counts()
+        names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
+        types = self.generation.field_types()
         about: dict[str, Any] = {
             'documents': len(self),
             'language': self.generation.settings.language,
             'generation': self.generation.number,
-            'fields': {
-                name: sorted(types) for name, types in sorted(self.generation.field_types().items())
-            },
-            'field_counts': {
-                name: asdict(count) for name, count in self.generation.field_counts().items()
-            },
+            'fields': {name: sorted(types[name]) for name in sorted(names)},
+            'field_counts': {name: asdict(counts[name]) for name in sorted(names)},
         }
         if len(self.rankings) > 1:
             share = dense_share(self.rankings)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.serve.answers import AnswerOptions, select_fields
 from pyserini_repbert.serve.documents import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
 from pyserini_repbert.serve.requests import PipelineRequest
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.trace import Trace
+
+# Documents of a pool that are read together, before their bytes are counted.
+_DOCUMENTS_AT_ONCE = 20
 
 
 def make_pool(
@@ -56,12 +60,30 @@ def make_pool(
     return pool
 
 
+@dataclass(frozen=True)
+class Pool:
+    """The documents that a judge judges for a question.
+
+    Attributes
+    ----------
+    question : its text
+    docids : in the order in which they are shown
+    judge : whose grades are shown
+    """
+
+    question: str
+    docids: Sequence[str]
+    judge: str
+
+    @property
+    def key(self) -> str:
+        """Names the pool in judgments."""
+        lines = '\n'.join([question_text(self.question), *self.docids])
+        return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
 def pool_answer(
-    index: ServedIndex,
-    store: JudgmentStore,
-    question: str,
-    docids: Sequence[str],
-    judge: str,
+    index: ServedIndex, store: JudgmentStore, pool: Pool, options: AnswerOptions
 ) -> dict[str, Any]:
     """A pool as a client shows it: its documents with their best passages, without ranks.
 
@@ -69,28 +91,41 @@ def pool_answer(
     ----------
     index : what has the documents; the caller holds it
     store : remembers the pool, and has the judge's grades
-    question : its text
-    docids : of the pool, in order
-    judge : whose grades are shown
+    pool : what is judged
+    options : which fields come with the documents
+
+    Raises InputError where the documents are too long together.
     """
-    key = hashlib.sha256('\n'.join([question_text(question), *docids]).encode()).hexdigest()[:16]
-    store.add_pool(key, question, docids)
     own: dict[str, Judgment] = {}
-    for judgment in store.judgments(judge, question):
+    for judgment in store.judgments(pool.judge, pool.question):
         own[judgment.docid] = judgment
+    documents: list[dict[str, Any]] = []
+    for first in range(0, len(pool.docids), _DOCUMENTS_AT_ONCE):
+        docids = pool.docids[first : first + _DOCUMENTS_AT_ONCE]
+        shown = _pooled_documents(index, pool.question, docids, options.fields)
+        if options.size is not None:
+            options.size.add(shown)
+        documents += shown
+    for document in documents:
+        judgment_of_hit = own.get(document['docid'])
+        document['grade'] = None if judgment_of_hit is None else judgment_of_hit.grade
+        document['comment'] = '' if judgment_of_hit is None else judgment_of_hit.comment
+    store.add_pool(pool.key, pool.question, pool.docids)
+    return {'pool': pool.key, 'question': question_text(pool.question), 'documents': documents}
+
+
+def _pooled_documents(
+    index: ServedIndex, question: str, docids: Sequence[str], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Documents with their best passages, and their fields of these names."""
     hits = index.with_texts(question, Ranking(docids, [0.0] * len(docids)))
-    all_fields: list[dict[str, Any] | None] = [None] * len(docids)
+    all_fields: list[dict[str, Any]] = [{} for _ in docids]
     if index.collection is not None:
-        all_fields = index.collection.generation.fields(docids)
+        all_fields = select_fields(index.collection, docids, names)
     documents = []
     for hit, fields in zip(hits, all_fields, strict=True):
-        judgment_of_hit = own.get(hit.docid)
-        shown = _shown(index, question, hit)
-        shown['fields'] = fields or {}
-        shown['grade'] = None if judgment_of_hit is None else judgment_of_hit.grade
-        shown['comment'] = '' if judgment_of_hit is None else judgment_of_hit.comment
-        documents.append(shown)
-    return {'pool': key, 'question': question_text(question), 'documents': documents}
+        documents.append({**_shown(index, question, hit), 'fields': fields})
+    return documents
 
 
 def _shown(index: ServedIndex, question: str, hit: Candidate) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.serve import answer_models as models
-from pyserini_repbert.serve.answers import API
+from pyserini_repbert.serve.answers import API, AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
+    Pool,
     judgments_answer,
     learning_answer,
     make_pool,
@@ -35,7 +36,13 @@ from pyserini_repbert.serve.refusals import (
     UnderWayError,
     check_parameters,
 )
-from pyserini_repbert.serve.requests import NOT_BLANK, Stages, StrictModel
+from pyserini_repbert.serve.requests import (
+    ALL_FIELDS,
+    NOT_BLANK,
+    Fields,
+    Stages,
+    StrictModel,
+)
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
 
@@ -51,6 +58,10 @@ async def check_may_judge(call: Call, request: Request) -> None:
         )
 
 
+_LESS = (
+    "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
+    "a pool, for a lesser 'depth' or for fewer 'fields'"
+)
 _WRITES = [Depends(check_may_judge)]
 
 router = APIRouter(
@@ -62,14 +73,15 @@ router = APIRouter(
 )
 JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
 # The page gives 0 (not relevant) to 3 (answers perfectly).
+_Question = Annotated[str, Field(max_length=2000)]
 _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
 
 
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
-    docid: str = Field(description='docid of the document')
+    question: _Question = Field(description='the question', json_schema_extra=NOT_BLANK)
+    docid: str = Field(max_length=1000, description='docid of the document')
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
     comment: str = Field('', max_length=2000, description='of the judge')
@@ -85,7 +97,7 @@ class JudgmentsRequest(StrictModel):
 class QuestionsRequest(StrictModel):
     """Questions to be judged."""
 
-    questions: list[str] = Field(min_length=1, max_length=1000)
+    questions: list[_Question] = Field(min_length=1, max_length=1000)
 
 
 class PoolRequest(StrictModel):
@@ -95,6 +107,7 @@ class PoolRequest(StrictModel):
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
+    fields: Fields = Field([ALL_FIELDS])
 
 
 class LearningRequest(StrictModel):
@@ -146,7 +159,9 @@ async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Respo
 
     def pool(served: ServedIndex, trace: RequestTrace) -> dict[str, Any]:
         docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
-        return pool_answer(served, store, body.question, docids, body.judge)
+        size = AnswerSize(call.service.settings.limits.answer_bytes, _LESS)
+        options = AnswerOptions(fields=body.fields, size=size)
+        return pool_answer(served, store, Pool(body.question, docids, body.judge), options)
 
     return await _answer(call, index, pool, reranks=bool(body.rerank))
 
@@ -280,4 +295,4 @@ async def _answer(
         with call.hold(index) as served:
             return {'api': API, 'index': index, **work(served, trace)}
 
-    return await call.answer(answer, reranks)
+    return await call.answer(answer, reranks, _LESS)

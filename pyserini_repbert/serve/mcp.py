@@ -22,6 +22,7 @@ from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
 from pyserini_repbert.serve.answers import (
     AnswerOptions,
+    AnswerSize,
     document_answer,
     index_answer,
     search_answer,
@@ -47,6 +48,7 @@ _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
 _Scores = Annotated[dict[str, FiniteFloat], Field(description='{docid: score}')]
+_LESS = 'ask for fewer hits, documents or fields'
 _BARE = requests.PipelineRequest()  # the default systems, not reranked
 _Tool = Callable[..., Awaitable[Any]]
 
@@ -86,6 +88,7 @@ class ServiceTools:
         parse: requests.Parse = True,
         pipeline: requests.PipelineRequest = _BARE,
         provenance: requests.Provenance = False,
+        fields: requests.Fields | None = None,
         system: requests.Systems | None = None,
         fusion: requests.Fusion | None = None,
         alpha: float | None = None,
@@ -129,7 +132,12 @@ class ServiceTools:
 
         def answer(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(self.service.served))
-            options = AnswerOptions(parse, provenance=provenance)
+            options = AnswerOptions(
+                parse=parse,
+                provenance=provenance,
+                fields=[requests.ALL_FIELDS] if fields is None else fields,
+                size=AnswerSize(self.service.settings.limits.answer_bytes),
+            )
             with self.service.hold(alias) as served:
                 answer = self.service.search(served, search, trace)
                 return search_answer(served, answer, options)
@@ -261,15 +269,19 @@ class OneLineErrors(Middleware):
             raise
 
 
-def _refuse_in_one_line(tool: _Tool) -> _Tool:
+def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
     """The tool, whose errors are ToolErrors: what is the client's fault reaches it with its
     message, in one line.
+
+    `most_bytes` are those of an answer; a longer one is refused.
     """
 
     @wraps(tool)
     async def answer(*args: Any, **kwargs: Any) -> Any:
         try:
-            return await tool(*args, **kwargs)
+            result = await tool(*args, **kwargs)
+            AnswerSize(most_bytes, _LESS).add(result)
+            return result
         except PyseriniRepbertError as error:
             message = ' '.join(str(error).split())
             raise ToolError(message, log_level=logging.WARNING) from error
@@ -297,7 +309,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]
     )
     for tool in ServiceTools(service).all():
-        mcp.tool(_refuse_in_one_line(tool))
+        mcp.tool(_refuse_in_one_line(tool, service.settings.limits.answer_bytes))
     return mcp
 
 

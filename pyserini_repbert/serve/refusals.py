@@ -142,6 +142,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(text.encode('utf-8', 'backslashreplace'), status, headers, 'application/json')
 
 
+def too_long_answer(most_bytes: int, less: str) -> InputError:
+    """The error of an answer that would be too long; `less` says how to ask for a shorter one."""
+    return InputError(f'the answer would have more than {most_bytes:,} bytes: {less}')
+
+
 def add_error_handlers(app: FastAPI) -> None:
     """Answer each error with one JSON object."""
     app.exception_handler(PyseriniRepbertError)(_answer_refused)

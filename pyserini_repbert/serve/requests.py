@@ -53,6 +53,15 @@ Fusion = Annotated[
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
+ALL_FIELDS = '*'
+Fields = Annotated[
+    list[str],
+    Field(
+        max_length=100,
+        description=f'of a collection: the fields that come with hits, by name; '
+        f'{ALL_FIELDS}: all; empty: none',
+    ),
+]
 Display = Annotated[
     bool,
     Field(description='also the passage, cleaned up for reading, with words of the query marked'),
@@ -177,6 +186,7 @@ class BatchRequest(PipelineRequest):
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
     hits: Hits = None
+    fields: Fields = [ALL_FIELDS]
     parse: Parse = True
     provenance: Provenance = False
     display: Display = False
@@ -188,6 +198,7 @@ class SearchRequest(SearchedRequest):
     system: Annotated[Systems, WITH_COMMAS] = []
     weights: Annotated[Weights, WITH_COMMAS] = []
     rerank: Annotated[Stages, _STAGES_WITH_COMMAS] = []
+    fields: Annotated[Fields, WITH_COMMAS] = [ALL_FIELDS]
     parse: Parse = True
     max_doc_length: int | None = Field(
         None, ge=1, description='the most characters of each document'
@@ -205,6 +216,7 @@ class CompareRequest(QueryRequest):
 
     a: PipelineRequest = Field(PipelineRequest(), description='the left side')
     b: PipelineRequest = Field(PipelineRequest(), description='the right side')
+    fields: Fields = [ALL_FIELDS]
     display: Display = False
 
 

@@ -20,14 +20,22 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.serve import answer_models as models, requests
 from pyserini_repbert.serve.answers import (
     API,
+    LESS_OF_A_TEXT,
+    LESS_OF_HITS,
     AnswerOptions,
+    AnswerSize,
     comparison_answer,
     document_answer,
     index_answer,
     search_answer,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import RESPONSES, check_parameters, json_response
+from pyserini_repbert.serve.refusals import (
+    RESPONSES,
+    check_parameters,
+    json_response,
+    too_long_answer,
+)
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
@@ -42,17 +50,31 @@ class ClientCall:
         self._request = request
 
     async def answer(
-        self, work: Callable[[RequestTrace], dict[str, Any]], reranks: bool = False
+        self,
+        work: Callable[[RequestTrace], dict[str, Any]],
+        reranks: bool = False,
+        less: str = '',
     ) -> Response:
         """The JSON of `work`, done in a thread, and given up if the client goes away.
 
-        `work` takes the trace, which `service.traces` has meanwhile. `reranks` is as in
-        `Service.run`. Raises ClientDisconnect.
+        Parameters
+        ----------
+        work : takes the trace, which `service.traces` has meanwhile
+        reranks : as in `Service.run`
+        less : how to ask for a shorter answer, if its length depends on what is stored; '': it has
+            any length
+
+        Raises
+        ------
+        ClientDisconnect : the client goes away
+        InputError : the answer is too long
         """
         trace = RequestTrace()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
-        running = self.service.run(lambda trace: json_response(work(trace)), reranks, trace)
+        running = self.service.run(
+            lambda trace: self._bounded(json_response(work(trace)), less), reranks, trace
+        )
         task = asyncio.ensure_future(running)
         try:
             while not task.done():
@@ -64,6 +86,13 @@ class ClientCall:
             task.cancel()
             # Two requests may have one id.
             self.service.traces.pop(request_id, None)
+
+    def _bounded(self, response: Response, less: str) -> Response:
+        """The response. Raises InputError for one that is too long."""
+        most = self.service.settings.limits.answer_bytes
+        if less and len(response.body) > most:
+            raise too_long_answer(most, less)
+        return response
 
     @contextmanager
     def hold(self, alias: str) -> Iterator[ServedIndex]:
@@ -114,7 +143,12 @@ async def search(
     parameters: Annotated[requests.SearchRequest, Query()],
 ) -> Response:
     options = AnswerOptions(
-        parameters.parse, parameters.max_doc_length, parameters.provenance, parameters.display
+        parse=parameters.parse,
+        max_length=parameters.max_doc_length,
+        provenance=parameters.provenance,
+        display=parameters.display,
+        fields=parameters.fields,
+        size=AnswerSize(call.service.settings.limits.answer_bytes),
     )
     search = parameters.asked_search(parameters.provenance, call.service.settings.limits)
     if parameters.explain and parameters.like is not None:
@@ -135,7 +169,7 @@ async def search(
             return search_answer(served, answer, options, explanations=explanations)
 
     reranks = bool(parameters.rerank or parameters.explain)
-    return await call.answer(answer_with_explanations, reranks)
+    return await call.answer(answer_with_explanations, reranks, LESS_OF_HITS)
 
 
 @router.post(
@@ -147,7 +181,13 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
         raise InputError(
             f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken'
         )
-    options = AnswerOptions(body.parse, provenance=body.provenance, display=body.display)
+    options = AnswerOptions(
+        parse=body.parse,
+        provenance=body.provenance,
+        display=body.display,
+        fields=body.fields,
+        size=AnswerSize(limits.answer_bytes),
+    )
     searches = []
     qids = []
     for number, query in enumerate(body.queries):
@@ -162,7 +202,7 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
                 results.append(search_answer(served, answer, options, qid=qid))
         return {'api': API, 'index': index, 'results': results}
 
-    return await call.answer(answer_all, reranks=bool(body.rerank))
+    return await call.answer(answer_all, bool(body.rerank), LESS_OF_HITS)
 
 
 @router.get(
@@ -187,7 +227,7 @@ async def explain(
             )
         return {'api': API, 'index': index, **explanation}
 
-    return await call.answer(explain_hits, reranks=True)
+    return await call.answer(explain_hits, reranks=True, less="ask for fewer documents ('docid')")
 
 
 @router.post(
@@ -199,7 +239,12 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
     limits = call.service.settings.limits
     left = body.a.search(body.query, body.hits, provenance=True, limits=limits)
     right = body.b.search(body.query, body.hits, provenance=True, limits=limits)
-    options = AnswerOptions(provenance=True, display=body.display)
+    options = AnswerOptions(
+        provenance=True,
+        display=body.display,
+        fields=body.fields,
+        size=AnswerSize(limits.answer_bytes),
+    )
 
     def answer_both(trace: RequestTrace) -> dict[str, Any]:
         with call.hold(index) as served:
@@ -208,7 +253,7 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
             return comparison_answer(served, a, b, options)
 
     reranks = bool(body.a.rerank or body.b.rerank)
-    return await call.answer(answer_both, reranks)
+    return await call.answer(answer_both, reranks, LESS_OF_HITS)
 
 
 @router.get(
@@ -250,7 +295,7 @@ async def doc(
             fields = document_answer(served, docid, options, parameters.query)
         return {'api': API, 'index': index, 'docid': docid, **fields}
 
-    return await call.answer(find_document)
+    return await call.answer(find_document, less=LESS_OF_A_TEXT)
 
 
 @router.get(

@@ -129,6 +129,7 @@ class Limits(_Settings):
     batch_queries : queries of a batch
     embedding_inputs : texts of a request for vectors
     body_bytes : of a request
+    answer_bytes : of an answer whose length depends on what is stored
     waiting : jobs that wait in one queue; further requests are answered with 429
     search_seconds : until a search without reranking is given up
     rerank_seconds : until a search with reranking, or an explanation, is given up
@@ -144,6 +145,7 @@ class Limits(_Settings):
     batch_queries: _Count = 100
     embedding_inputs: _Count = 256
     body_bytes: _Count = 1 << 20
+    answer_bytes: _Count = 10 << 20
     waiting: _Count = 256
     search_seconds: _Seconds = 10.0
     rerank_seconds: _Seconds = 120.0
