@@ -309,6 +309,8 @@ def _problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     location = _location(error)
     name = '.'.join(map(str, location))
+    if first['type'] == 'bool_type':
+        return f"'{name}': true or false was expected, found {first['input']!r:.40}"
     if first['type'] != 'extra_forbidden':
         return f"'{name}': {first['msg'].removeprefix('Value error, ')}"
     settings: type[_Settings] = FileSettings

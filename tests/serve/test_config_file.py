@@ -100,6 +100,7 @@ MISTAKES = [
     ('indexes:\n  a: lucene\n  a: bundle\n', 3, 'a'),
     ('indexes:\n  a: lucene\nlimits:\n  hits: 0\n', 4, 'hits'),
     ('indexes:\n  a: lucene\napi_keys:\n  - good\n  - " "\n', 5, 'empty'),
+    ('indexes:\n  a:\n    path: lucene\n    writable: yes\n', 4, 'true or false was expected'),
     ('indexes: {a: lucene\n', 2, ''),
     ('- a\n', 1, ''),
 ]
