@@ -144,8 +144,8 @@ def one_in(request):
 
 
 @pytest.fixture(params=['quick', pytest.param('slow', marks=pytest.mark.slow)])
-def share(request, one_in):
-    """share(cases, quick, slow) -> the cases that a test takes; the test is run twice.
+def share_of(request, one_in):
+    """share_of(cases, quick, slow) -> the cases that a test takes; the test is run twice.
 
     As a quick test, it takes one in `quick`. As a slow one, it takes one in `slow`, or all with
     `--exhaustive`, but for those that the quick one takes.

@@ -283,7 +283,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
 
 
 @pytest.mark.jvm
-def test_kills_while_lucene_writes(tmp_path, share):
+def test_kills_while_lucene_writes(tmp_path, share_of):
     script = Path(__file__).with_name('collection_with_lucene.py')
     log = tmp_path / 'log'
     before = kill_at.fresh(script, tmp_path / 'base', log, 'before')
@@ -295,7 +295,7 @@ def test_kills_while_lucene_writes(tmp_path, share):
     # The quick test takes the first, in the middle: a kill costs two interpreters with Java.
     middle = whole['steps'] // 2
     steps = [*range(middle, whole['steps']), *range(2, middle)]
-    for step in share(steps, quick=len(steps), slow=3):
+    for step in share_of(steps, quick=len(steps), slow=3):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / 'base', folder)
         with pytest.raises(RuntimeError, match='ended with -9'):
