@@ -136,7 +136,8 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self.sha256 = published.manifest_sha256
-        self.identity = read_identity(connection)
+        with sqlite_errors(folder / STORE):
+            self.identity = read_identity(connection)
         if manifest.identity not in (None, self.identity):
             raise DamagedFileError(
                 f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
@@ -202,7 +203,11 @@ class Generation:
         """
         if isinstance(docnos, np.ndarray):
             docnos = docnos.tolist()
-        numbers = [int(docno) for docno in docnos]
+        numbers = []
+        for docno in docnos:
+            if not isinstance(docno, (int, np.integer)):
+                raise self.damage(f'a document has the number {docno!r:.40}')
+            numbers.append(int(docno))
         if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(self._all_docids):
                 raise self.damage(f'there is no document number {max(numbers)}')
