@@ -17,6 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,8 @@ _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.
 
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+# Of a line of a file: a packed file of some kB may hold a line without end.
+MAX_LINE_BYTES = 64 << 20
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 
 
@@ -167,8 +170,16 @@ def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
 
 
 def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """(line number from 1, line) of a file, without the byte order mark that may begin it."""
-    for number, raw in enumerate(stream, 1):
+    """(line number from 1, line) of a file, without the byte order mark that may begin it.
+
+    Raises InputError, with file and line, for a line of more than `MAX_LINE_BYTES`.
+    """
+    lines = iter(partial(stream.readline, MAX_LINE_BYTES + 1), b'')
+    for number, raw in enumerate(lines, 1):
+        if len(raw) > MAX_LINE_BYTES:
+            file = getattr(stream, 'name', 'the file')
+            problem = f'the line has more than {MAX_LINE_BYTES:,} bytes: cut it'
+            raise InputError.at(file, number, problem)
         if number == 1:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
         yield number, raw

@@ -144,6 +144,7 @@ class Gate:
         """The answer to a request that is not let in; None if it is."""
         return (
             self._refuse_host(scope, head)
+            or _refuse_framing(head)
             or self._refuse_length(head)
             or _refuse_encoding(scope)
             or self._refuse_key(scope, head)
@@ -212,6 +213,18 @@ class Gate:
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
         access_log.info(json.dumps(entry))
+
+
+def _refuse_framing(head: _Head) -> Response | None:
+    """Refuse a request with two lengths, of which a proxy may have read the other (RFC 9112 6.1).
+
+    The connection is closed, as what follows on it may be part of this request.
+    """
+    if not {b'content-length', b'transfer-encoding'} <= head.headers.keys():
+        return None
+    refused = _error(400, 'Content-Length and Transfer-Encoding were given: send one of them')
+    refused.headers['connection'] = 'close'
+    return refused
 
 
 def _refuse_encoding(scope: Scope) -> Response | None:

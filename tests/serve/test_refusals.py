@@ -289,3 +289,11 @@ def test_metrics_count_inferences_and_waiting_jobs(client):
     lines = client.get('/metrics').text.splitlines()
     assert 'pyserini_repbert_inferences_total{step="monobert"} 3.0' in lines
     assert 'pyserini_repbert_waiting{queue="rerank"} 0.0' in lines
+
+
+def test_a_request_with_two_lengths_closes_the_connection(client):
+    both = {'content-length': '2', 'transfer-encoding': 'chunked'}
+    refused = client.get('/v1/tiny/search?query=cat', headers=both)
+    assert refused.status_code == 400
+    assert 'send one of them' in refused.json()['error']
+    assert refused.headers['connection'] == 'close'
