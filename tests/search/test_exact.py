@@ -14,11 +14,10 @@ from pyserini_repbert.search.products import Float32Products, IndexPart, IndexPa
 BYTES = has_native_bfloat16(torch.device('cpu'))  # such CPUs multiply int8 without saturating
 
 
-@pytest.fixture(autouse=True, scope='module')
-def two_threads():
-    """However many the machine has: many queries are searched in threads."""
+@pytest.fixture(autouse=True)
+def number_of_threads():
+    """A pool of threads sets the number for the whole process: it ends with the test."""
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
 
@@ -224,6 +223,8 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
         patch.setattr(exact, '_DEVIATIONS', 0)
         patch.setattr(rounded, 'BLOCK_ROWS', 128)
         patch.setattr(rounded, '_IN_THREADS', int(random.integers(1, 2 * len(queries))))
+        # However many the machine has: some examples are searched in threads.
+        patch.setattr(torch, 'get_num_threads', lambda: 2)
         patch.setattr(rounded, '_ROWS', int(random.integers(1, 150)))
         patch.setattr(Float32Products, 'block_rows', int(random.integers(1, 150)))
         searches = [index.search(queries, k) for _ in range(2)]
