@@ -20,12 +20,14 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import pyserini_repbert
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passages import PassageCutter, boundary_ends
-from pyserini_repbert.data.documents import document_of_markdown
-from pyserini_repbert.data.html_documents import decode_page, document_of_html
+from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.markdown_documents import document_of_markdown
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.snippets import cut_around
 from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.data.topics import read_topics
-from pyserini_repbert.data.trec_text import plain_text, read_documents
+from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.requests import SearchRequest
 
@@ -185,7 +187,7 @@ READERS = {
     'Markdown': lambda text: document_of_markdown('d', text),
     'HTML': lambda text: document_of_html('d', text),
     'encoding': lambda text: decode_page(text.encode()),
-    'plain': plain_text,
+    'plain': visible_text,
     'TREC': read_trec,
     'spelling': mended,
     'snippet': lambda text: cut_around('cat', text, 480),
