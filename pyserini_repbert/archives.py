@@ -72,6 +72,11 @@ class _LimitedReader(io.RawIOBase):
         self._stream = stream
         self.limit = limit
 
+    @property
+    def name(self) -> str:
+        """The path of the packed file."""
+        return str(self.limit.path)
+
     def readable(self) -> bool:
         """True."""
         return True

@@ -51,6 +51,7 @@ from pyserini_repbert.collection.store import (
     FOREVER,
     STORE,
     add_later_tables,
+    open_for_reading,
     open_for_writing,
     sqlite_errors,
 )
@@ -111,6 +112,7 @@ class Writer:
             resources.enter_context(writer_lock(self._folder))
             self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
             resources.callback(self._remove_refused)
+            self._check_expected()
             self._connection = open_for_writing(self._folder, self._expected is None)
             resources.callback(self._connection.close)
             resources.enter_context(sqlite_errors(self._folder / STORE))
@@ -135,7 +137,6 @@ class Writer:
             number = newest.number
             self.published = read_manifest(self._folder, newest)
             stored = self.published.settings
-        self._check_expected(newest)
         add_later_tables(self._connection)
         self._identity = ensure_identity(self._connection)
         self.sources = Sources(self._connection)
@@ -154,13 +155,15 @@ class Writer:
             sparse_model=self.settings.sparse_model,
         )
 
-    def _check_expected(self, newest: Published | None) -> None:
-        """Raises LostCollectionError for another collection; nothing was written then."""
+    def _check_expected(self) -> None:
+        """Raises LostCollectionError for another collection, to whose file nothing is written."""
         if self._expected is None:
             return
+        with contextlib.closing(open_for_reading(self._folder)) as connection:
+            newest = last_published(connection)
+            identity = read_identity(connection)
         if newest is None:
             raise no_collection()
-        identity = read_identity(self._connection)
         self._expected.check(KnownCollection(identity, newest.number, newest.manifest_sha256))
 
     @property

@@ -19,7 +19,7 @@ from pyserini_repbert.files import StrPath
 
 _TOPIC = re.compile(r'<(top|topic|query)(?=[\s>])', re.IGNORECASE)
 # A field of CLEF has its language in front: <EN-title>.
-_FIELD = re.compile(r'<(/?)(?:\w{2}-)?(\w+)[^<>\n]*>')
+_FIELD = re.compile(r'<(/?)(?:\w{2}-)?(\w++)[^<>\n]*+>')
 _NUMBER = 'num'
 _QUERIES = ('title', 'query')
 _DESCRIPTION = 'desc'

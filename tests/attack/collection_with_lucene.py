@@ -10,6 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
+# A script has no folder of pytest's on its path.
+sys.path.append(str(Path(__file__).parents[1]))
+
 from test_killed_collections import AFTER, BEFORE, FakeEncoder, answers
 
 from pyserini_repbert.collection import Collection, lucene_folder, writing

@@ -240,14 +240,3 @@ def test_passages_begin_where_the_first_pattern_had_them_begin(text):
     for match in FIRST_BOUNDARY.finditer(text):
         ends[match.lastgroup].append(match.end())
     assert boundary_ends(text) == ends
-
-
-FIRST_HEADING = re.compile(r'\s*#[ \t]+(\S.*?)[ \t#]*(?:\r?\n|\Z)')
-
-
-@given(st.text(alphabet='# \t\r\nab', max_size=30).map('# a'.__add__))
-def test_a_heading_is_what_the_first_pattern_had_found(text):
-    document = document_of_markdown('d', text)
-    heading = FIRST_HEADING.match(text)
-    assert document.title == ' '.join(heading[1].split())
-    assert document.text == text[heading.end() :].strip()
