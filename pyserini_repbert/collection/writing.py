@@ -20,7 +20,6 @@ from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,
-    Published,
     ShardOfGeneration,
     last_published,
     ranges_of,
