@@ -203,11 +203,7 @@ class Generation:
         """
         if isinstance(docnos, np.ndarray):
             docnos = docnos.tolist()
-        numbers = []
-        for docno in docnos:
-            if not isinstance(docno, (int, np.integer)):
-                raise self.damage(f'a document has the number {docno!r:.40}')
-            numbers.append(int(docno))
+        numbers = self._checked_docnos(docnos)
         if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(self._all_docids):
                 raise self.damage(f'there is no document number {max(numbers)}')
@@ -419,9 +415,18 @@ class Generation:
         )
         return int(n_documents)
 
+    def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
+        """Numbers of documents. Raises DamagedFileError for what is none."""
+        numbers = []
+        for docno in docnos:
+            if not isinstance(docno, (int, np.integer)):
+                raise self.damage(f'a document has the number {docno!r:.40}')
+            numbers.append(int(docno))
+        return numbers
+
     def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""
-        numbers = [int(docno) for docno in docnos]
+        numbers = self._checked_docnos(docnos)
         rows = self.select(
             'SELECT docno, number, start, end, name, row FROM passages JOIN shards USING (shard) '
             'WHERE passages.since <= :generation AND passages.until > :generation '
