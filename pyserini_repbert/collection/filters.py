@@ -95,8 +95,10 @@ def _evaluate(generation: Generation, text: str) -> Mask:
 
 def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:
     """A mask of some documents; a number below 0 is passed over."""
-    numbers = np.fromiter(docnos, np.int64)
+    numbers = generation.docno_array(docnos)
     mask = np.zeros(len(generation.live_documents()), np.bool_)
+    if len(numbers) and numbers.max() >= len(mask):
+        raise generation.damage(f'a document has the number {numbers.max()}, which has no docid')
     mask[numbers[numbers >= 0]] = True
     return mask
 

@@ -338,6 +338,16 @@ class Generation:
         by_docid = {docid: digest.hex() for docid, digest in rows}
         return [by_docid.get(docid, '') for docid in docids]
 
+    def docno_array(self, docnos: Iterable[Any]) -> NDArray[np.int64]:
+        """Numbers of documents from rows of SQLite, int64 (n,).
+
+        Raises DamagedFileError for what is no number.
+        """
+        try:
+            return np.fromiter(docnos, np.int64)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self.damage(f'a document has a number that is none ({error})') from error
+
     def live_documents(self) -> NDArray[np.bool_]:
         """Whether the document of each number is live, bool (numbers,); do not change it."""
         return self._live_documents
@@ -345,7 +355,7 @@ class Generation:
     @cached_property
     def _live_documents(self) -> NDArray[np.bool_]:
         rows = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
-        docnos = np.fromiter((docno for (docno,) in rows), np.int64)
+        docnos = self.docno_array(docno for (docno,) in rows)
         live = np.zeros(max(1, self.n_numbers), np.bool_)
         if len(docnos) and not 0 <= docnos.min() <= docnos.max() < len(live):
             raise self.damage(f'a document has the number {docnos.max()}, which has no docid')
