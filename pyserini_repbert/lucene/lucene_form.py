@@ -10,13 +10,13 @@ from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
 _SEGMENT = '_[0-9a-z]+'
 _OF_SEGMENTS = 'si cfs cfe fnm fdt fdx fdm nvd nvm tvd tvx tvm kdd kdi kdm dii dim liv'
-_OF_CODECS = 'doc pos pay psm tim tip tmd dvd dvm vec vem vex veb veq vemb vemq vemf vef'
 # By Lucene's IndexFileNames: a segment, its generation, its codec's name, and what it holds.
 LUCENE_FILES = (
     '(pending_)?segments_[0-9a-z]+',
     r'write\.lock',
     rf'{_SEGMENT}(_[0-9a-z]+)?\.({_OF_SEGMENTS.replace(" ", "|")})',
-    rf'{_SEGMENT}(_[0-9a-z]+)?_[A-Za-z0-9]+_[0-9a-z]+\.({_OF_CODECS.replace(" ", "|")})',
+    # Each release adds kinds of files to its codecs.
+    rf'{_SEGMENT}(_[0-9a-z]+)?_Lucene[A-Za-z0-9]*_[0-9a-z]+\.[a-z]{{3,4}}',
     rf'{_SEGMENT}_[A-Za-z0-9_-]+\.tmp',
 )
 LUCENE_FORM = FolderForm('Lucene index', (*LUCENE_FILES, re.escape(MANIFEST), CHECKSUMS))

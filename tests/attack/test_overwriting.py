@@ -122,7 +122,14 @@ def test_export_beside_a_docid_of_a_user(tmp_path):
 def test_index_lucene(tmp_path, name):
     folder = tmp_path / 'index'
     put_thesis(folder, name)
-    for own in ('pyserini_repbert.json', 'sha256sums', 'segments_1', '_0.cfs', '_0_Lucene90_0.dvd'):
+    for own in (
+        'pyserini_repbert.json',
+        'sha256sums',
+        'segments_1',
+        '_0.cfs',
+        '_0_Lucene90_0.dvd',
+        '_0_Lucene90_0.dvs',
+    ):
         (folder / own).touch()
     refuses(lambda: check_target(folder, overwrite=True), folder, name)
 
