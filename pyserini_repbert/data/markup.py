@@ -96,7 +96,8 @@ def _flattened(markup: str, is_sgml: bool) -> str:
     """The markup itself; if it has many tags, these become tags that do not nest.
 
     What separates words becomes a line break, anything else a place where a line may break. Only
-    names are replaced: the parser still finds where each tag ends.
+    names are replaced: the parser still finds where each tag ends. The end tag of a block that ends
+    nothing separates words, too.
     """
     if markup.count('<') <= _MOST_TAGS:
         return markup

@@ -113,8 +113,26 @@ def _check_keys(node: Any) -> None:
         seen.add((key.tag, str(key.value)))
 
 
+_CONSTRUCTORS = {
+    f'{_TAGS}null': SafeConstructor.construct_yaml_null,
+    f'{_TAGS}bool': SafeConstructor.construct_yaml_bool,
+    f'{_TAGS}int': SafeConstructor.construct_yaml_int,
+    f'{_TAGS}float': SafeConstructor.construct_yaml_float,
+    f'{_TAGS}str': SafeConstructor.construct_yaml_str,
+    f'{_TAGS}seq': SafeConstructor.construct_yaml_seq,
+    f'{_TAGS}map': SafeConstructor.construct_yaml_map,
+    None: SafeConstructor.construct_undefined,
+}
+
+
 class _CheckedConstructor(SafeConstructor):
-    """Has an error for a value that its tag does not allow."""
+    """Makes values of the core schema's kinds; an error for one that its tag does not allow."""
+
+    def __init__(self, preserve_quotes: Any = None, loader: Any = None) -> None:
+        super().__init__(preserve_quotes, loader)
+        # Not ruamel.yaml's own tables: other packages change them for the whole process.
+        self.yaml_constructors = _CONSTRUCTORS
+        self.yaml_multi_constructors = {}
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """As ruamel.yaml's."""

@@ -114,8 +114,10 @@ def element(parts):
     return f'<{name} title="a>b">{"".join(contents)}</{name}>'
 
 
-NAMES = st.sampled_from(['p', 'b', 'div', 'ul', 'li', 'x-y', 'h1', 'i', 'span', 'script', 'style'])
-WORDS = st.sampled_from(['a', 'b1', '&amp;', ' ', '<br>', '<!--x-->', '<img alt="<p>">'])
+# No element that ends another of its name: that one's own end tag would then end nothing.
+NAMES = st.sampled_from(['p', 'b', 'div', 'ul', 'dl', 'x-y', 'i', 'span'])
+UNSEEN = ['<!--x-->', '<script title="a>b"><p></script>', '<style><b></style>']
+WORDS = st.sampled_from(['a', 'b1', '&amp;', ' ', '<br>', '<img alt="<p>">', *UNSEEN])
 ELEMENTS = st.recursive(
     WORDS, lambda parts: st.tuples(NAMES, st.lists(parts, max_size=4)).map(element), max_leaves=12
 )

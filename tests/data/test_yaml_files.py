@@ -6,6 +6,7 @@ import time
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from ruamel.yaml.constructor import SafeConstructor
 
 from pyserini_repbert.data.yaml_files import parse_yaml, read_yaml
 from pyserini_repbert.data.yaml_schema import MAX_DEPTH
@@ -95,7 +96,11 @@ REFUSED = [
         'a:\n- !!python/object/apply:os.system [x]',
         r':2: not YAML: could not determine a constructor for the tag',
     ),
-    ('a: 1\nb: !!timestamp 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
+    (
+        'a: 1\nb: !!timestamp 2001-01-01',
+        r':2: not YAML: could not determine a constructor for the tag',
+    ),
+    ('a: 1\nb: !!float x', r":2: not YAML: 'x' is no float"),
     ('a: !!int x', r":1: not YAML: 'x' is no int"),
     ('a: ' + '9' * 5000, r":1: not YAML: '9+' is no int"),
     (CHAIN, rf':\d+: more than {MAX_DEPTH} values inside each other'),
@@ -111,6 +116,15 @@ def test_what_is_refused_names_file_and_line(written, content, message):
         read_yaml(written(content))
     assert '\n' not in str(caught.value)
     assert time.process_time() - begun < 5
+
+
+def test_other_users_of_the_library_change_no_values(written, monkeypatch):
+    """Its tables of kinds are global: check-jsonschema, say, makes all timestamps text."""
+    monkeypatch.setitem(SafeConstructor.yaml_constructors, 'tag:yaml.org,2002:int', lambda *_: 'x')
+    monkeypatch.setitem(SafeConstructor.yaml_constructors, '!x', lambda *_: 'x')
+    assert read_yaml(written('a: 1')).value == {'a': 1}
+    with pytest.raises(InputError, match=':1: not YAML: could not determine a constructor'):
+        read_yaml(written('a: !x 1'))
 
 
 def test_aliases_that_multiply_are_refused(written):
@@ -186,7 +200,8 @@ def test_an_anchor_that_is_used_again_is_no_warning(recwarn):
     assert not recwarn.list
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.none() | st.booleans() | st.integers() | FLOATS | st.text()
 
 
 @settings(max_examples=100, deadline=None)
