@@ -197,7 +197,7 @@ def refuse_sparse(member: tarfile.TarInfo, archive: Path) -> None:
     """Raise DamagedFileError for a sparse file, GNU's or PAX's: it has bytes that are nowhere."""
     if member.issparse():
         raise DamagedFileError(
-            f'{archive}: {member.name} is a sparse file: pack it without --sparse'
+            f'{archive}: {member.name} is a sparse file: pack it in full, holes as zeros'
         )
 
 

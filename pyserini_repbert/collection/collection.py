@@ -26,7 +26,7 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     learned_model,
 )
-from pyserini_repbert.collection.sources import ADDED, GIVEN, Source, Sources
+from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -476,7 +476,9 @@ def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:
     return corpus_of(documents)
 
 
-def _find_source(sources: Sources, name: str | None, documents: StrPath | Iterable[Any]) -> Source:
+def _find_source(
+    sources: Sources, name: str | None, documents: StrPath | Iterable[Any]
+) -> DocumentSource:
     """The source of documents.
 
     Parameters

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.values import decimal
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
     r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?(?:Z|[+-]\d{2}:?\d{2}))?)?'
 )
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
+_WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value
@@ -92,6 +94,16 @@ def stored_number(value: float) -> float:
     if number != value and abs(value) <= _GREATEST:
         return value
     return number
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text is, as filters compare it; None for another text."""
+    if _WHOLE_NUMBER.fullmatch(text):
+        return stored_number(int(text))
+    try:
+        return decimal(text)
+    except ValueError:
+        return None
 
 
 def stored_date(text: str) -> str:

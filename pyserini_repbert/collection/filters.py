@@ -20,9 +20,8 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import stored_date, stored_number
+from pyserini_repbert.collection.documents import number_of, stored_date
 from pyserini_repbert.collection.reading import Generation
-from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -41,7 +40,6 @@ _NEGATIVE = re.compile(
     rf'(?P<other>{_QUOTED_OR_ESCAPED})'
     rf'|(?P<before>{_COLON_OR_COMPARISON})-(?={_UNSIGNED_NUMBER}(?:[\s)]|$))'
 )
-_WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 # The greatest character: what begins with a text lies between it and it followed by this one.
 _LAST = '\U0010ffff'
 
@@ -244,14 +242,8 @@ class _Evaluation:
     def _value(self, field: str, text: str, is_phrase: bool = False) -> Mask:
         if field == DOCID:
             return _mask_of(self._generation, self._generation.docnos([text]))
-        number = None if is_phrase else _number(text)
-        return self._select(
-            "field = json_extract(:rows, '$[0]') AND ("
-            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
-            "OR (type = 'date' AND value = json_extract(:rows, '$[2]')) "
-            "OR (type = 'number' AND value = json_extract(:rows, '$[3]')))",
-            [field, text.casefold(), stored_date(text), number],
-        )
+        docnos = self._generation.docnos_of_value(field, text, is_phrase=is_phrase)
+        return _mask_of(self._generation, docnos)
 
     def _prefix(self, field: str, text: str) -> Mask:
         if field == DOCID:
@@ -276,7 +268,7 @@ class _Evaluation:
             return self._all_of(field)
         types = self._types.get(field, set())
         masks = []
-        if 'number' in types and all(_number(bound) is not None for bound in given):
+        if 'number' in types and all(number_of(bound) is not None for bound in given):
             masks.append(self._between_numbers(field, bounds))
         if 'date' in types and all(_ISO_DATE.fullmatch(bound) for bound in given):
             masks.append(self._between_dates(field, bounds))
@@ -290,8 +282,8 @@ class _Evaluation:
         return found
 
     def _between_numbers(self, field: str, bounds: _Bounds) -> Mask:
-        low = None if bounds.low is None else _number(bounds.low)
-        high = None if bounds.high is None else _number(bounds.high)
+        low = None if bounds.low is None else number_of(bounds.low)
+        high = None if bounds.high is None else number_of(bounds.high)
         return self._between(field, 'number', low, high, bounds)
 
     def _between_dates(self, field: str, bounds: _Bounds) -> Mask:
@@ -383,7 +375,7 @@ def _check_sign_of_value(item: tree.SearchField) -> None:
 def _check_sign_in_parentheses(item: Any, field: str) -> None:
     """Raises InputError for a sign in parentheses that may also be that of a negative number."""
     value = str(item.a)
-    if isinstance(item.a, tree.Word) and _number(value) is not None:
+    if isinstance(item.a, tree.Word) and number_of(value) is not None:
         raise InputError(
             f"filter '{field}:(…-{value}…)': write \\-{value} for the number, or NOT {value}"
         )
@@ -395,13 +387,3 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
         raise InputError(
             f"filter '{str(item)[:80]}': beside OR, write NOT in place of -, and leave + out"
         )
-
-
-def _number(text: str) -> float | None:
-    """The number that a text is; None for another text."""
-    if _WHOLE_NUMBER.fullmatch(text):
-        return stored_number(int(text))
-    try:
-        return decimal(text)
-    except ValueError:
-        return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import fields_fit, text_fits
+from pyserini_repbert.collection.documents import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
@@ -404,26 +404,30 @@ class Generation:
         for field, value, n_documents in rows:
             of_field = documents.setdefault(field, {})
             text = _value_text(value)
-            # A filter names the number 2020 and the text '2020' alike, and finds both.
-            is_number_too = text in of_field
-            of_field[text] = self._n_of_either(field, text) if is_number_too else n_documents
+            if len(self._field_types[field]) > 1:
+                # A filter names the number 2020 and the text '2020' alike, and finds both.
+                n_documents = len(set(self.docnos_of_value(field, text)))
+            of_field[text] = n_documents
         counts = {}
         for field, of_field in documents.items():
             by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
             counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
         return counts
 
-    def _n_of_either(self, field: str, text: str) -> int:
-        """How many documents have a text, or the number that it writes, in a field."""
-        ((n_documents,),) = self.select(
-            'SELECT COUNT(DISTINCT docno) FROM field_values '
-            "WHERE field = json_extract(:rows, '$[0]') AND ("
+    def docnos_of_value(self, field: str, text: str, is_phrase: bool = False) -> list[Any]:
+        """The numbers of the documents that a filter FIELD:TEXT finds.
+
+        One with several such values comes several times. A phrase finds no number.
+        """
+        rows = self.select(
+            "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') AND ("
             "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
-            "OR (type = 'number' AND value = json_extract(:rows, '$[2]'))) "
+            "OR (type = 'date' AND value = json_extract(:rows, '$[2]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[3]'))) "
             f'AND {_ALIVE}',
-            [field, text, json.loads(text)],
+            [field, text.casefold(), stored_date(text), None if is_phrase else number_of(text)],
         )
-        return int(n_documents)
+        return [docno for (docno,) in rows]
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
         """Numbers of documents. Raises DamagedFileError for what is none."""

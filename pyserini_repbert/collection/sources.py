@@ -26,7 +26,7 @@ _SHOWN = 80  # characters of a docid
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """Where documents come from.
 
     Attributes
@@ -58,7 +58,7 @@ class Sources:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def find(self, name: str) -> Source:
+    def find(self, name: str) -> DocumentSource:
         """The source of a name; a new one gets a number."""
         row = self._connection.execute(
             'SELECT source, COALESCE(prefix, ?) FROM sources '
@@ -66,11 +66,11 @@ class Sources:
             ['', name],
         ).fetchone()
         if row is not None:
-            return Source(row[0], name, row[1], is_known=True)
+            return DocumentSource(row[0], name, row[1], is_known=True)
         rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
-        return Source(rows.fetchone()[0], name)
+        return DocumentSource(rows.fetchone()[0], name)
 
-    def at_path(self, name: str, path: str) -> Source:
+    def at_path(self, name: str, path: str) -> DocumentSource:
         """The source of a file or folder; that it has another path is said once.
 
         Parameters
@@ -86,8 +86,8 @@ class Sources:
             return source
         if source.is_known:
             logger.warning(
-                "%s is another path of the source '%s': its documents are synced; give a name "
-                '(--source) to sync it as a source of its own',
+                "%s is another path of the source '%s': its documents are synced; name a source to "
+                'sync it as one of its own',
                 path,
                 source.name,
             )
@@ -104,7 +104,9 @@ class Sources:
                 return str(other)
         return name
 
-    def prefixed(self, source: Source, prefix: str | None, replaces: bool) -> Source:
+    def prefixed(
+        self, source: DocumentSource, prefix: str | None, replaces: bool
+    ) -> DocumentSource:
         """A source with the prefix that a user gives.
 
         Parameters
@@ -130,7 +132,7 @@ class Sources:
             )
         return replace(source, prefix=prefix)
 
-    def store(self, source: Source) -> None:
+    def store(self, source: DocumentSource) -> None:
         """Write what a source is; within a transaction of the caller."""
         execute = self._connection.execute
         execute('INSERT OR IGNORE INTO sources VALUES (?, ?)', [source.number, source.name])
@@ -142,14 +144,14 @@ class Sources:
                 'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]
             )
 
-    def is_new_beside_others(self, source: Source) -> bool:
+    def is_new_beside_others(self, source: DocumentSource) -> bool:
         """Whether any docid of a source may be that of another source."""
         if source.name == ADDED:
             return True
         rows = self._connection.execute(f'SELECT 1 FROM fields WHERE until = {FOREVER} LIMIT 1')
         return not source.is_known and rows.fetchone() is not None
 
-    def check_owners(self, known: Iterable[KnownDocument], source: Source) -> None:
+    def check_owners(self, known: Iterable[KnownDocument], source: DocumentSource) -> None:
         """Raises SourceConflictError for the first document that belongs to another source.
 
         Parameters
@@ -161,7 +163,7 @@ class Sources:
             if document.is_live and document.source != source.number:
                 raise self._conflict(document, source)
 
-    def _conflict(self, document: KnownDocument, source: Source) -> SourceConflictError:
+    def _conflict(self, document: KnownDocument, source: DocumentSource) -> SourceConflictError:
         row = self._connection.execute(
             'SELECT name FROM sources WHERE source = ?', [document.source]
         ).fetchone()
@@ -185,7 +187,7 @@ class Sources:
             parameters=('prefix=NAME/', f'source={owner}'),
         )
 
-    def _has_documents(self, source: Source) -> bool:
+    def _has_documents(self, source: DocumentSource) -> bool:
         row = self._connection.execute(
             f'SELECT 1 FROM fields WHERE source = ? AND until = {FOREVER} LIMIT 1', [source.number]
         )

@@ -7,7 +7,6 @@ the next writer finds the vectors in them, as in all shards that were left (`Vec
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.shards import (
     INPUT_BYTES,
+    SHARD_FORM,
     SHARDS,
     ShardRows,
     write_shard,
@@ -94,7 +94,7 @@ class SpareShards:
         """
         for name in self._names:
             if name != but:
-                shutil.rmtree(self._parent / name, ignore_errors=True)
+                SHARD_FORM.remove(self._parent / name)
         self._names = []
         self._pending = {}
 

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from pyserini_repbert.collection.rows import KnownDocument
-from pyserini_repbert.collection.sources import ADDED, Source
+from pyserini_repbert.collection.sources import ADDED, DocumentSource
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
@@ -75,7 +75,7 @@ class _SeenNumbers:
 def sync_documents(
     writer: Writer,
     corpus: Corpus,
-    source: Source,
+    source: DocumentSource,
     *,
     delete_most: bool = False,
     merge: bool = False,
@@ -197,7 +197,7 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
 def _put(
     writer: Writer,
     corpus: Corpus,
-    source: Source,
+    source: DocumentSource,
     seen: _SeenNumbers,
     on_progress: Callable[[int], object],
 ) -> WrittenCounts:
@@ -217,7 +217,7 @@ def _put(
     return counts
 
 
-def _check_owners(writer: Writer, corpus: Corpus, source: Source) -> None:
+def _check_owners(writer: Writer, corpus: Corpus, source: DocumentSource) -> None:
     """Read the docids of a corpus first, where one may belong to another source.
 
     Encoding takes longer than reading. Of a source that was synced before, few documents are new,

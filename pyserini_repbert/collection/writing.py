@@ -44,7 +44,7 @@ from pyserini_repbert.collection.settings import (
     indexes_alike,
 )
 from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
-from pyserini_repbert.collection.sources import Source, Sources
+from pyserini_repbert.collection.sources import DocumentSource, Sources
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
     FOREVER,
@@ -97,7 +97,7 @@ class Writer:
         self._resources = contextlib.ExitStack()
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
-        self.source: Source | None = None
+        self.source: DocumentSource | None = None
 
     def __enter__(self) -> Self:
         was_there = self._folder.exists()

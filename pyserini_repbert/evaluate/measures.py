@@ -250,7 +250,6 @@ def _compute(
 
     Their `query_id` is the position of a topic in `run`, from '0', because perl takes only numbers.
     """
-
     grades: Qrels = {}
     scores: dict[str, dict[str, float]] = {}
     for number, (qid, ranking) in enumerate(run.items()):

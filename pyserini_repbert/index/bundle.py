@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError
@@ -73,7 +74,7 @@ def mapped(
     return array
 
 
-class Shard:
+class Shard(ABC):
     """One shard: `docids` by row, and texts by row where they are stored."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: BundleSettings) -> None:
@@ -91,9 +92,9 @@ class Shard:
             self._text_offsets: NDArray[np.int64] = offsets
             self._texts = mapped_bytes(folder / TEXTS)
 
+    @abstractmethod
     def check_values(self) -> None:
         """Read all vectors. Raises DamagedFileError for those that no model gives."""
-        raise NotImplementedError
 
     def text(self, row: int) -> str:
         """The passage's text.

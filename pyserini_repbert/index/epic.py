@@ -90,7 +90,7 @@ class EpicShard(Shard):
         return weights
 
     def _weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As of `weights_of`."""
+        """What `weights_of` returns; a damaged file may give values that are not finite."""
         weights = np.zeros((len(terms), len(rows)), dtype=np.float32)
         if not len(self.weights):
             return weights

@@ -140,7 +140,10 @@ def read_query_map(query_encoder: QueryEncoder, folder: str, dimension: int) -> 
 
 
 def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32]:
-    """As of `read_query_map`, whatever the encoder."""
+    """The map in a folder, float32 (dimension, dimension), whatever encoder it was learnt for.
+
+    Raises DamagedFileError for a map of another shape, and for one that is not finite.
+    """
     path = Path(folder) / QUERY_MAP
     shape = (dimension, dimension)
     query_map = np.array(mapped(path, np.float32, shape, advice='adapt again'))

@@ -19,11 +19,12 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_repbert.serve.hosts import check_host, check_origin
 from pyserini_repbert.serve.metrics import Metrics
+from pyserini_repbert.serve.refusals import error_body, json_response
 from pyserini_repbert.serve.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -135,7 +136,7 @@ class Gate:
             if sender.status:
                 raise
             message = f'the service failed: its log says why (request {head.request_id})'
-            await _error(500, message)(scope, receive, sender)
+            await _error(scope, 500, message)(scope, receive, sender)
         finally:
             seconds = time.perf_counter() - start
             self._record(scope, head, status=sender.status or _GONE, seconds=seconds)
@@ -144,8 +145,8 @@ class Gate:
         """The answer to a request that is not let in; None if it is."""
         return (
             self._refuse_host(scope, head)
-            or _refuse_framing(head)
-            or self._refuse_length(head)
+            or _refuse_framing(scope, head)
+            or self._refuse_length(scope, head)
             or _refuse_encoding(scope)
             or self._refuse_key(scope, head)
         )
@@ -157,12 +158,12 @@ class Gate:
             refused = check_origin(head.text(b'origin'), allowed)
         if refused is None:
             return None
-        return _error(refused.status, refused.message)
+        return _error(scope, refused.status, refused.message)
 
-    def _refuse_length(self, head: _Head) -> Response | None:
+    def _refuse_length(self, scope: Scope, head: _Head) -> Response | None:
         length = head.headers.get(b'content-length', b'')
         if length.isdigit() and int(length) > self._settings.limits.body_bytes:
-            return _error(413, self._too_long())
+            return _error(scope, 413, self._too_long())
         return None
 
     def _refuse_key(self, scope: Scope, head: _Head) -> Response | None:
@@ -171,7 +172,7 @@ class Gate:
         if scope['state']['may_write'] or _is_one_of(head.key, self._reading_keys):
             return None
         what = 'the one given is refused' if head.key else 'none was given'
-        return _error(401, f'this service takes a key, {what}')
+        return _error(scope, 401, f'this service takes a key, {what}')
 
     def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""
@@ -215,14 +216,15 @@ class Gate:
         access_log.info(json.dumps(entry))
 
 
-def _refuse_framing(head: _Head) -> Response | None:
+def _refuse_framing(scope: Scope, head: _Head) -> Response | None:
     """Refuse a request with two lengths, of which a proxy may have read the other (RFC 9112 6.1).
 
     The connection is closed, as what follows on it may be part of this request.
     """
     if not {b'content-length', b'transfer-encoding'} <= head.headers.keys():
         return None
-    refused = _error(400, 'Content-Length and Transfer-Encoding were given: send one of them')
+    message = 'Content-Length and Transfer-Encoding were given: send one of them'
+    refused = _error(scope, 400, message)
     refused.headers['connection'] = 'close'
     return refused
 
@@ -233,7 +235,7 @@ def _refuse_encoding(scope: Scope) -> Response | None:
         unquote_to_bytes(address).decode('utf-8')
     except UnicodeDecodeError:
         message = 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
-        return _error(400, message)
+        return _error(scope, 400, message)
     return None
 
 
@@ -261,8 +263,8 @@ def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode('utf-8', 'replace')).digest()
 
 
-def _error(status: int, message: str) -> Response:
+def _error(scope: Scope, status: int, message: str) -> Response:
     headers = {}
     if status == 401:
         headers['www-authenticate'] = 'Bearer'
-    return JSONResponse({'error': message}, status, headers)
+    return json_response(error_body(scope['path'], status, message), status, headers)

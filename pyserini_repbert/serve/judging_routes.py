@@ -46,6 +46,22 @@ from pyserini_repbert.serve.requests import (
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
 
+_LESS = (
+    "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
+    "a pool, for a lesser 'depth' or for fewer 'fields'"
+)
+router = APIRouter(
+    prefix='/v1',
+    tags=['judging'],
+    dependencies=[Depends(check_parameters)],
+    responses=RESPONSES,
+    redirect_slashes=False,
+)
+JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
+_Question = Annotated[str, Field(max_length=2000)]
+# As the page's buttons.
+_Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
+
 
 async def check_may_judge(call: Call, request: Request) -> None:
     """The dependency of each route that stores or deletes something.
@@ -58,23 +74,7 @@ async def check_may_judge(call: Call, request: Request) -> None:
         )
 
 
-_LESS = (
-    "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
-    "a pool, for a lesser 'depth' or for fewer 'fields'"
-)
 _WRITES = [Depends(check_may_judge)]
-
-router = APIRouter(
-    prefix='/v1',
-    tags=['judging'],
-    dependencies=[Depends(check_parameters)],
-    responses=RESPONSES,
-    redirect_slashes=False,
-)
-JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
-# The page gives 0 (not relevant) to 3 (answers perfectly).
-_Question = Annotated[str, Field(max_length=2000)]
-_Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
 
 
 class GivenJudgment(StrictModel):

@@ -156,7 +156,7 @@ def test_words_of_a_printed_command_are_quoted(strange, tmp_path, capsys):
     address = "https://a.example/';touch${IFS}X;'"
     path = strange('https://a.example/a.txt', address.replace("'", "''"))
     regression = read_regression(path)
-    workspace = Workspace(regression, tmp_path / 'work', str(tmp_path), '1')
+    workspace = Workspace(regression, tmp_path / 'results', str(tmp_path), '1')
     missing = find_missing(regression.resources['a'], workspace.paths)
     assert shlex.split(missing.get)[-1] == address
     assert run(main, [str(path), '--dry-run', '--data', str(tmp_path)]) == 0
@@ -165,15 +165,15 @@ def test_words_of_a_printed_command_are_quoted(strange, tmp_path, capsys):
 
 def test_a_file_name_is_one_word_of_the_evaluation(strange, tmp_path):
     path = strange("run: '{a}'", "run: '{out}/a b; touch X'")
-    workspace = Workspace(read_regression(path), tmp_path / 'work', 'data', '1')
+    workspace = Workspace(read_regression(path), tmp_path / 'results', 'data', '1')
     job = ConditionJob(workspace.regression.conditions[0], workspace)
     words = workspace.words(job.evaluation()[0])
-    assert f'{tmp_path}/work/strange/a b; touch X' in words
+    assert f'{tmp_path}/results/strange/a b; touch X' in words
 
 
 def test_a_build_is_not_made_through_a_link_that_leads_out(strange, tmp_path, commands_here):
     path = strange('{out}/made.txt', '{out}/below/made')
-    workspace = Workspace(read_regression(path), tmp_path / 'work', 'data', '1')
+    workspace = Workspace(read_regression(path), tmp_path / 'results', 'data', '1')
     mine = tmp_path / 'mine'
     (mine / 'made').mkdir(parents=True)
     workspace.folder.mkdir(parents=True)
@@ -184,7 +184,7 @@ def test_a_build_is_not_made_through_a_link_that_leads_out(strange, tmp_path, co
 
 
 def test_of_a_build_that_is_a_link_only_the_link_is_removed(strange, tmp_path, monkeypatch):
-    workspace = Workspace(read_regression(strange()), tmp_path / 'work', 'data', '1')
+    workspace = Workspace(read_regression(strange()), tmp_path / 'results', 'data', '1')
     mine = tmp_path / 'mine'
     mine.mkdir()
     (mine / 'thesis.txt').write_text('mine')
@@ -211,7 +211,7 @@ def chained(n_builds):
 def test_builds_that_need_each_other_are_walked_once(strange, tmp_path):
     path = strange('\nsources:', f'\n{chained(60)}sources:')
     path.write_text(path.read_text().replace('    run:', '    needs: [b59]\n    run:'))
-    workspace = Workspace(read_regression(path), tmp_path / 'work', 'data', '1')
+    workspace = Workspace(read_regression(path), tmp_path / 'results', 'data', '1')
     builds = workspace.builds(['b59'])
     assert [build.name for build in builds] == [f'b{number}' for number in range(60)]
     assert len(workspace.key([], ['b59'])) == 64
@@ -258,11 +258,11 @@ def test_texts_of_cells_are_capped(strange):
 
 
 def test_nothing_beside_the_folder_is_written_or_removed(strange, tmp_path, capsys):
-    beside = tmp_path / 'work' / 'data'
+    beside = tmp_path / 'results' / 'data'
     beside.mkdir(parents=True)
     (beside / 'thesis.txt').write_text('mine')
     path = strange('{out}/made.txt', '{out}/../data')
-    assert run(main, [str(path), '--work', str(tmp_path / 'work'), '--data', str(tmp_path)]) == 2
+    assert run(main, [str(path), '--work', str(tmp_path / 'results'), '--data', str(tmp_path)]) == 2
     assert (beside / 'thesis.txt').read_text() == 'mine'
     assert capsys.readouterr().err.count('\n') == 1
 

@@ -163,6 +163,22 @@ def test_a_body_that_is_not_json_has_an_error_of_openais_form(client):
 
 
 @pytest.mark.parametrize(
+    ('settings', 'host', 'status', 'kind'),
+    [
+        ({'api_keys': ['right']}, 'testserver', 401, 'authentication_error'),
+        ({'limits': Limits(body_bytes=1)}, 'testserver', 413, 'invalid_request_error'),
+        ({'allowed_hosts': ['testserver']}, 'other.example', 421, 'invalid_request_error'),
+    ],
+)
+@pytest.mark.parametrize('address', ['/v1/embeddings', '/v1/rerank', '/v2/rerank'])
+def test_who_is_not_let_in_reads_openais_form(address, settings, host, status, kind, serving):
+    client = serving(**settings)
+    answer = client.post(address, json={}, headers={'host': host})
+    assert answer.status_code == status
+    assert answer.json()['error']['type'] == kind
+
+
+@pytest.mark.parametrize(
     ('address', 'methods'),
     [
         ('/v1/tiny/search', 'GET'),

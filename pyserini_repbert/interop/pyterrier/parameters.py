@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+from copy import copy
 from typing import Any, Self
 
 from pyserini_repbert.catalog import did_you_mean
@@ -34,7 +35,8 @@ class Configured(pt.Transformer):  # type: ignore[misc]
         given.apply_defaults()
         if name in given.arguments:
             return given.arguments[name]
-        return given.arguments[self._name_of_others() or name].get(name)
+        others = self._name_of_others()
+        return given.arguments[others].get(name) if others is not None else None
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Make the transformer anew with another value of a constructor's parameter.
@@ -52,8 +54,16 @@ class Configured(pt.Transformer):  # type: ignore[misc]
         changed = type(self)(*given.args, **given.kwargs)
         self.__dict__ = changed.__dict__
 
+    def _copied_with(self, name: str, value: Any) -> Self:
+        """A copy with another value of a constructor's parameter; what is open is shared."""
+        copied = copy(self)
+        copied._given = self._copied_arguments()
+        copied._given.arguments[name] = value
+        setattr(copied, name, value)
+        return copied
+
     def _copied_arguments(self) -> inspect.BoundArguments:
-        return inspect.BoundArguments(self._given.signature, dict(self._given.arguments).copy())
+        return inspect.BoundArguments(self._given.signature, dict(self._given.arguments))
 
     def _name_of_others(self) -> str | None:
         """The parameter that takes all other names: `**settings`."""

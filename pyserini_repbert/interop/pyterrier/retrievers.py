@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +105,7 @@ class Retriever(Configured):
         """
         if k >= self.num_results:
             return self
-        cut = copy(self)
-        cut.num_results = k
-        cut._given = self._copied_arguments()
-        cut._given.arguments['num_results'] = k
-        return cut
+        return self._copied_with('num_results', k)
 
 
 def search_within(ranker: Any, filter: str) -> CollectionSearcher:

@@ -324,6 +324,11 @@ def _read_config(folder: Path) -> Mapping[str, Any]:
     return values
 
 
+def read_values_if_there(path: Path) -> Mapping[str, Any]:
+    """A JSON object, empty where there is no such file. Raises Unsupported for another one."""
+    return _read_values(path) if path.is_file() else {}
+
+
 def _read_values(path: Path) -> Mapping[str, Any]:
     """A JSON object; what is none is for sentence-transformers to refuse."""
     try:

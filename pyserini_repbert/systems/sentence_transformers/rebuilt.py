@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.data.values import read_object
-from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
+from pyserini_repbert.systems.sentence_transformers.folder import (
+    Unsupported,
+    read_values_if_there,
+)
 
 if TYPE_CHECKING:
     from tokenizers import AddedToken, Tokenizer
@@ -128,21 +129,12 @@ def check_as_rebuilt(backend: Tokenizer, folder: Path, name: str, settings: Sett
         raise Unsupported(f'its tokenizer_config.json has {", ".join(sorted(unknown))}')
     if settings.get('split_special_tokens'):
         raise Unsupported('its tokenizer splits special tokens')
-    file = _read_if_there(folder / 'tokenizer.json')
+    file = read_values_if_there(folder / 'tokenizer.json')
     kind.check_parts(backend, file, settings)
     _check_added_tokens(backend, file, settings)
     specials = _special_tokens(kind, folder, settings)
     _check_specials(backend, specials)
     _check_form(backend, kind, specials)
-
-
-def _read_if_there(path: Path) -> Settings:
-    if not path.is_file():
-        return {}
-    try:
-        return read_object(path)
-    except DamagedFileError as error:
-        raise Unsupported(str(error)) from error
 
 
 def _check_bert(backend: Tokenizer, file: Settings, settings: Settings) -> None:
@@ -355,7 +347,7 @@ def _special_tokens(kind: TokenizerClass, folder: Path, settings: Settings) -> d
     """The special tokens that transformers uses, by their keys, and those without a key."""
     given = dict(settings)
     if 'added_tokens_decoder' not in settings:
-        given |= _read_if_there(folder / 'special_tokens_map.json')
+        given |= read_values_if_there(folder / 'special_tokens_map.json')
         if (folder / 'added_tokens.json').exists():
             raise Unsupported('it has an added_tokens.json')
     specials = dict(kind.specials)

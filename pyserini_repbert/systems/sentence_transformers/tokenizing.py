@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.tokenizer import (
     SpecialTokens,
     WordPieceTokenizer,
     read_tokenizer,
 )
-from pyserini_repbert.systems.sentence_transformers.folder import Body, Unsupported
+from pyserini_repbert.systems.sentence_transformers.folder import (
+    Body,
+    Unsupported,
+    read_values_if_there,
+)
 from pyserini_repbert.systems.sentence_transformers.rebuilt import check_as_rebuilt
 
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ def open_tokenizer(body: Body, prompt: str = '') -> FolderTokenizer:
     package tokenizers.
     """
     folder = body.checkpoint.folder
-    settings = _read_settings(folder)
+    settings = read_values_if_there(folder / 'tokenizer_config.json')
     for key in ('truncation_side', 'padding_side'):
         if settings.get(key, 'right') != 'right':
             raise Unsupported(f'its {key} is {settings[key]}')
@@ -97,16 +100,6 @@ class _Form:
     sep: str
     separators: int
     second_type: int
-
-
-def _read_settings(folder: Path) -> Mapping[str, Any]:
-    path = folder / 'tokenizer_config.json'
-    if not path.is_file():
-        return {}
-    try:
-        return read_object(path)
-    except DamagedFileError as error:
-        raise Unsupported(str(error)) from error
 
 
 def _class_of(body: Body, settings: Mapping[str, Any]) -> str:
