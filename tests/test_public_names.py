@@ -17,7 +17,7 @@ PUBLIC = {
     'encode_corpus query_encoder',
     'pyserini_repbert.search': 'EpicImpactQueryEncoder EpicImpactSearcher HybridSearcher '
     'RepBertSearcher',
-    'pyserini_repbert.fusion': 'Fusion FusionMethod fuse interleave provenance',
+    'pyserini_repbert.fusion': 'Fusion FusionMethod FusionSettings fuse interleave provenance',
     'pyserini_repbert.pipeline': 'Machine Pipeline PipelineSpec StageCost StageSpec open_pipeline '
     'open_reranker '
     'open_texts parse_stage run_pipeline',

@@ -26,11 +26,12 @@ from pyserini_repbert.adapt.judged_topics import (
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
 from pyserini_repbert.collection.document_search import DocumentSearcher
-from pyserini_repbert.collection.searching import DENSE_SHARE
+from pyserini_repbert.collection.searching import CollectionRanking, default_fusion
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.studies.fusion import FusionSetting, untuned_settings
-from pyserini_repbert.fusion.fusing import fuse
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
+from pyserini_repbert.fusion.fusing import fuse_runs
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.search.dense import DenseSearcher
 
@@ -103,24 +104,19 @@ def adapt(
     )
 
 
-def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[FusionSetting]:
+def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[RunFusion]:
     """The fusions of these rankings that need no judgments; a collection's own is among them."""
     if len(names) < 2:
         return []
     fusions = untuned_settings(names)
     if isinstance(dense, DocumentSearcher) and len(names) == 2:
-        own = FusionSetting(
-            FusionMethod.INTERPOLATION,
-            tuple(names),
-            alpha=DENSE_SHARE,
-            normalize=Normalization.MINMAX,
-        )
-        fusions.append(own)
+        rankings = [CollectionRanking.DENSE.value, names[1]]
+        fusions.append(RunFusion(tuple(names), default_fusion(rankings)))
     return fusions
 
 
 def _untuned_values(
-    judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[FusionSetting]
+    judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[RunFusion]
 ) -> dict[str, Values]:
     """Values of each run, and of each fusion of all of them that needs no judgments."""
     values = {name: judged.values(run) for name, run in runs.items()}
@@ -131,7 +127,7 @@ def _untuned_values(
 
 
 def _run_of(
-    name: str, judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[FusionSetting]
+    name: str, judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[RunFusion]
 ) -> Run:
     """The run that `_untuned_values` calls by this name, as deep as it is reranked."""
     if name in runs:
@@ -224,13 +220,8 @@ def _fuse_held_out(judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Seq
             teaching += align_runs(judged.in_fold(other), [dense_run, *sparse_runs])
         qids = [topic.query.qid for topic in judged.in_fold(fold)]
         runs = [_select_topics(run, qids) for run in (held_out.single, *sparse_runs)]
-        fused |= fuse(
-            runs,
-            FusionMethod.INTERPOLATION,
-            k=DEPTH,
-            alpha=learn_weights(teaching),
-            normalize=Normalization.MINMAX,
-        )
+        learned = FusionSettings(FusionMethod.INTERPOLATION).changed(learn_weights(teaching))
+        fused |= fuse_runs(runs, learned, k=DEPTH)
     return fused
 
 

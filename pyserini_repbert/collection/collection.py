@@ -16,8 +16,10 @@ from pyserini_repbert.collection.reading import Generation, open_generation, rea
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
+    default_fusion,
     learned_settings,
     open_collection_encoder,
+    rankings_of,
     search_frame,
 )
 from pyserini_repbert.collection.settings import (
@@ -330,7 +332,7 @@ class Collection:
         aggregate: PassageAggregation | str = PassageAggregation.MAX,
         query_encoder: QueryEncoder | None = None,
         ann: bool = False,
-        **formula: Any,
+        **fusion: Any,
     ) -> CollectionSearcher:
         """A ranker of the newest generation, for pipelines and other projects; close it.
 
@@ -341,8 +343,8 @@ class Collection:
         aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
-        formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
-            dense ranking
+        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation after min-max,
+            0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, if that is in use.
@@ -350,8 +352,8 @@ class Collection:
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
         """
-        settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
-        is_usual = not rankings and not formula and aggregate == PassageAggregation.MAX
+        settings = SearchSettings(rankings=rankings, aggregation=aggregate)
+        is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
         generation = open_generation(self.folder)
         try:
             if query_encoder is None:
@@ -361,6 +363,9 @@ class Collection:
                 learned = adaptation_in_use(self.folder, generation.settings)
             if learned is not None:
                 settings = learned_settings(query_encoder, learned, generation.settings.dimension)
+            if fusion:
+                fused = rankings_of(generation.settings, rankings)
+                settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))
             settings = replace(settings, ann=ann)
             searcher = CollectionSearcher(
                 generation,

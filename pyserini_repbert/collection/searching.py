@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +22,8 @@ from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
@@ -91,22 +92,16 @@ def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking])
     return f'the collection was built {missing}: its rankings are {" and ".join(available)}'
 
 
-def dense_share(rankings: Sequence[CollectionRanking]) -> float:
-    """The weight of the first of two rankings in their interpolation, unless the user gives it."""
+def default_fusion(rankings: Sequence[str]) -> FusionSettings:
+    """How a collection's rankings are fused unless a user says how.
+
+    Two are interpolated after min-max, the dense one with a share of `DENSE_SHARE`.
+    """
+    if len(rankings) < 2:
+        return FusionSettings()
     leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
-    return DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
-
-
-def default_formula(rankings: Sequence[CollectionRanking]) -> dict[str, Any]:
-    """How a collection's rankings are fused unless the user says how: arguments of `Fusion`."""
-    ordered = [CollectionRanking(ranking) for ranking in rankings]
-    if len(ordered) < 2:
-        return {}
-    return {
-        'method': FusionMethod.INTERPOLATION,
-        'alpha': dense_share(ordered),
-        'normalize': Normalization.MINMAX,
-    }
+    share = DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
+    return FusionSettings(FusionMethod.INTERPOLATION).changed(alpha=share)
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ class SearchSettings:
     ----------
     rankings : those that are fused, in this order; none: all that the collection has
     aggregation : how scores of passages become those of documents
-    formula : arguments of `Fusion`; none: interpolation after min-max, the dense share 0.6
+    fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
     query_map : learned from judgments, float32 (d, d), as of `DenseSearcher`
     ann : find passages by the collection's approximate index
@@ -125,7 +120,7 @@ class SearchSettings:
 
     rankings: Sequence[str] = ()
     aggregation: PassageAggregation | str = PassageAggregation.MAX
-    formula: Mapping[str, Any] = field(default_factory=dict)
+    fusion: FusionSettings | None = None
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
@@ -150,12 +145,8 @@ def learned_settings(
 
     Raises MismatchError if it was learned for another encoder.
     """
-    formula = learned_fusion(read_adapted(folder))
-    if formula:
-        formula['method'] = formula.pop('fusion')
-        formula['alpha'] = formula.pop('weights')
     query_map = read_query_map(query_encoder, str(folder), dimension)
-    return SearchSettings(formula=formula, query_map=query_map)
+    return SearchSettings(fusion=learned_fusion(read_adapted(folder)), query_map=query_map)
 
 
 class CollectionSearcher(Fusion):
@@ -202,7 +193,7 @@ class CollectionSearcher(Fusion):
         if sparse_encoder is None and CollectionRanking.SPARSE in rankings:
             self.sparse_encoder = open_sparse_encoder(generation, device)
         parts = [self._open(ranking, settings) for ranking in rankings]
-        super().__init__(parts, **{**default_formula(rankings), **settings.formula})
+        super().__init__(parts, settings.fusion or default_fusion(rankings))
         self.name = generation.folder.name
         self.filter = DocumentFilter()
         self._all_parts = self.parts
@@ -266,9 +257,9 @@ class CollectionSearcher(Fusion):
             **super().identity(),
             'generation': self.generation.sha256,
             'aggregation': str(self.dense.aggregation),
-            'method': self.method,
-            'alpha': self.alpha,
-            'normalize': self.normalize,
+            'method': self.settings.method,
+            'weights': self.settings.weights,
+            'normalize': self.settings.normalize,
             'filter': repr(self.filter),
             **approximation,
         }

@@ -17,7 +17,7 @@ from pyserini_repbert.commands.flags import (
     read_named,
     write_values,
 )
-from pyserini_repbert.commands.fusion import METHODS, check_scores, formula
+from pyserini_repbert.commands.fusion import METHODS, check_scores, fusion_of_flags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
@@ -38,13 +38,13 @@ def fusion_table(arguments: Sequence[str]) -> None:
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
-    settings = formula(options.method, options)
+    settings = fusion_of_flags(options.method, options)
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
-    table = fusion.fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
+    table = fusion.fusion_table(runs, qrels, measures, settings, options.hits or None)
     for measure, rows in table.items():
         cells = []
         for column, (name, row) in enumerate(rows.items()):

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_link, descriptor
-from pyserini_repbert.fusion.methods import SETTINGS
+from pyserini_repbert.fusion.methods import ALPHA, SETTINGS
 
 if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
 
@@ -298,6 +299,19 @@ def _check_replaced(path: Path, options: argparse.Namespace) -> None:
         raise InputError(
             f'{path} exists: choose another output, or overwrite it', parameters=('overwrite',)
         )
+
+
+def note_fusion(options: argparse.Namespace, spec: PipelineSpec) -> None:
+    """Give the options the settings of fusion that are used, for the record.
+
+    Raises InputError for a setting of another method.
+    """
+    settings = spec.fusion_settings
+    options.alpha = None
+    if not spec.weights:
+        options.alpha = ALPHA if spec.alpha is None else spec.alpha
+    options.rrf_k = settings.rrf_k
+    options.normalize = str(settings.normalize)
 
 
 def check_outside(output: str, corpus: str | None) -> None:

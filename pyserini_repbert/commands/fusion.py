@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import (
     parser,
@@ -22,6 +22,7 @@ from pyserini_repbert.commands.flags import (
     FORMULA,
     add_flags,
     named_paths,
+    note_fusion,
     parse_flags,
     read_named,
     record_output,
@@ -34,6 +35,7 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.fusion import Tuned
+    from pyserini_repbert.fusion.settings import FusionSettings
 
 METHODS = tuple(map(str, FusionMethod))
 
@@ -82,8 +84,8 @@ def main(arguments: list[str]) -> None:
     check_scores(options.method, options.runs)
     if options.documents:
         _check_passage_scores(options.runs)
-    settings = {'k': options.hits or None, **formula(options.method, options)}
-    combine = combiner(len(options.runs), **settings)
+    settings = fusion_of_flags(options.method, options)
+    combine = combiner(len(options.runs), settings, options.hits or None)
     n_queries = None
     if _can_read_twice(options):
         n_queries = _fuse_while_reading(options, combine)
@@ -94,17 +96,14 @@ def main(arguments: list[str]) -> None:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
 
 
-def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `fusion.fuse` from the flags. The flags get the values that are
-    used, for the record.
+def fusion_of_flags(method: str, options: argparse.Namespace) -> FusionSettings:
+    """How runs are fused, from the flags. The flags get the values that are used, for the record.
 
     Raises InputError for a flag that the method does not use.
     """
-    settings = PipelineSpec.of({'fusion': method} | pick_options(options, *FORMULA)).formula
-    options.alpha = None if options.weights else settings['alpha']
-    options.rrf_k = settings['rrf_k']
-    options.normalize = settings['normalize']
-    return settings
+    spec = PipelineSpec.of({'fusion': method} | pick_options(options, *FORMULA))
+    note_fusion(options, spec)
+    return spec.fusion_settings
 
 
 def check_scores(method: str, paths: Iterable[str]) -> None:
@@ -180,10 +179,10 @@ def _fuse_while_reading(
     return n_queries
 
 
-def _fuse_whole_runs(options: argparse.Namespace, settings: Mapping[str, Any]) -> int:
+def _fuse_whole_runs(options: argparse.Namespace, settings: FusionSettings) -> int:
     """Read all runs, fuse them, write the run and its provenance, and count the queries."""
     from pyserini_repbert.data.runs import write_run
-    from pyserini_repbert.fusion.fusing import fuse
+    from pyserini_repbert.fusion.fusing import fuse_runs
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.search.documents import documents_of_run
 
@@ -191,7 +190,7 @@ def _fuse_whole_runs(options: argparse.Namespace, settings: Mapping[str, Any]) -
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]
     if options.documents:
         runs = [documents_of_run(run, PassageAggregation(options.documents)) for run in runs]
-    fused = fuse(runs, **settings)
+    fused = fuse_runs(runs, settings, options.hits or None)
     write_run(options.output, fused, options.output_format, options.tag)
     if options.provenance:
         write_provenance(options.provenance, options.runs, runs, fused)

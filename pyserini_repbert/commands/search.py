@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
+from pyserini_repbert.commands.flags import (
+    FORMULA,
+    add_flags,
+    note_fusion,
+    parse_flags,
+    record_output,
+)
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
 from pyserini_repbert.commands.terminal import (
     ProgressBars,
@@ -165,17 +171,13 @@ def main(arguments: list[str]) -> None:
 
     spec, machine = spec_of(options, ray=None)
     spec = apply_collection(apply_adaptation(spec))
-    # Refuses a setting of another method.
-    formula = spec.formula
+    note_fusion(options, spec)
     _check_outputs(options)
     _check_searchers(options, spec, machine)
     # The record has what was used.
     options.rankings = spec.rankings
     options.adapted = spec.adapted
     options.fusion = spec.fusion
-    options.alpha = None if spec.weights else formula['alpha']
-    options.rrf_k = formula['rrf_k']
-    options.normalize = formula['normalize']
     spec = _rank_deeper(spec, options)
     with contextlib.ExitStack() as held:
         machine = _start_engines(options, spec, machine, held)

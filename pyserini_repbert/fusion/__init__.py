@@ -12,11 +12,13 @@ if TYPE_CHECKING:
         provenance as provenance,
     )
     from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod
+    from pyserini_repbert.fusion.settings import FusionSettings as FusionSettings
 
 _NAMES = {
     'pyserini_repbert.fusion.fused': ('Fusion',),
     'pyserini_repbert.fusion.fusing': ('fuse',),
     'pyserini_repbert.fusion.interleaving': ('interleave', 'provenance'),
     'pyserini_repbert.fusion.methods': ('FusionMethod',),
+    'pyserini_repbert.fusion.settings': ('FusionSettings',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

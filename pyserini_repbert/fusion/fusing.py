@@ -11,14 +11,15 @@ import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
-from math import fsum, inf
+from math import fsum
 
 import numpy as np
 
 from pyserini_repbert.data.runs import Array, rank_by_score, reciprocal_scores
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score
 
 
@@ -26,7 +27,7 @@ def fuse(
     runs: Sequence[Run],
     method: str = FusionMethod.INTERLEAVE,
     k: int | None = 1000,
-    alpha: float | Sequence[float] = ALPHA,
+    alpha: float | Sequence[float] | None = None,
     rrf_k: float = RRF_K,
     normalize: str = Normalization.MINMAX,
 ) -> Run:
@@ -39,19 +40,18 @@ def fuse(
     ----------
     runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their
         order matters for `interleave` and `interpolation`
-    method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum
-        of 1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times
-        their weights; a document that a run lacks has the score 0 there)
+    method, rrf_k, normalize : of `FusionSettings`; `rrf_k` is not to be confused with `k`
     k : how many documents to keep for each query; None keeps all
     alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 -
-        alpha; or a weight for each of any number of runs, 0 or more
-    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to
-        be confused with `k`
-    normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
+        alpha; or a weight for each of any number of runs, 0 or more; None: 0.5
     """
-    chosen = FusionMethod(method)
-    scale = Normalization(normalize)
-    combine = combiner(len(runs), chosen, alpha, rrf_k, scale, k)
+    settings = FusionSettings(method, rrf_k=rrf_k, normalize=normalize)
+    return fuse_runs(runs, settings.changed(alpha), k)
+
+
+def fuse_runs(runs: Sequence[Run], settings: FusionSettings, k: int | None = 1000) -> Run:
+    """`fuse` by settings that are one value; their `depth` is for who makes the runs."""
+    combine = combiner(len(runs), settings, k)
     rankings = [_as_rankings(run) for run in runs]
     qids: dict[str, None] = {}
     for run in runs:
@@ -133,57 +133,23 @@ def _add_scores(
 
 
 def combiner(
-    n_runs: int,
-    method: str,
-    alpha: float | Sequence[float],
-    rrf_k: float,
-    normalize: str,
-    k: int | None = None,
+    n_runs: int, settings: FusionSettings, k: int | None = None
 ) -> Callable[[Sequence[Ranking]], Ranking]:
     """The function that `fuse` applies to the rankings of one query.
 
-    It takes a ranking from each of `n_runs` runs. The other parameters (method, alpha, rrf_k,
-    normalize, k) are those of `fuse`. Raises InputError for a wrong one.
+    It takes a ranking from each of `n_runs` runs, and keeps k documents; None keeps all. Raises
+    InputError for weights that are not of as many runs.
     """
-    chosen = FusionMethod(method)
-    scale = Normalization(normalize)
     if not n_runs:
-        raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")
+        raise InputError(f"fusion by '{settings.method}' was given 0 runs, at least one expected")
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
-    if chosen is FusionMethod.INTERLEAVE:
+    if settings.method is FusionMethod.INTERLEAVE:
         return partial(_interleaved, k=k)
-    if chosen is FusionMethod.RRF:
-        if not 0 <= rrf_k < inf:
-            raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
-        return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    return partial(_weighted, k=k, weights=_weights(alpha, n_runs), scale=scale)
-
-
-def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
-    if isinstance(alpha, (int, float)):
-        if not 0 <= alpha <= 1:
-            raise InputError(
-                f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was '
-                'expected'
-            )
-        if n_runs != 2:
-            raise InputError(
-                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or give "
-                'a weight for each',
-                parameters=('weights',),
-            )
-        return float(alpha), 1 - alpha
-    weights = tuple(map(float, alpha))
-    in_range = all(0 <= weight < inf for weight in weights)
-    if len(weights) != n_runs or not in_range or not any(weights):
-        given = ' '.join(map(str, weights))
-        raise InputError(
-            f'weights {given} were given for {n_runs} runs: expected a number from 0 on for each, '
-            'not all of them 0',
-            parameters=('weights',),
-        )
-    return weights
+    if settings.method is FusionMethod.RRF:
+        return partial(_reciprocal_rank, k=k, rrf_k=settings.rrf_k)
+    scale = Normalization(settings.normalize)
+    return partial(_weighted, k=k, weights=settings.weights_for(n_runs), scale=scale)
 
 
 def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:

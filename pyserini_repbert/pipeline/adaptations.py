@@ -9,6 +9,7 @@ from typing import Any
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.rankers import refuse_code
@@ -59,7 +60,7 @@ def apply_adaptation(spec: PipelineSpec, allowed_classes: Collection[str] = ()) 
         return spec
     adapted = read_adapted(spec.adapted)
     _refuse_code(spec, adapted, allowed_classes)
-    fusion = learned_fusion(adapted)
+    fusion = _fields_of(learned_fusion(adapted))
     _check_fusion(spec, fusion)
     _check_techniques(spec, adapted)
     return spec.model_copy(
@@ -105,6 +106,18 @@ def _refuse_code(
         for name in stored:
             if name.partition('@')[0] not in allowed_classes:
                 refuse_code(name, Path(str(spec.adapted)) / ADAPTED, parameter)
+
+
+def _fields_of(fusion: FusionSettings | None) -> dict[str, Any]:
+    """The fields of a spec that fuses by learned weights; none without them."""
+    if fusion is None:
+        return {}
+    return {
+        'fusion': fusion.method,
+        'weights': fusion.weights,
+        'normalize': fusion.normalize,
+        'depth': fusion.depth,
+    }
 
 
 def _check_fusion(spec: PipelineSpec, fusion: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from pyserini_repbert.collection.searching import (
     CollectionRanking,
     CollectionSearcher,
     SearchSettings,
-    dense_share,
+    default_fusion,
     open_collection_encoder,
     rankings_of,
 )
@@ -67,19 +67,15 @@ def _refuse_settings_of_collections(spec: PipelineSpec) -> None:
             )
 
 
-def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:
-    """The spec with the default fusion of a collection, where the spec names none.
-
-    They are interpolated after min-max, the dense one with a share of 0.6.
-    """
-    ordered = [CollectionRanking(ranking) for ranking in rankings]
+def complete_fusion(spec: PipelineSpec, rankings: Sequence[str]) -> PipelineSpec:
+    """The spec with the default fusion of a collection's two rankings, where it names none."""
+    usual = default_fusion(rankings)
     changes: dict[str, Any] = {}
-    fusion = spec.fusion
     if 'fusion' not in spec.model_fields_set:
-        fusion = 'interpolation'
-        changes['fusion'] = fusion
-    if fusion == 'interpolation' and not spec.weights:
-        changes['alpha'] = dense_share(ordered) if spec.alpha is None else spec.alpha
+        changes['fusion'] = usual.method
+    fusion = changes.get('fusion', spec.fusion)
+    if fusion == usual.method and not spec.weights and spec.alpha is None:
+        changes['alpha'] = usual.weights[0]
     return spec.model_copy(update=changes)
 
 
@@ -141,16 +137,16 @@ def open_collection_searcher(
     try:
         encoder = _query_encoder(spec, generation, device, before)
         sparse_encoder = _sparse_encoder_before(generation, before)
-        formula: dict[str, Any] = {}
+        fusion = None
         if len(spec.rankings) > 1 and not spec.sparse:
-            formula = {**spec.formula, 'depth': spec.depth}
+            fusion = spec.fusion_settings
         query_map = None
         if spec.adapted:
             query_map = read_query_map(encoder, spec.adapted, generation.settings.dimension)
         settings = SearchSettings(
             rankings=spec.rankings,
             aggregation=spec.aggregate,
-            formula=formula,
+            fusion=fusion,
             k1=spec.k1,
             b=spec.b,
             query_map=query_map,

@@ -110,7 +110,7 @@ def join_rankers(
     """
     first = list(searchers)
     if len(first) > 1:
-        first = [Fusion(searchers, depth=spec.depth, **spec.formula)]
+        first = [Fusion(searchers, spec.fusion_settings)]
     return Pipeline([*first, *rerankers], texts)
 
 
@@ -131,7 +131,7 @@ def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) ->
     """The first stages of a spec, in the order in which they are fused."""
     if FusionMethod(spec.fusion) is not FusionMethod.INTERLEAVE:
         # Refuses wrong settings before anything is opened.
-        combiner(spec.n_rankings, **spec.formula)
+        combiner(spec.n_rankings, spec.fusion_settings)
     feedback = None
     if spec.prf is not None:
         feedback = VectorFeedback.parse(spec.prf)

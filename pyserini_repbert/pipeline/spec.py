@@ -14,6 +14,7 @@ from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
 from pyserini_repbert.systems.registry import StageOption, stage_options, systems
@@ -302,8 +303,8 @@ class PipelineSpec(_Values):
         return parsed
 
     @property
-    def formula(self) -> dict[str, Any]:
-        """The keyword arguments of `fusion.fuse`.
+    def fusion_settings(self) -> FusionSettings:
+        """How several rankings are fused.
 
         Raises InputError for a setting that its method does not have.
         """
@@ -318,13 +319,14 @@ class PipelineSpec(_Values):
             raise InputError(
                 'alpha and weights were given: give one of them', parameters=('alpha', 'weights')
             )
-        alpha = fusion_methods.ALPHA if self.alpha is None else self.alpha
-        return {
-            'method': self.fusion,
-            'alpha': self.weights or alpha,
-            'rrf_k': fusion_methods.RRF_K if self.rrf_k is None else self.rrf_k,
-            'normalize': self.normalize or fusion_methods.NORMALIZE,
-        }
+        settings = FusionSettings(
+            method=self.fusion,
+            weights=self.weights,
+            rrf_k=fusion_methods.RRF_K if self.rrf_k is None else self.rrf_k,
+            normalize=self.normalize or fusion_methods.NORMALIZE,
+            depth=self.depth,
+        )
+        return settings.changed(self.alpha)
 
     @property
     def searches(self) -> bool:

@@ -16,6 +16,8 @@ from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
 from pyserini_repbert.folder_forms import FolderForm
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import QueryEncoder
@@ -98,19 +100,16 @@ def read_description(folder: StrPath) -> AdaptedSearch:
         ) from error
 
 
-def learned_fusion(adapted: AdaptedSearch) -> dict[str, Any]:
-    """How rankings are fused with the learned weights; empty for a single ranking.
-
-    These are the fields of a `PipelineSpec` of the same names.
-    """
+def learned_fusion(adapted: AdaptedSearch) -> FusionSettings | None:
+    """How rankings are fused with the learned weights; None for a single ranking."""
     if len(adapted.weights) < 2:
-        return {}
-    return {
-        'fusion': 'interpolation',
-        'weights': adapted.weights,
-        'normalize': 'minmax',
-        'depth': adapted.depth,
-    }
+        return None
+    return FusionSettings(
+        FusionMethod.INTERPOLATION,
+        weights=adapted.weights,
+        normalize=Normalization.MINMAX,
+        depth=adapted.depth,
+    )
 
 
 def read_query_map(query_encoder: QueryEncoder, folder: str, dimension: int) -> NDArray[np.float32]:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.fused import DEPTH, Fusion
+from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import pyserini_hybrid
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.settings import DEPTH, FusionSettings
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Trace
 
@@ -83,7 +84,13 @@ class HybridSearcher(Fusion):
         where that is more
     method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
         `fusion.fusing.pyserini_hybrid`
+
+    Attributes
+    ----------
+    pyserini_alpha : the weight of method 'pyserini'; None for the other methods
     """
+
+    pyserini_alpha: float | None
 
     normalization = weight_on_dense = False
 
@@ -114,12 +121,12 @@ class HybridSearcher(Fusion):
         rankers = [as_ranker(part) for part in parts]
         if is_pyserini:
             # `Fusion` does not know this method, which `fused` adds.
-            super().__init__(rankers, FusionMethod.INTERPOLATION, ALPHA, rrf_k, depth, normalize)
-            self.method = PYSERINI
-            self.alpha = _PYSERINI_ALPHA if alpha is None else alpha
+            super().__init__(rankers, FusionSettings(depth=depth))
+            self.pyserini_alpha = _PYSERINI_ALPHA if alpha is None else cast(float, alpha)
         else:
-            weights = ALPHA if alpha is None else alpha
-            super().__init__(rankers, method, weights, rrf_k, depth, normalize)
+            settings = FusionSettings(method, rrf_k=rrf_k, normalize=normalize, depth=depth)
+            super().__init__(rankers, settings.changed(alpha))
+            self.pyserini_alpha = None
 
     def search(  # type: ignore[override]
         self,
@@ -163,15 +170,20 @@ class HybridSearcher(Fusion):
         threads : queries that are answered at a time
         k0, k, alpha, normalization, weight_on_dense : as of `search`
         """
-        weights = self.alpha if alpha is None else alpha
-        asked = self.with_settings(depth=k0 or self.depth or max(k, DEPTH), alpha=weights)
+        depth = k0 or self.settings.depth or max(k, DEPTH)
+        asked = self.with_settings(settings=self.settings.changed(depth=depth))
+        if alpha is not None and self.pyserini_alpha is not None:
+            asked.pyserini_alpha = alpha
+        elif alpha is not None and self.settings.method is FusionMethod.INTERPOLATION:
+            asked.settings = asked.settings.changed(alpha)
         asked.normalization = normalization
         asked.weight_on_dense = weight_on_dense
         return Ranker.batch_search(asked, queries, q_ids, k, threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
         """As of `Fusion`, or by Pyserini's formula."""
-        if self.method != PYSERINI:
+        if self.pyserini_alpha is None:
             return super().fused(runs, k)
-        alpha = cast(float, self.alpha)
-        return pyserini_hybrid(runs, k, alpha, self.normalization, self.weight_on_dense)
+        return pyserini_hybrid(
+            runs, k, self.pyserini_alpha, self.normalization, self.weight_on_dense
+        )

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.searching import (
     CollectionRanking,
     CollectionSearcher,
-    dense_share,
+    default_fusion,
     learned_settings,
     open_bm25,
     rankings_of,
@@ -210,7 +210,7 @@ class ServedCollection:
         names = [ranking.value for ranking in self.rankings]
         if len(systems) < 2 or sorted(systems) != sorted(names):
             return spec
-        return complete_fusion(spec, [CollectionRanking(system) for system in systems])
+        return complete_fusion(spec, systems)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         """Whole documents, None for each that is not here."""
@@ -243,8 +243,8 @@ class ServedCollection:
             'field_counts': {name: asdict(counts[name]) for name in sorted(names)},
         }
         if len(self.rankings) > 1:
-            share = dense_share(self.rankings)
-            about |= {'fusion': 'interpolation', 'weights': [share, round(1 - share, 6)]}
+            usual = default_fusion(self.rankings)
+            about |= {'fusion': usual.method, 'weights': list(usual.weights)}
         return about
 
 

@@ -318,7 +318,7 @@ def resolve_search(
     if has_weights and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     # Settings of another method are refused here.
-    combiner(len(systems), **spec.formula)
+    combiner(len(systems), spec.fusion_settings)
     rerankers.check(spec.stages)
     if search.like is not None:
         _check_document(search.like, spec, index, systems)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -189,10 +188,10 @@ def _first_stage_parts(
 ) -> list[RankedPart]:
     """The ranking of each system, and that of their fusion if there are several."""
     systems = notes.leaves()
-    fusion = search.spec.fusion
+    fusion = search.spec.fusion_settings
     searched_depth = depth
     if len(systems) > 1:
-        searched_depth = fused_depth(fusion, depth) or depth
+        searched_depth = fusion.depth_for(depth) or depth
     parts = []
     for system in systems:
         ranking = system.run[_QID]
@@ -207,7 +206,7 @@ def _first_stage_parts(
         ranking = notes.run[_QID]
         slowest = max(part.step.ms for part in parts)
         ms = _milliseconds(notes) - slowest
-        step = Step(step=fusion, ms=ms, inferences=0, candidates=len(ranking))
+        step = Step(step=fusion.method, ms=ms, inferences=0, candidates=len(ranking))
         parts.append(RankedPart(ranking, _ranks_known(ranking, depth, index), step))
     return parts
 

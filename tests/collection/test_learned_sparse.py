@@ -111,8 +111,8 @@ def test_the_learned_ranking_stands_in_bm25s_place(make):
         collection.sync(DOCUMENTS)
         searcher = collection.searcher()
         assert searcher.part_names == ['tiny', 'sparse']
-        assert searcher.method == FusionMethod.INTERPOLATION
-        assert searcher.alpha == 0.6
+        assert searcher.settings.method == FusionMethod.INTERPOLATION
+        assert searcher.settings.weights == (0.6, 0.4)
         assert collection.generation.lucene_folder is None
         hits = collection.search('red cat', 3)
         assert hits[0].excerpts

@@ -9,6 +9,7 @@ from pyserini_repbert.evaluate import (
     rerank_at_depths,
 )
 from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_top
+from pyserini_repbert.fusion import FusionSettings
 from pyserini_repbert.ranking import Ranking
 
 
@@ -45,8 +46,9 @@ def test_fused_ties_keep_the_order_of_the_fused_run():
     """a and b tie, whichever run comes first: a is first by docid, where trec_eval would put b."""
     runs = {'A': {'1': ranked('a')}, 'B': {'1': ranked('b')}}
     for method in ('rrf', 'interpolation'):
-        table = fusion_table(runs, {'1': {'a': 1}}, parse_measures(['MRR@10']), method)['MRR@10']
-        assert table == {'A': {'A': 1.0, 'B': 1.0}, 'B': {'A': 1.0, 'B': 0.0}}
+        settings = FusionSettings(method)
+        table = fusion_table(runs, {'1': {'a': 1}}, parse_measures(['MRR@10']), settings)
+        assert table['MRR@10'] == {'A': {'A': 1.0, 'B': 1.0}, 'B': {'A': 1.0, 'B': 0.0}}
 
 
 def test_fusion_table_with_the_constant_of_reciprocal_ranks():
@@ -56,9 +58,9 @@ def test_fusion_table_with_the_constant_of_reciprocal_ranks():
     runs = {'A': {'1': ranked('y x')}, 'B': {'1': ranked('p x q y')}}
     measures = parse_measures(['MRR@10'])
     qrels = {'1': {'y': 1}}
-    with_1 = fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)
+    with_1 = fusion_table(runs, qrels, measures, FusionSettings('rrf', rrf_k=1))
     assert with_1['MRR@10']['A']['B'] == 1.0
-    with_60 = fusion_table(runs, qrels, measures, 'rrf')
+    with_60 = fusion_table(runs, qrels, measures, FusionSettings('rrf'))
     assert with_60['MRR@10']['A']['B'] == 0.5
 
 
@@ -67,9 +69,10 @@ def test_fusion_table_with_the_weight_of_interpolation():
     runs = {'A': {'1': Ranking(['x', 'y'], [4.0, 1.0])}, 'B': {'1': Ranking(['y'], [2.0])}}
     measures = parse_measures(['MRR@10'])
     qrels = {'1': {'y': 1}}
-    uneven = fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)
+    settings = FusionSettings('interpolation', weights=(0.2, 0.8))
+    uneven = fusion_table(runs, qrels, measures, settings)
     assert uneven['MRR@10']['A']['B'] == 1.0
-    even = fusion_table(runs, qrels, measures, 'interpolation')
+    even = fusion_table(runs, qrels, measures, FusionSettings('interpolation'))
     assert even['MRR@10']['A']['B'] == 0.5
 
 

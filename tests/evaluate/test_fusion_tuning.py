@@ -6,7 +6,8 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.studies.fusion import FusionSetting, settings, tune_fusion
+from pyserini_repbert.evaluate.studies.fusion import RunFusion, settings, tune_fusion
+from pyserini_repbert.fusion import FusionSettings
 from pyserini_repbert.ranking import Ranking
 
 (MRR,) = parse_measures(['MRR@10'])
@@ -31,7 +32,7 @@ def runs():
 
 def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
     tuned = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
-    right = FusionSetting('interleave', ('right', 'wrong'))
+    right = RunFusion(('right', 'wrong'), FusionSettings())
     assert tuned.whole == right
     assert tuned.held_out == 1.0
     qids = []
@@ -88,7 +89,7 @@ def test_all_subsets_of_three_runs_are_tried():
     """Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are
     and normalised, and 10 sums of three sixths; 7 constants for each of the four sets.
     """
-    counts = Counter(setting.method for setting in settings(['a', 'b', 'c']))
+    counts = Counter(setting.settings.method for setting in settings(['a', 'b', 'c']))
     assert counts == {
         'interleave': 3 * 2 + 6,
         'interpolation': 3 * 2 * 19 + 10,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.fusion import Fusion
-from pyserini_repbert.fusion.fused import fused_depth
+from pyserini_repbert.fusion import Fusion, FusionSettings
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 
 
@@ -36,15 +35,16 @@ class FixedRanker(Ranker):
     ],
 )
 def test_the_depth_that_is_fused(method, k, depth):
-    assert fused_depth(method, k) == depth
+    assert FusionSettings(method).depth_for(k) == depth
+    assert FusionSettings(method, depth=7).depth_for(k) == 7
     parts = [FixedRanker('ab'), FixedRanker('bc')]
-    Fusion(parts, method).rank([Query('q', 'text')], None, k)
+    Fusion(parts, FusionSettings(method)).rank([Query('q', 'text')], None, k)
     assert [part.depths for part in parts] == [[depth], [depth]]
 
 
 def test_a_single_part_keeps_its_ranking():
     part = FixedRanker('ab')
-    ranked = Fusion([part], 'rrf').rank([Query('q', 'text')], None, 10)
+    ranked = Fusion([part], FusionSettings('rrf')).rank([Query('q', 'text')], None, 10)
     assert ranked == {'q': Ranking('ab', [2.0, 1.0])}
     assert part.depths == [10]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion import Fusion, fuse
+from pyserini_repbert.fusion import Fusion, FusionSettings, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
 from pyserini_repbert.search.hybrid import PYSERINI, as_ranker
@@ -103,7 +103,8 @@ def test_one_formula_wherever_it_is_asked_for(dense, sparse):
         expected = fuse(runs, method, 4, **settings)['0']
         searched = HybridSearcher(first, second, method, **settings).search('q', k=4)
         assert searched == list(expected)
-        commanded = Fusion([as_ranker(first), as_ranker(second)], method, **settings)
+        fusion = FusionSettings(method).changed(**settings)
+        commanded = Fusion([as_ranker(first), as_ranker(second)], fusion)
         assert commanded.rank([Query('0', 'q')], None, 4) == {'0': expected}
 
 

@@ -16,8 +16,9 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.fusion.fusing import fuse
-from pyserini_repbert.fusion.methods import ALPHA, DENSE_ALPHA, RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.fusing import fuse_runs
+from pyserini_repbert.fusion.methods import ALPHA, DENSE_ALPHA, FusionMethod, Normalization
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
@@ -31,9 +32,8 @@ def fusion_table(
     runs: Mapping[str, Run],
     qrels: Qrels,
     measures: Sequence[NamedMeasure],
-    method: str = FusionMethod.INTERLEAVE,
+    settings: FusionSettings | None = None,
     k: int | None = 1000,
-    **constants: Any,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
 
@@ -43,10 +43,10 @@ def fusion_table(
     ----------
     runs : by name; the row's run comes first
     qrels, measures : how fused runs are scored
-    method, k : as in `fuse`
-    constants : those of `fuse`
+    settings : how; default: interleaved
+    k : hits of each topic that are kept; None keeps all
     """
-    chosen = FusionMethod(method)
+    how = settings or FusionSettings()
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
     table: dict[str, dict[str, dict[str, float]]] = {}
     for named in measures:
@@ -55,53 +55,46 @@ def fusion_table(
         for column, second in judged.items():
             run = first
             if row != column:
-                run = by_rank(fuse([first, second], chosen, k, **constants))
+                run = by_rank(fuse_runs([first, second], how, k))
             for name, value in evaluate(run, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
 
 
 @dataclass(frozen=True)
-class FusionSetting:
-    """One way to fuse; the constants are of the methods that have them.
+class RunFusion:
+    """One way to fuse named runs.
 
     Attributes
     ----------
     order : names of the runs; the first one leads
+    settings : how they are fused
     """
 
-    method: FusionMethod | str
     order: tuple[str, ...]
-    rrf_k: float = RRF_K
-    alpha: float | tuple[float, ...] = ALPHA
-    normalize: Normalization | str = Normalization.NONE
-
-    def __post_init__(self) -> None:
-        FusionMethod(self.method)
-        Normalization(self.normalize)
+    settings: FusionSettings
 
     def __str__(self) -> str:
-        text = f'{self.method} {"+".join(self.order)}'
-        method = FusionMethod(self.method)
+        method = self.settings.method
+        text = f'{method} {"+".join(self.order)}'
         if method is FusionMethod.RRF:
-            text += f' k={self.rrf_k:g}'
+            text += f' k={self.settings.rrf_k:g}'
         if method is FusionMethod.INTERPOLATION:
             text += f' {self._weights_text()}'
-            if self.normalize != Normalization.NONE:
-                text += f' {self.normalize}'
+            if self.settings.normalize is not Normalization.NONE:
+                text += f' {self.settings.normalize}'
         return text
 
     def _weights_text(self) -> str:
-        if not isinstance(self.alpha, tuple):
-            return f'alpha={self.alpha:g}'
-        name = 'weights' if len(self.alpha) > 1 else 'alpha'
-        weights = ' '.join(f'{weight:g}' for weight in self.alpha)
-        return f'{name}={weights}'
+        weights = self.settings.weights_for(len(self.order))
+        if len(weights) == 2:
+            return f'alpha={weights[0]:g}'
+        return 'weights=' + ' '.join(f'{weight:g}' for weight in weights)
 
     def fused(self, runs: Mapping[str, Run], qids: Sequence[str], k: int | None) -> Run:
         """The runs' rankings for these topics, fused by this setting."""
         parts = [_of_topics(runs[name], qids) for name in self.order]
-        return fuse(parts, self.method, k, self.alpha, self.rrf_k, self.normalize)
+        return fuse_runs(parts, self.settings, k)
 
 
 class FoldChoice(NamedTuple):
@@ -114,7 +107,7 @@ class FoldChoice(NamedTuple):
     topics : the qids held out
     """
 
-    setting: FusionSetting
+    setting: RunFusion
     training: float
     held_out: float
     topics: tuple[str, ...]
@@ -134,13 +127,13 @@ class Tuned(NamedTuple):
     folds: tuple[FoldChoice, ...]
     held_out: float
     against: dict[str, Comparison]
-    whole: FusionSetting
+    whole: RunFusion
     run: Run
 
 
 def settings(
     names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)
-) -> Iterator[FusionSetting]:
+) -> Iterator[RunFusion]:
     """The settings to try, for every subset of the runs.
 
     Interpolation of more than two runs is of normalised scores.
@@ -149,10 +142,10 @@ def settings(
     for subset in _subsets(names):
         if FusionMethod.INTERLEAVE in chosen:
             for order in _orders(subset):
-                yield FusionSetting(FusionMethod.INTERLEAVE, order)
+                yield RunFusion(order, FusionSettings())
         if FusionMethod.RRF in chosen:
             for k in RRF_KS:
-                yield FusionSetting(FusionMethod.RRF, subset, rrf_k=k)
+                yield RunFusion(subset, FusionSettings(FusionMethod.RRF, rrf_k=k))
         if FusionMethod.INTERPOLATION in chosen:
             yield from _interpolations(subset)
 
@@ -175,17 +168,23 @@ def _orders(subset: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield (leader, *(name for name in subset if name != leader))
 
 
-def _interpolations(subset: tuple[str, ...]) -> Iterator[FusionSetting]:
+def _interpolations(subset: tuple[str, ...]) -> Iterator[RunFusion]:
     scales: Sequence[Normalization] = (Normalization.MINMAX,)
     alphas: Iterable[Any] = _weights(len(subset))
     if len(subset) == 2:
         scales = (Normalization.NONE, Normalization.MINMAX)
         alphas = ALPHAS
     for scale, alpha in product(scales, alphas):
-        yield FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha, normalize=scale)
+        yield RunFusion(subset, _interpolation(alpha, scale))
 
 
-def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
+def _interpolation(
+    alpha: float | Sequence[float], scale: Normalization = Normalization.NONE
+) -> FusionSettings:
+    return FusionSettings(FusionMethod.INTERPOLATION, normalize=scale).changed(alpha)
+
+
+def untuned_settings(names: Sequence[str]) -> list[RunFusion]:
     """The ways to fuse all runs, the dense one first, that need no judgments; the default is first.
 
     Interleaving led by the dense run and by the sparse ones, reciprocal ranks, and interpolation
@@ -194,16 +193,14 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
     dense, *sparse = names
     order = (dense, *sparse)
     chosen = [
-        FusionSetting(FusionMethod.INTERLEAVE, order),
-        FusionSetting(FusionMethod.INTERLEAVE, (*sparse, dense)),
-        FusionSetting(FusionMethod.RRF, order),
+        RunFusion(order, FusionSettings()),
+        RunFusion((*sparse, dense), FusionSettings()),
+        RunFusion(order, FusionSettings(FusionMethod.RRF)),
     ]
     for share in (1 / len(order), DENSE_ALPHA):
         alpha = _dense_share(share, len(sparse))
         for scale in Normalization:
-            chosen.append(
-                FusionSetting(FusionMethod.INTERPOLATION, order, alpha=alpha, normalize=scale)
-            )
+            chosen.append(RunFusion(order, _interpolation(alpha, scale)))
     return chosen
 
 
@@ -260,7 +257,7 @@ def tune_fusion(
             f'expected two or more '
             'runs, and 2 folds to as many as there are topics'
         )
-    tried: dict[FusionSetting, Evaluation] = {}
+    tried: dict[RunFusion, Evaluation] = {}
     for setting in settings(names, chosen):
         tried[setting] = evaluate(by_rank(setting.fused(runs, topics, k)), qrels, [measure])
         on_progress(1)
@@ -291,7 +288,7 @@ def tune_fusion(
 
 
 def _choose(
-    tried: Mapping[FusionSetting, Evaluation], topics: Sequence[str], held_out: Sequence[str]
+    tried: Mapping[RunFusion, Evaluation], topics: Sequence[str], held_out: Sequence[str]
 ) -> FoldChoice:
     """The setting that is best on the topics that are not held out."""
     apart = set(held_out)
@@ -305,14 +302,15 @@ def _choose(
     )
 
 
-def _untuned(
-    tried: Mapping[FusionSetting, Evaluation], names: Sequence[str]
-) -> dict[str, Evaluation]:
+def _untuned(tried: Mapping[RunFusion, Evaluation], names: Sequence[str]) -> dict[str, Evaluation]:
     """The settings with default constants and the runs' own order, by name."""
     defaults = set()
     for setting in tried:
         order = tuple(name for name in names if name in setting.order)
-        defaults.add(FusionSetting(setting.method, order))
+        usual = FusionSettings(setting.settings.method)
+        if usual.method is FusionMethod.INTERPOLATION:
+            usual = _interpolation(ALPHA)
+        defaults.add(RunFusion(order, usual))
     untuned = {}
     for setting, evaluation in tried.items():
         if setting in defaults:
@@ -329,6 +327,6 @@ def _mean(evaluation: Evaluation, topics: Sequence[str]) -> float:
     return fmean(values[qid] for qid in topics)
 
 
-def _best(tried: Mapping[FusionSetting, Evaluation], topics: Sequence[str]) -> FusionSetting:
+def _best(tried: Mapping[RunFusion, Evaluation], topics: Sequence[str]) -> RunFusion:
     """The setting with the greatest mean; the first of equal ones."""
     return max(tried, key=lambda setting: _mean(tried[setting], topics))

@@ -10,8 +10,8 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.interop.pyterrier.frames import (
     check_queries,
@@ -239,7 +239,7 @@ class HybridRetriever(Retriever):
         self.alpha = alpha
         self.rrf_k = rrf_k
         self.threads = threads
-        self.depth = depth or fused_depth(method, num_results)
+        self.depth = depth or FusionSettings(method).depth_for(num_results)
         self.provenance = provenance
         names = tuple(retriever.name for retriever in retrievers)
         if provenance:
