@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from pyserini_repbert.errors import needs
+from pyserini_repbert.serve.refusals import error_body
 
 with needs('uvicorn', __name__, 'serve'):
     import h11
@@ -67,7 +68,9 @@ class DeadlineProtocol(H11Protocol):
 
     def _answer_late(self) -> None:
         message = f'the request was not complete within {self.request_seconds:g} s: send it again'
-        body = json.dumps({'error': message}).encode()
+        # The address is not known before the header is whole.
+        path = self.scope['path'] if self.conn.their_state is h11.SEND_BODY else ''
+        body = json.dumps(error_body(path, 408, message)).encode()
         headers = [
             ('content-type', 'application/json'),
             ('content-length', str(len(body))),
