@@ -49,6 +49,14 @@ _RUN_HITS = 1000
 # From so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md).
 _MANY = 8
 
+_EXAMPLES = """\
+examples, on the collection of the extra 'demo':
+  %(prog)s --index demo --query 'who got the first nobel prize in physics'
+  %(prog)s --index demo --sparse bm25@demo --rerank monobert-demo@20 \\
+    --query 'what is the main mineral in lithium batteries'
+  %(prog)s --index demo --topics demo --output run.txt
+"""
+
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
@@ -60,47 +68,68 @@ def make_parser() -> argparse.ArgumentParser:
         'as bm25@FOLDER or bm25@demo. All rankings are fused, those of a '
         'collection, too. --rerank reranks the best hits.',
     )
-    add = parser.add_argument
-    what = parser.add_mutually_exclusive_group()
+    _add_questions(parser.add_argument_group('what is asked'))
+    _add_searched(parser.add_argument_group('what is searched'))
+    documents = parser.add_argument_group('which documents of a collection')
+    add_flags(documents, 'filter', 'only_ids', 'not_ids')
+    fused = parser.add_argument_group('how rankings are fused')
+    add_flags(fused, 'fusion', default=None)
+    add_flags(fused, 'sparse_first', *FORMULA, 'depth')
+    add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
+    _add_answers(parser.add_argument_group('what is shown or written'))
+    _add_machine(parser.add_argument_group('where it runs'))
+    parser.epilog = _EXAMPLES
+    return parser
+
+
+def _add_questions(flags: argparse._ArgumentGroup) -> None:
+    what = flags.add_mutually_exclusive_group()
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument(
         '--like',
         action='append',
         metavar='DOCID',
         type=command.utf8_text,
-        help='a document in place of a question: what is most like it; repeatable',
+        help='find documents like this one: its docid; repeatable',
     )
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
-    add(
+    flags.add_argument(
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
-    add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'prf', 'adapted', 'ray')
-    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'language')
-    add_flags(parser, 'download')
-    add_flags(parser, 'fusion', default=None)
-    add_flags(parser, 'sparse_first', *FORMULA, 'depth')
-    add(
-        '--explain',
-        action='store_true',
-        help="show each hit's rank in each ranking, and what the reranker saw in it",
+
+
+def _add_searched(flags: argparse._ArgumentGroup) -> None:
+    add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
+    add_flags(flags, 'prf', 'k1', 'b', 'language', 'max_length', 'download', 'build')
+    flags.add_argument(
+        '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
     )
-    add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
-    add('--output', help='with --topics: the run file to write')
-    add_flags(parser, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
+
+
+def _add_answers(flags: argparse._ArgumentGroup) -> None:
+    add = flags.add_argument
     add(
         '--hits',
         type=command.positive_int,
         help=f'hits of each query; default: {_RUN_HITS} for topics, {_SHOWN_HITS} for a question',
     )
-    add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
-    add('--corpus', help="the catalog's collection, for --build; the passages, for --rerank")
-    add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
-    add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
-    return parser
+    add(
+        '--explain',
+        action='store_true',
+        help="show each hit's rank in each ranking, and what the reranker saw in it",
+    )
+    add('--output', help='with --topics: the run file to write')
+    add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
+    add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
+
+
+def _add_machine(flags: argparse._ArgumentGroup) -> None:
+    add_flags(flags, 'device', 'precision', 'device_dtype', 'threads', 'batch_size', 'ray')
+    add_flags(flags, 'offline')
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

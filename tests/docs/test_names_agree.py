@@ -8,7 +8,12 @@ from command_parsers import all_parsers
 from doc_runner import ROOT
 
 CODE = sorted((ROOT / 'pyserini_repbert').rglob('*.py'))
-DOCS = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+DOCS = [
+    ROOT / 'README.md',
+    ROOT / 'CONTRIBUTING.md',
+    ROOT / 'AGENTS.md',
+    *sorted((ROOT / 'docs').rglob('*.md')),
+]
 _VARIABLE = re.compile(r'\bPYSERINI_REPBERT_[A-Z_]+\b')
 _READ = re.compile(r"""(?:environ(?:\.get|\.setdefault)?[\[(]|getenv\()\s*['"]([A-Z][A-Z_0-9]+)""")
 _FLAG = re.compile(r'(?<![\w-])--[a-z][a-z0-9-]*')

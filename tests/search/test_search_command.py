@@ -1,4 +1,5 @@
 import gzip
+import shlex
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.index import main as index_command
-from pyserini_repbert.commands.search import main
+from pyserini_repbert.commands.search import main, make_parser
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.pipeline import opening
@@ -246,3 +247,17 @@ def test_an_encoder_that_has_moved_is_the_one_that_the_index_names(setting, caps
     assert f'index {index} names an encoder that is not here: ' in message
     assert message.endswith('(--encoder)\n')
     assert command.run(main, [*asked, '--encoder', str(moved)]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.jvm
+def test_the_examples_of_help_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    examples = make_parser().format_help().partition("'demo':\n")[2].replace('\\\n', '')
+    commands = [shlex.split(line) for line in examples.strip().splitlines()]
+    assert len(commands) == 3
+    for words in commands:
+        assert words[:3] == ['python', '-m', 'pyserini_repbert.search']
+        main([*words[3:], '--quiet'])
+    assert len(read_run('run.txt')) == 500
+    assert capsys.readouterr().out
