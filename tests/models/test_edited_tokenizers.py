@@ -58,6 +58,15 @@ POST_PROCESSORS = [
         'add_prefix_space': False,
     },
 ]
+CUT = {'direction': 'Right', 'max_length': 6, 'strategy': 'LongestFirst', 'stride': 0}
+PADDED = {
+    'strategy': 'BatchLongest',
+    'direction': 'Right',
+    'pad_to_multiple_of': None,
+    'pad_id': 0,
+    'pad_type_id': 0,
+    'pad_token': '[PAD]',
+}
 SETTINGS = {
     'add_prefix_space': [True, False],
     'do_lower_case': [True, False],
@@ -203,6 +212,9 @@ def test_folders_as_they_are_saved_are_ours(kind, folders):
         ('bert', 'tokenizer_config.json', {'extra_special_tokens': ['cat']}),
         ('bert', 'tokenizer_config.json', {'a_later_setting': 1}),
         ('bert', 'tokenizer.json', {'added_tokens': []}),
+        ('bert', 'tokenizer.json', {'truncation': CUT | {'direction': 'Left'}}),
+        ('roberta', 'tokenizer.json', {'truncation': CUT | {'direction': 'Left'}}),
+        ('bert', 'tokenizer.json', {'padding': PADDED | {'direction': 'Left'}}),
         ('bert', 'tokenizer.json', {'pre_tokenizer': {'type': 'Whitespace'}}),
     ],
 )
@@ -212,6 +224,30 @@ def test_a_file_that_differs_from_its_class_is_left_to_them(kind, file, change, 
     write_json(folder / file, json.loads((folder / file).read_text('utf-8')) | change)
     with pytest.raises(Unsupported):
         _our_inputs(folder)
+
+
+def test_an_unknown_token_of_the_map_counts_where_no_tokens_are_listed(folders):
+    folder, texts = folders['bert']
+    settings = json.loads(texts[1])
+    settings.pop('added_tokens_decoder', None)
+    _write(folder, [texts[0], json.dumps(settings)])
+    special_tokens = folder / 'special_tokens_map.json'
+    before = special_tokens.read_text('utf-8') if special_tokens.exists() else None
+    try:
+        write_json(special_tokens, {'unk_token': {'content': '[MASK]'}})
+        with pytest.raises(Unsupported, match='unk_token'):
+            _our_inputs(folder)
+    finally:
+        special_tokens.unlink()
+        if before is not None:
+            special_tokens.write_text(before, 'utf-8')
+
+
+def test_texts_cut_and_padded_at_their_end_are_ours(folders):
+    folder, texts = folders['bert']
+    tokenizer = json.loads(texts[0]) | {'truncation': CUT, 'padding': PADDED}
+    _write(folder, [json.dumps(tokenizer), texts[1]])
+    assert _our_inputs(folder)
 
 
 def test_another_subword_prefix_is_left_to_them(folders):

@@ -130,11 +130,20 @@ def check_as_rebuilt(backend: Tokenizer, folder: Path, name: str, settings: Sett
     if settings.get('split_special_tokens'):
         raise Unsupported('its tokenizer splits special tokens')
     file = read_values_if_there(folder / 'tokenizer.json')
-    kind.check_parts(backend, file, settings)
-    _check_added_tokens(backend, file, settings)
+    _check_sides(file)
     specials = _special_tokens(kind, folder, settings)
+    kind.check_parts(backend, file, {**settings, **specials})
+    _check_added_tokens(backend, file, settings)
     _check_specials(backend, specials)
     _check_form(backend, kind, specials)
+
+
+def _check_sides(file: Settings) -> None:
+    """Texts are cut and padded at their end: transformers takes the sides from tokenizer.json."""
+    for key in ('truncation', 'padding'):
+        side = (file.get(key) or {}).get('direction', 'Right')
+        if side != 'Right':
+            raise Unsupported(f'the {key} of its tokenizer.json is {side}')
 
 
 def _check_bert(backend: Tokenizer, file: Settings, settings: Settings) -> None:
@@ -149,7 +158,7 @@ def _check_bert(backend: Tokenizer, file: Settings, settings: Settings) -> None:
     }
     _check_model(
         model,
-        unk_token=_content(settings.get('unk_token', '[UNK]')),
+        unk_token=settings['unk_token'],
         continuing_subword_prefix='##',
         max_input_chars_per_word=100,
     )
