@@ -114,6 +114,7 @@ def _differences(generation: Generation) -> Iterator[str]:
     """What differs between the manifest, SQLite's rows, and the files of shards."""
     yield from _count_differences(generation)
     yield from _table_differences(generation)
+    yield from _later_table_differences(generation)
     for live in generation.shards:
         damaged_files = list(live.shard.differences())
         yield from damaged_files
@@ -164,6 +165,25 @@ def _table_differences(generation: Generation) -> Iterator[str]:
         )
         if ended:
             yield f'{ended} rows of the table {table} end with a generation that is not there'
+
+
+def _later_table_differences(generation: Generation) -> Iterator[str]:
+    """What differs in tables that a collection of an earlier release may lack."""
+    tables = {name for (name,) in generation.select('SELECT name FROM sqlite_schema')}
+    if 'identity' in tables:
+        identities = [value for (value,) in generation.select('SELECT id FROM identity')]
+        expected = generation.manifest.identity
+        if len(identities) > 1 or (expected is not None and identities != [expected]):
+            yield 'the identity of the collection is not that of its manifest'
+    if 'source_prefixes' in tables:
+        without_prefix = _number(
+            generation,
+            'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '
+            f'JOIN documents USING (docno) WHERE {_ALIVE} '
+            'AND SUBSTR(docid, 1, LENGTH(prefix)) <> prefix',
+        )
+        if without_prefix:
+            yield f'{without_prefix} documents have docids without the prefix of their source'
 
 
 def _number(generation: Generation, statement: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 # Backgrounds of xterm's 256 colours, from white to green; `shaded` uses no others.
 SHADES = (255, 254, 252, 194, 157, 120, 83, 46)
 # Control characters, and those that change the direction of text.
-_CONTROL = r'[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]'
+_CONTROL = r'[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]'
 _CONTROLS = re.compile(_CONTROL)
 _SHADE_CODES = '|'.join(map(str, SHADES))
 # In text of many lines; whole codes of `shaded` are left as they are.

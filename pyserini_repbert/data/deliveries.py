@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -118,7 +118,7 @@ class ClueWebCorpus(FilesCorpus):
         for path in self.paths:
             with open(path, 'rb') as stream:
                 try:
-                    for number, record in enumerate(ArchiveIterator(stream), 1):
+                    for number, record in enumerate(_records(ArchiveIterator(stream), path), 1):
                         docid = record.rec_headers.get_header('WARC-TREC-ID')
                         # The first record, which describes the file, has none.
                         if docid is not None:
@@ -127,6 +127,21 @@ class ClueWebCorpus(FilesCorpus):
                     raise InputError(
                         f'{path} is not a whole WARC file ({error}): copy it again'
                     ) from error
+
+
+def _records(records: Iterable[Any], path: Path) -> Iterator[Any]:
+    """The records of a WARC file. Raises InputError for one that lacks a header."""
+    n_read = 0
+    try:
+        for record in records:
+            yield record
+            n_read += 1
+    except AttributeError as error:
+        # warcio takes its headers for granted.
+        raise InputError(
+            f'{path}: record {n_read + 1} lacks a header that every WARC file has, such as '
+            'WARC-Target-URI: copy the file again'
+        ) from error
 
 
 def _record_text(record: Any) -> str:

@@ -21,6 +21,10 @@ _COMMENTS = r'(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*'
 _YAML_ENTRY = re.compile(_COMMENTS + r'[^\s:#-][^:\n]*:(?:\s|\Z)')
 _TOML_ENTRY = re.compile(_COMMENTS + r'(?:\[|[\w."\'-]+[ \t]*=)')
 _MOST_HEADER = 65_536  # characters
+# tomllib takes time quadratic in the parts of a dotted key.
+_MOST_KEY_PARTS = 50
+_QUOTED = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
+_NOT_IN_KEYS = re.compile(r'[^\w. \t-]')
 # What a heading of the first level needs: a line that begins with # or is a row of =.
 _MAY_BE_HEADING = re.compile(r'^ {0,3}(?:#(?:\s|\Z)|=+[ \t]*$)', re.MULTILINE)
 _LINE_END = re.compile(r'\r\n?|\n')
@@ -102,6 +106,11 @@ def _yaml_header(header: str, end: int) -> _Header:
 
 
 def _toml_header(header: str, end: int) -> _Header:
+    for part in _NOT_IN_KEYS.split(_QUOTED.sub('_', header)):
+        if part.count('.') >= _MOST_KEY_PARTS:
+            raise ValueError(
+                f'the header has a key of more than {_MOST_KEY_PARTS} parts: write tables'
+            )
     try:
         values = tomllib.loads(header)
     except (ValueError, RecursionError) as error:

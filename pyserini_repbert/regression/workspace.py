@@ -122,7 +122,7 @@ class Workspace:
         """Make a build, unless it is there with the same hash.
 
         The builds that it needs have to be there. Raises CommandFailedError, also if the build has
-        failed before.
+        failed before, and InputError where something is in its place that no build made.
         """
         target = Path(self.paths[build.name])
         self._check_place(target)
@@ -134,6 +134,13 @@ class Workspace:
             target.parent.mkdir(parents=True, exist_ok=True)
             if read_note(note) == {'key': key} and target.exists():
                 return
+            if os.path.lexists(target) and not note.exists():
+                raise InputError(
+                    f"{target} is in the place of build '{build.name}', which did not make it: "
+                    'move it, or name another --work'
+                )
+            # What an interrupted build leaves is the build's own.
+            write_note(note, {})
             _remove(target)
             try:
                 self._run_build(build, target)

@@ -215,6 +215,18 @@ def test_readers_of_texts_are_linear(reader):
                 pytest.fail(f'{begin!r}, then {part!r} many times')
 
 
+@pytest.mark.parametrize('begin', ['a', '[a', 'b = {a'])
+def test_a_key_of_many_parts_is_refused_in_linear_time(begin):
+    """tomllib would take seconds for one."""
+    with bounded(), pytest.raises(ValueError, match='a key of more than 50 parts'):
+        document_of_markdown('d', f'+++\nx = 1\n{begin}{".a" * (LENGTH // 2)} = 1\n+++\n')
+
+
+def test_dots_in_a_value_are_no_key():
+    text = f'+++\nx = "{"." * 100}"\n\'y\' = 1.5\n+++\ntext'
+    assert document_of_markdown('d', text).fields == {'x': '.' * 100, 'y': 1.5}
+
+
 @pytest.mark.parametrize('hostile', ['<a', '<1 ', '<'])
 def test_topics_are_read_in_linear_time(tmp_path, hostile):
     path = tmp_path / 'topics.txt'

@@ -148,6 +148,14 @@ OF_ROWS = {
         'DELETE FROM sources',
         ['5 documents have a source that is not in the table of sources'],
     ),
+    'the prefix of a source': (
+        "INSERT INTO source_prefixes SELECT source, 'zz/' FROM sources",
+        ['5 documents have docids without the prefix of their source'],
+    ),
+    'a second identity': (
+        "INSERT INTO identity VALUES ('x')",
+        ['the identity of the collection is not that of its manifest'],
+    ),
     'dead rows': (
         'DELETE FROM dead_rows',
         ['the dead rows of shard NAME are not those of the manifest'],

@@ -22,8 +22,8 @@ from pyserini_repbert.commands.console import SHADES, json_text, shaded, show_tr
 from pyserini_repbert.data.judgments import Judgment
 
 # Sets the title, clears the screen, colours, rings, goes back and turns the text around.
-HOSTILE = 'x\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202ey'
-OBEYED = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]')
+HOSTILE = 'x\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202e\u061cy'
+OBEYED = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069]')
 
 
 @pytest.fixture

@@ -117,6 +117,15 @@ def warc(version, pages, content_type='text/html; charset=iso-8859-1'):
     return made.getvalue()
 
 
+def test_a_record_without_its_headers_is_one_line(tmp_path):
+    head = b'WARC/1.0\r\nWARC-Type: response\r\nWARC-TREC-ID: a\r\nContent-Length: 4\r\n\r\n'
+    path = tmp_path / '00.warc'
+    path.write_bytes(head + b'text\r\n\r\n')
+    with pytest.raises(InputError, match=r'00\.warc: record 1 lacks a header') as raised:
+        list(corpus_of_files(tmp_path, 'clueweb'))
+    assert '\n' not in str(raised.value)
+
+
 @pytest.mark.parametrize('version', ['0.18', '1.0'])
 def test_clueweb_as_delivered(tmp_path, version):
     page = (

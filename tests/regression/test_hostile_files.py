@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression.jobs import ConditionJob
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.resources import find_missing
-from pyserini_repbert.regression.workspace import Workspace
+from pyserini_repbert.regression.workspace import Workspace, write_note
 
 TEXT = """\
 name: strange
@@ -183,6 +183,33 @@ def test_a_build_is_not_made_through_a_link_that_leads_out(strange, tmp_path, co
     assert [item.name for item in mine.iterdir()] == ['made']
 
 
+def test_what_no_build_made_is_not_removed(strange, tmp_path, commands_here):
+    workspace = Workspace(read_regression(strange()), tmp_path, 'data', '1')
+    made = workspace.folder / 'made.txt'
+    made.mkdir(parents=True)
+    (made / 'thesis.txt').write_text('mine')
+    with pytest.raises(InputError, match=r"made\.txt is in the place of build 'made'"):
+        workspace.build(workspace.regression.builds['made'])
+    assert (made / 'thesis.txt').read_text() == 'mine'
+
+
+def test_what_an_interrupted_build_left_is_replaced(strange, tmp_path, monkeypatch):
+    workspace = Workspace(read_regression(strange()), tmp_path, 'data', '1')
+    build = workspace.regression.builds['made']
+    made = workspace.folder / 'made.txt'
+
+    def killed(workspace, command):
+        made.write_text('half')
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workspace, 'run', killed)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.build(build)
+    monkeypatch.setattr(Workspace, 'run', lambda self, command: made.write_text('made'))
+    workspace.build(build)
+    assert made.read_text() == 'made'
+
+
 def test_of_a_build_that_is_a_link_only_the_link_is_removed(strange, tmp_path, monkeypatch):
     workspace = Workspace(read_regression(strange()), tmp_path / 'results', 'data', '1')
     mine = tmp_path / 'mine'
@@ -191,6 +218,7 @@ def test_of_a_build_that_is_a_link_only_the_link_is_removed(strange, tmp_path, m
     workspace.folder.mkdir(parents=True)
     made = workspace.folder / 'made.txt'
     made.symlink_to(mine)
+    write_note(workspace.folder / '.builds' / 'made.json', {})
     monkeypatch.setattr(Workspace, 'run', lambda self, command: made.write_text('made'))
     workspace.build(workspace.regression.builds['made'])
     assert made.read_text() == 'made' and (mine / 'thesis.txt').read_text() == 'mine'
