@@ -7,7 +7,7 @@ from pyterrier_world import TOPICS, frame_hits, pd, pt
 
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.names.corpora import open_corpus
 
 QRELS = pd.DataFrame([['q1', 'd1', 1], ['q2', 'd4', 1], ['ä3', 'd7', 1]])
@@ -38,6 +38,49 @@ def test_a_grid_scan_gives_the_maps_of_fresh_objects(two):
     expected = pt.Experiment(fresh, TOPICS, QRELS, ['map'])
     assert measured['map'].tolist() == expected['map'].tolist()
     assert measured['map'].nunique() == 3
+
+
+def test_a_fusion_reads_its_parts_when_it_searches(two, dense):
+    first, second = two
+    makers = [
+        lambda: ours.HybridRetriever(two, provenance=True),
+        lambda: ours.Interleave(*two),
+        lambda: ours.HybridRetriever([first, ours.HybridRetriever([second])]),
+    ]
+    made = [make() for make in makers]
+    before = [frame_hits(fusion(TOPICS)) for fusion in made]
+    first.set_parameter('index', second.index)
+    second.set_parameter('index', dense)
+    for fusion, make, hits in zip(made, makers, before, strict=True):
+        pd.testing.assert_frame_equal(fusion(TOPICS), make()(TOPICS))
+        assert frame_hits(fusion(TOPICS)) != hits
+
+
+def test_a_grid_scan_over_a_part_gives_the_maps_of_fresh_objects(two, dense):
+    first, second = two
+    indexes = [second.index, dense]
+    hybrid = ours.HybridRetriever(two, 'rrf')
+    measured = pt.GridScan(hybrid, {second: {'index': indexes}}, TOPICS, QRELS, ['map'])
+    fresh = []
+    for index in indexes:
+        fresh.append(ours.HybridRetriever([first, ours.RepBertRetriever(index)], 'rrf'))
+    expected = pt.Experiment(fresh, TOPICS, QRELS, ['map'])
+    assert measured['map'].tolist() == expected['map'].tolist()
+    assert measured['map'].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    'make',
+    [
+        lambda parts: ours.HybridRetriever(parts, provenance=True),
+        lambda parts: ours.Interleave(*parts),
+    ],
+)
+def test_parts_that_came_to_one_name_are_refused(make, two, dense):
+    fusion = make(two)
+    two[1].set_parameter('index', dense)
+    with pytest.raises(InputError, match='tiny'):
+        fusion(TOPICS)
 
 
 def test_a_name_that_is_no_parameter_is_refused(dense):
