@@ -123,6 +123,28 @@ def test_a_grid_scan_measures_each_value(dense):
     assert measured['NumRet'].tolist() == [3, 36]
 
 
+DOCUMENTS = [{'docno': f'd{number}', 'text': 'red cat'} for number in range(3)]
+
+
+def test_a_set_parameter_of_an_indexer_holds(tiny_checkpoint, tmp_path):
+    indexer = ours.RepBertIndexer(tmp_path / 'made', tiny_checkpoint())
+    indexer.set_parameter('shard_size', 2)
+    indexer.set_parameter('on_error', 'skip')
+    index = indexer.index([*DOCUMENTS, {'docno': 'd9'}])
+    assert indexer.get_parameter('shard_size') == 2
+    assert len(list(index.glob('shard-*'))) == 2
+
+
+def test_a_value_that_an_indexer_refuses_changes_nothing(tmp_path):
+    for kind in (ours.RepBertIndexer, ours.EpicIndexer):
+        indexer = kind(tmp_path / 'made', 'some-encoder')
+        before = dict(vars(indexer))
+        with pytest.raises(InputError, match='nonsense'):
+            indexer.set_parameter('on_error', 'nonsense')
+        assert vars(indexer) == before
+        assert indexer.get_parameter('on_error') == 'refuse'
+
+
 def _cases(dense, cross_encoder_folder):
     """Each class, with a first and another value for each of its constructor's parameters."""
     first = ours.RepBertRetriever(dense, num_results=12)
