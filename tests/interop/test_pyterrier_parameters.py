@@ -1,7 +1,5 @@
 """Parameters that PyTerrier sets: a transformer is then as one that was made with them."""
 
-import inspect
-
 import pytest
 from pyterrier_world import TOPICS, frame_hits, pd, pt
 
@@ -143,60 +141,3 @@ def test_a_value_that_an_indexer_refuses_changes_nothing(tmp_path):
             indexer.set_parameter('on_error', 'nonsense')
         assert vars(indexer) == before
         assert indexer.get_parameter('on_error') == 'refuse'
-
-
-def _cases(dense, cross_encoder_folder):
-    """Each class, with a first and another value for each of its constructor's parameters."""
-    first = ours.RepBertRetriever(dense, num_results=12)
-    folder = str(cross_encoder_folder('monobert'))
-    return {
-        ours.Retriever: {'ranker': [first.ranker], 'num_results': [4, 2], 'filter': [None]},
-        ours.RepBertRetriever: {
-            'index': [dense, str(dense)],
-            'encoder': [None],
-            'num_results': [4, 2],
-            'device': ['cpu', 'cpu'],
-            'threads': [1, 2],
-            'filter': [None],
-        },
-        ours.HybridRetriever: {
-            'retrievers': [[first], [first, first]],
-            'method': ['interleave', 'rrf'],
-            'num_results': [4, 2],
-            'alpha': [None],
-            'rrf_k': [None],
-            'depth': [3, 2],
-            'provenance': [False],
-            'threads': [1, 2],
-        },
-        ours.Rerank: {
-            'model': [folder],
-            'device': ['cpu'],
-            'matrix': [False],
-            'settings': [{}, {'token_budget': 50}],
-        },
-        ours.Interleave: {
-            'systems': [(first,), (first % 3,)],
-            'names': [None],
-            'num_results': [4, 2],
-        },
-        ours.PassageText: {
-            'index': [dense, str(dense)],
-            'corpus': [None],
-            'corpus_format': ['auto'],
-            'fields': [()],
-            'download': [False, True],
-        },
-    }
-
-
-def test_every_parameter_can_be_set(dense, cross_encoder_folder):
-    for kind, values in _cases(dense, cross_encoder_folder).items():
-        signature = inspect.signature(kind)
-        assert set(values) == set(signature.parameters), kind
-        arguments = inspect.BoundArguments(signature, {})
-        arguments.arguments = {name: choices[0] for name, choices in values.items()}
-        for name, choices in values.items():
-            changed = kind(*arguments.args, **arguments.kwargs)
-            changed.set_parameter(name, choices[-1])
-            assert changed.get_parameter(name) == choices[-1]
