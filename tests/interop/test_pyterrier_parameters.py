@@ -1,13 +1,11 @@
 """Parameters that PyTerrier sets: a transformer is then as one that was made with them."""
 
-import inspect
-
 import pytest
 from pyterrier_world import TOPICS, frame_hits, pd, pt
 
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.names.corpora import open_corpus
 
 QRELS = pd.DataFrame([['q1', 'd1', 1], ['q2', 'd4', 1], ['ä3', 'd7', 1]])
@@ -38,6 +36,49 @@ def test_a_grid_scan_gives_the_maps_of_fresh_objects(two):
     expected = pt.Experiment(fresh, TOPICS, QRELS, ['map'])
     assert measured['map'].tolist() == expected['map'].tolist()
     assert measured['map'].nunique() == 3
+
+
+def test_a_fusion_reads_its_parts_when_it_searches(two, dense):
+    first, second = two
+    makers = [
+        lambda: ours.HybridRetriever(two, provenance=True),
+        lambda: ours.Interleave(*two),
+        lambda: ours.HybridRetriever([first, ours.HybridRetriever([second])]),
+    ]
+    made = [make() for make in makers]
+    before = [frame_hits(fusion(TOPICS)) for fusion in made]
+    first.set_parameter('index', second.index)
+    second.set_parameter('index', dense)
+    for fusion, make, hits in zip(made, makers, before, strict=True):
+        pd.testing.assert_frame_equal(fusion(TOPICS), make()(TOPICS))
+        assert frame_hits(fusion(TOPICS)) != hits
+
+
+def test_a_grid_scan_over_a_part_gives_the_maps_of_fresh_objects(two, dense):
+    first, second = two
+    indexes = [second.index, dense]
+    hybrid = ours.HybridRetriever(two, 'rrf')
+    measured = pt.GridScan(hybrid, {second: {'index': indexes}}, TOPICS, QRELS, ['map'])
+    fresh = []
+    for index in indexes:
+        fresh.append(ours.HybridRetriever([first, ours.RepBertRetriever(index)], 'rrf'))
+    expected = pt.Experiment(fresh, TOPICS, QRELS, ['map'])
+    assert measured['map'].tolist() == expected['map'].tolist()
+    assert measured['map'].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    'make',
+    [
+        lambda parts: ours.HybridRetriever(parts, provenance=True),
+        lambda parts: ours.Interleave(*parts),
+    ],
+)
+def test_parts_that_came_to_one_name_are_refused(make, two, dense):
+    fusion = make(two)
+    two[1].set_parameter('index', dense)
+    with pytest.raises(InputError, match='tiny'):
+        fusion(TOPICS)
 
 
 def test_a_name_that_is_no_parameter_is_refused(dense):
@@ -80,58 +121,23 @@ def test_a_grid_scan_measures_each_value(dense):
     assert measured['NumRet'].tolist() == [3, 36]
 
 
-def _cases(dense, cross_encoder_folder):
-    """Each class, with a first and another value for each of its constructor's parameters."""
-    first = ours.RepBertRetriever(dense, num_results=12)
-    folder = str(cross_encoder_folder('monobert'))
-    return {
-        ours.Retriever: {'ranker': [first.ranker], 'num_results': [4, 2], 'filter': [None]},
-        ours.RepBertRetriever: {
-            'index': [dense, str(dense)],
-            'encoder': [None],
-            'num_results': [4, 2],
-            'device': ['cpu', 'cpu'],
-            'threads': [1, 2],
-            'filter': [None],
-        },
-        ours.HybridRetriever: {
-            'retrievers': [[first], [first, first]],
-            'method': ['interleave', 'rrf'],
-            'num_results': [4, 2],
-            'alpha': [None],
-            'rrf_k': [None],
-            'depth': [3, 2],
-            'provenance': [False],
-            'threads': [1, 2],
-        },
-        ours.Rerank: {
-            'model': [folder],
-            'device': ['cpu'],
-            'matrix': [False],
-            'settings': [{}, {'token_budget': 50}],
-        },
-        ours.Interleave: {
-            'systems': [(first,), (first % 3,)],
-            'names': [None],
-            'num_results': [4, 2],
-        },
-        ours.PassageText: {
-            'index': [dense, str(dense)],
-            'corpus': [None],
-            'corpus_format': ['auto'],
-            'fields': [()],
-            'download': [False, True],
-        },
-    }
+DOCUMENTS = [{'docno': f'd{number}', 'text': 'red cat'} for number in range(3)]
 
 
-def test_every_parameter_can_be_set(dense, cross_encoder_folder):
-    for kind, values in _cases(dense, cross_encoder_folder).items():
-        signature = inspect.signature(kind)
-        assert set(values) == set(signature.parameters), kind
-        arguments = inspect.BoundArguments(signature, {})
-        arguments.arguments = {name: choices[0] for name, choices in values.items()}
-        for name, choices in values.items():
-            changed = kind(*arguments.args, **arguments.kwargs)
-            changed.set_parameter(name, choices[-1])
-            assert changed.get_parameter(name) == choices[-1]
+def test_a_set_parameter_of_an_indexer_holds(tiny_checkpoint, tmp_path):
+    indexer = ours.RepBertIndexer(tmp_path / 'made', tiny_checkpoint())
+    indexer.set_parameter('shard_size', 2)
+    indexer.set_parameter('on_error', 'skip')
+    index = indexer.index([*DOCUMENTS, {'docno': 'd9'}])
+    assert indexer.get_parameter('shard_size') == 2
+    assert len(list(index.glob('shard-*'))) == 2
+
+
+def test_a_value_that_an_indexer_refuses_changes_nothing(tmp_path):
+    for kind in (ours.RepBertIndexer, ours.EpicIndexer):
+        indexer = kind(tmp_path / 'made', 'some-encoder')
+        before = dict(vars(indexer))
+        with pytest.raises(InputError, match='nonsense'):
+            indexer.set_parameter('on_error', 'nonsense')
+        assert vars(indexer) == before
+        assert indexer.get_parameter('on_error') == 'refuse'

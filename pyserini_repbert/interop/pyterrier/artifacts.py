@@ -16,6 +16,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
+from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
 from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
@@ -62,7 +63,7 @@ def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
     return {'type': kind, 'format': FORMAT, 'package_hint': PACKAGE}
 
 
-class Indexer(pt.Indexer):  # type: ignore[misc]
+class Indexer(Configured, pt.Indexer):  # type: ignore[misc]
     """Base of the indexers.
 
     Parameters

@@ -140,23 +140,35 @@ class Interleave(Configured):
     ) -> None:
         self.systems = systems
         self.num_results = num_results
-        if names is None:
-            names = [_usual_name(system, number) for number, system in enumerate(systems, 1)]
-        self.names = tuple(names)
-        if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
+        self._names = names if names is None else tuple(names)
+        self._check_names(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the systems are called now."""
+        if self._names is not None:
+            return self._names
+        return tuple(_usual_name(system, number) for number, system in enumerate(self.systems, 1))
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        """Raises InputError unless each system has a name of its own."""
+        n_systems = len(self.systems)
+        if not n_systems or len(names) != n_systems or len(set(names)) < n_systems:
             raise InputError(
-                f'{len(systems)} systems were given with the names {list(self.names)}: expected '
+                f'{n_systems} systems were given with the names {list(names)}: expected '
                 f'at least one system, and a name of its own for each'
             )
 
     def transform(self, inp: Any) -> Any:
         """The fused hits of each query."""
+        names = self.names
+        self._check_names(names)
         frames = [system.transform(inp) for system in self.systems]
         for frame in frames:
             pt.validate.result_frame(frame, extra_columns=['rank'], context=self)
         runs = [_run(frame) for frame in frames]
         fused = fuse(runs, FusionMethod.INTERLEAVE, self.num_results)
-        pool = _pool(frames, [f'rank_{name}' for name in self.names])
+        pool = _pool(frames, [f'rank_{name}' for name in names])
         docids = map(str, pool['docno'])
         row_of = {key: row for row, key in enumerate(zip(pool['qid'], docids, strict=True))}
         rows = []
@@ -165,7 +177,7 @@ class Interleave(Configured):
             rows += [row_of[qid, docid] for docid in ranking.docids]
             inputs.append([run.get(qid, NO_HITS) for run in runs])
         rankings = list(fused.values())
-        return ranked_frame(pool, rows, rankings, rank_columns(self.names, inputs, rankings))
+        return ranked_frame(pool, rows, rankings, rank_columns(names, inputs, rankings))
 
 
 def _usual_name(system: Any, number: int) -> str:

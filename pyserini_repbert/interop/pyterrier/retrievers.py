@@ -48,7 +48,7 @@ class Retriever(Configured):
     filter : of a collection: search within the documents that match, in Lucene's syntax
     """
 
-    ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
+    _ranker: Ranker  # a fusion has none of its own
 
     def __init__(self, ranker: Any, num_results: int = HITS, filter: str | None = None) -> None:
         if isinstance(ranker, (str, Path)):
@@ -59,9 +59,19 @@ class Retriever(Configured):
             ranker = open_searcher(spec)
         elif filter is not None:
             ranker = search_within(ranker, filter)
-        self.ranker = as_ranker(ranker)
+        self._ranker = as_ranker(ranker)
         self.filter = filter
         self.num_results = num_results
+
+    @property
+    def ranker(self) -> Ranker:
+        """The open searcher."""
+        return self._ranker
+
+    @property
+    def ranked_by(self) -> tuple[str, ...]:
+        """Names of the parts of a fusion, for columns 'rank_NAME'."""
+        return ()
 
     @property
     def name(self) -> str:
@@ -77,20 +87,22 @@ class Retriever(Configured):
         check_queries(inp, ['qid', 'query'])
         topics = [Query(str(number), str(query)) for number, query in enumerate(inp['query'])]
         notes = Notes()
+        ranker = self.ranker
+        ranked_by = self.ranked_by
         rankings = []
         parts = []
         if topics:
-            run = self.ranker.rank(topics, None, self.num_results, notes)
+            run = ranker.rank(topics, None, self.num_results, notes)
             rankings = list(run.values())
-            parts = [notes.parts[name] for name in self.ranked_by]
+            parts = [notes.parts[name] for name in ranked_by]
         inputs = []
         for topic in topics:
             inputs.append([part.run[topic.qid] for part in parts])
-        columns = rank_columns(self.ranked_by, inputs, rankings)
-        if self.ranker.has_excerpts:
+        columns = rank_columns(ranked_by, inputs, rankings)
+        if ranker.has_excerpts:
             hits: list[Candidate] = []
             for topic, ranking in zip(topics, rankings, strict=True):
-                hits += with_excerpts(self.ranker, topic, ranking, notes)
+                hits += with_excerpts(ranker, topic, ranking, notes)
             columns |= excerpt_columns(hits)
         return hits_frame(inp, rankings, columns)
 
@@ -166,7 +178,7 @@ class RepBertRetriever(Retriever):
         if is_collection(Path(index)):
             spec = spec.model_copy(update={'rankings': ('dense',)})
         searcher = open_searcher(spec, Machine(devices=(device,)))
-        self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
+        self._ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
 
 class LuceneRetriever(Retriever):
@@ -205,12 +217,12 @@ class LuceneRetriever(Retriever):
         technique = str(spec) if index is None else f'{spec}@{index}'
         named = PipelineSpec(sparse=(technique,), language=language)
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
-        self.ranker = searcher.with_settings(name=name, threads=threads)
+        self._ranker = searcher.with_settings(name=name, threads=threads)
 
 
 class HybridRetriever(Retriever):
     """Several retrievers run at the same time, their rankings fused: queries are encoded while
-    Lucene searches.
+    Lucene searches. A parameter that is set of a retriever holds for the next search.
 
     Parameters
     ----------
@@ -241,18 +253,38 @@ class HybridRetriever(Retriever):
         self.threads = threads
         self.depth = depth or FusionSettings(method).depth_for(num_results)
         self.provenance = provenance
-        names = tuple(retriever.name for retriever in retrievers)
-        if provenance:
-            self.ranked_by = names
-            if len(set(names)) < len(names):
-                raise InputError(
-                    f'retrievers are called {", ".join(names)}: their ranks need names that differ'
-                )
-        spec = PipelineSpec.of(
+        self._spec = PipelineSpec.of(
             {'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth}
         )
-        fusion: Any = join_rankers(spec, [retriever.ranker for retriever in retrievers]).first
-        self.ranker = fusion.with_settings(threads=threads)
+        # What cannot be fused is refused at once.
+        self._named_parts()
+        self._fused()
+
+    @property
+    def ranker(self) -> Ranker:
+        """The fusion of what the retrievers search now."""
+        return self._fused()
+
+    @property
+    def ranked_by(self) -> tuple[str, ...]:
+        """Names of the retrievers, with `provenance`. Raises InputError where two are the same."""
+        return self._named_parts()
+
+    def _fused(self) -> Ranker:
+        rankers = [retriever.ranker for retriever in self.retrievers]
+        fusion: Any = join_rankers(self._spec, rankers).first
+        ranker: Ranker = fusion.with_settings(threads=self.threads)
+        return ranker
+
+    def _named_parts(self) -> tuple[str, ...]:
+        if not self.provenance:
+            return ()
+        names = tuple(retriever.name for retriever in self.retrievers)
+        if len(set(names)) < len(names):
+            raise InputError(
+                f'retrievers are called {", ".join(names)}: their ranks need names that differ'
+            )
+        return names
 
 
 class PassageText(Configured):
