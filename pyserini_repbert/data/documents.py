@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -25,6 +26,8 @@ MAX_TITLE_CHARACTERS = 10_000
 MAX_FIELDS = 1_000  # names, those within mappings included
 MAX_FIELD_BYTES = 1_000_000  # of all fields, as JSON
 _MOST_NESTED = 50  # lists and mappings in one another, within a field
+# Dates are stored, and compared, with years of four digits.
+_YEAR_OF_DATE = re.compile(r'(?!0000)[0-9]{4}(?![0-9])')
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ def read_docids(path: StrPath) -> list[str]:
 def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
     """Fields as JSON has them; a value that is missing (NaN in a DataFrame) is left out.
 
+    So is a missing one of a list, an array or a mapping. None is a value of JSON, and stays.
+
     Raises ValueError for a name or a value that cannot be stored.
     """
     plain = {}
@@ -95,11 +100,13 @@ def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _is_missing(value: Any) -> bool:
     # NaN, and NaT of pandas, are the values that do not equal themselves; NA of pandas equals
-    # nothing, and its type is the only way to know it without importing pandas
-    is_scalar = getattr(value, 'ndim', None) == 0
-    if is_scalar or isinstance(value, (float, datetime)):
-        return bool(value != value)
-    return type(value).__name__ == 'NAType'
+    # nothing, and its type is the only way to know it without importing pandas; so is that of what
+    # a mask of NumPy hides
+    if type(value).__name__ in ('NAType', 'MaskedConstant'):
+        return True
+    if getattr(value, 'ndim', None) == 0:
+        return bool(getattr(value, 'mask', False)) or bool(value != value)
+    return isinstance(value, (float, datetime)) and value != value
 
 
 def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
@@ -110,7 +117,7 @@ def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
     if isinstance(value, (int, float)):
         return _plain_number(name, value)
     if isinstance(value, (date, datetime)):
-        return value.isoformat()
+        return _checked_date(name, value.isoformat())
     return _plain_container(name, value, depth)
 
 
@@ -121,16 +128,22 @@ def _plain_container(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, Mapping):
         plain = {}
         for key, item in value.items():
-            plain[_checked_text(str(key), 'field')] = _plain_value(name, item, depth + 1)
+            if not _is_missing(item):
+                plain[_checked_text(str(key), 'field')] = _plain_value(name, item, depth + 1)
         return plain
     if isinstance(value, (list, tuple)):
-        return [_plain_value(name, item, depth + 1) for item in value]
+        return _plain_list(name, value, depth)
     if getattr(value, 'ndim', None) == 0:
         return _plain_value(name, _python_scalar(name, value), depth + 1)
     # An array or a Series.
     if hasattr(value, 'dtype'):
-        return [_plain_value(name, item, depth + 1) for item in value]
+        return _plain_list(name, value, depth)
     raise _unexpected(name, value)
+
+
+def _plain_list(name: str, values: Iterable[Any], depth: int) -> list[Any]:
+    """The values of a list, without what is missing."""
+    return [_plain_value(name, item, depth + 1) for item in values if not _is_missing(item)]
 
 
 def _python_scalar(name: str, value: Any) -> Any:
@@ -139,6 +152,8 @@ def _python_scalar(name: str, value: Any) -> Any:
     if kind == 'f':
         # `item` of a longdouble is a longdouble again.
         return float(value)
+    if kind == 'M':
+        _checked_date(name, str(value))
     python = value.item()
     if kind == 'M' and isinstance(python, int):
         # Python has no nanoseconds.
@@ -161,6 +176,15 @@ def _checked_text(text: str, what: str) -> str:
     if has_surrogates(text):
         raise ValueError(
             f'{what} {ascii(text)[:60]} has half of a surrogate pair, which is no character'
+        )
+    return text
+
+
+def _checked_date(name: str, text: str) -> str:
+    """A date in ISO form itself. Raises ValueError for a year that does not have four digits."""
+    if not _YEAR_OF_DATE.match(text):
+        raise ValueError(
+            f"field '{name}' is the date {text[:40]}: a year from 1 to 9999 was expected"
         )
     return text
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Callable
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
@@ -27,6 +29,8 @@ _SEPARATED = ','.join(sorted(_BLOCKS - {'html', 'head', 'body'}))
 # As in Jsoup: soft hyphens and spaces of no width are no part of a word.
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
+CDATA = '<![CDATA['
+_CDATA_END = ']]>'
 # Nesting costs the parser time quadratic in its depth. A page with more tags is read without it.
 _MOST_TAGS = 10_000
 _TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]*)')
@@ -50,9 +54,12 @@ def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -
     Parameters
     ----------
     markup : HTML or SGML
-    is_sgml : whether elements that HTML does not have separate words, as TREC's do
+    is_sgml : whether elements that HTML does not have separate words, as TREC's do, and CDATA
+        sections are text, which to HTML are comments
     with_titles : whether `<title>` is text
     """
+    if is_sgml:
+        markup = escape_cdata(markup)
     unseen = _UNSEEN if with_titles else (*_UNSEEN, 'title')
     tree = _parse(_flattened(markup, is_sgml))
     tree.strip_tags(list(unseen))
@@ -65,6 +72,40 @@ def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -
     tree = _parse(_flattened(' '.join(no_frames), is_sgml))
     tree.strip_tags([*unseen, _NO_FRAMES])
     return _words(tree, is_sgml)
+
+
+def escape_cdata(markup: str) -> str:
+    """Markup with what CDATA sections protect as references; lines stay lines."""
+    return replace_sections(markup, CDATA, _CDATA_END, escape)
+
+
+def without_cdata_tags(text: str) -> str:
+    """A text with what its CDATA sections hold in their place."""
+    return replace_sections(text, CDATA, _CDATA_END, str)
+
+
+def replace_sections(markup: str, begin: str, end: str, change: Callable[[str], str]) -> str:
+    """Markup with the insides of all sections changed, in time linear in its length.
+
+    The marks that begin and end a section go. A section without an end stays as it is.
+    """
+    parts = []
+    position = 0
+    start = markup.find(begin)
+    stop = markup.find(end, start + len(begin)) if start >= 0 else -1
+    while start >= 0 and stop >= 0:
+        parts.append(markup[position:start])
+        parts.append(change(markup[start + len(begin) : stop]))
+        position = stop + len(end)
+        start = markup.find(begin, position)
+        stop = markup.find(end, start + len(begin)) if start >= 0 else -1
+    parts.append(markup[position:])
+    return ''.join(parts)
+
+
+def escape(text: str) -> str:
+    """A text as markup of its characters."""
+    return html.escape(text, quote=False)
 
 
 def _parse(markup: str) -> LexborHTMLParser:

@@ -6,13 +6,14 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics, parse_marked_up
 from pyserini_repbert.data.values import (
+    Choice,
     columns,
     has_surrogates,
     identifier_of,
@@ -32,10 +33,28 @@ _CAR = 'enwiki:'
 # As NIST gives the queries of its Web tracks; the Million Query track has a priority between.
 _NUMBERED = re.compile(r'([0-9]+):(?:[0-9]+:)?(.*)')
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
-_QUERY_FIELDS = {'default': ('text', 'title', 'query'), 'kilt': ('input',), 'raw_jsonl': ('query',)}
-
-TopicsFormat = Literal['default', 'kilt', 'raw_jsonl']  # Pyserini's names
 Qrels = dict[str, dict[str, int]]
+
+
+class TopicsFormat(Choice, what='topics format'):
+    """How a file's topics are written, by Pyserini's names.
+
+    DEFAULT : as the file itself tells
+    KILT : JSON lines, their query in `input`
+    RAW_JSONL : JSON lines, their query in `query`
+    """
+
+    DEFAULT = 'default'
+    KILT = 'kilt'
+    RAW_JSONL = 'raw_jsonl'
+
+
+# Where JSON lines have their query.
+_QUERY_FIELDS = {
+    TopicsFormat.DEFAULT: ('text', 'title', 'query'),
+    TopicsFormat.KILT: ('input',),
+    TopicsFormat.RAW_JSONL: ('query',),
+}
 
 
 def normal_form(text: str) -> str:
@@ -46,7 +65,7 @@ def normal_form(text: str) -> str:
     return ' '.join(text.casefold().split())
 
 
-def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[Query]:
+def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM), the XML
@@ -60,14 +79,15 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[
     is: in `input` ('kilt', read without its entity markers) or in `query` ('raw_jsonl').
 
     Raises InputError for a malformed line (with file and line), text outside of the topics, a qid
-    that occurs twice, or a file without topics.
+    that occurs twice, a file without topics, or an unknown format.
     """
+    chosen = TopicsFormat(topics_format)
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
-    if topics_format == 'default':
+    if chosen is TopicsFormat.DEFAULT:
         first_line = lines[0][1].lstrip() if lines else ''
         parsed = _parser_of(first_line)(path, lines)
     else:
-        parsed = _parse_json(path, lines, topics_format)
+        parsed = _parse_json(path, lines, chosen)
     topics: list[Query] = []
     first_lines: dict[str, int] = {}
     for topic in parsed:
@@ -148,7 +168,7 @@ def _parse_data_file(path: StrPath, lines: NumberedLines) -> Topics:
 
 
 def _parse_json(
-    path: StrPath, lines: NumberedLines, topics_format: TopicsFormat = 'default'
+    path: StrPath, lines: NumberedLines, topics_format: TopicsFormat = TopicsFormat.DEFAULT
 ) -> Topics:
     """JSON lines; the query is the first of the format's fields that a record has."""
     fields = _QUERY_FIELDS[topics_format]
@@ -164,7 +184,7 @@ def _parse_json(
         text = _first_value(record, fields)
         if not isinstance(text, str):
             raise InputError.at(path, number, f"{wanted} (no '{fields[0]}')")
-        if topics_format == 'kilt':
+        if topics_format is TopicsFormat.KILT:
             text = _ENTITY.sub('', text)
         if has_surrogates(text):
             raise InputError.at(

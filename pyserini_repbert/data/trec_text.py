@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.markup import CDATA, escape_cdata, visible_text, without_cdata_tags
 
 _DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
 _DOCNO = re.compile('<DOCNO>', re.IGNORECASE)
 _DOCNO_END = re.compile('</DOCNO>', re.IGNORECASE)
 _SHOWN = 40
 _NOT_CLOSED = 'a <DOC> without </DOC>'
+_NO_CDATA_END = f'{CDATA} without ]]>'
 _NO_DOCNO = 'a <DOC> without <DOCNO>'
 
 
@@ -71,7 +72,7 @@ class _DocumentReader:
         if self._is_open:
             self._parts.append(raw)
         elif not self._reported and not raw.isspace():
-            text = visible_text(raw.decode('utf-8', 'replace'))
+            text = visible_text(raw.decode('utf-8', 'replace'), is_sgml=True)
             if text:
                 self._reported = True
                 problem = f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
@@ -110,13 +111,16 @@ def _document(line: int, raw: bytes) -> TrecDocument:
     end = _DOCNO_END.search(markup, start.end())
     if end is None:
         return TrecDocument(line, problem=_NO_DOCNO)
-    docid = markup[start.end() : end.start()].strip()
-    again = _DOCNO.search(markup, end.end())
-    if again and _DOCNO_END.search(markup, again.end()):
+    docid = without_cdata_tags(markup[start.end() : end.start()]).strip()
+    following = escape_cdata(markup[end.end() :])
+    again = _DOCNO.search(following)
+    if again and _DOCNO_END.search(following, again.end()):
         problem = (
             f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing between '
             'them?'
         )
         return TrecDocument(line, problem=problem)
-    rest = f'{markup[: start.start()]} {markup[end.end() :]}'
+    rest = f'{escape_cdata(markup[: start.start()])} {following}'
+    if CDATA in rest:
+        return TrecDocument(line, problem=_NO_CDATA_END)
     return TrecDocument(line, docid, visible_text(rest, is_sgml=True))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
-from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.markup import escape, escape_cdata, replace_sections, visible_text
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 
@@ -29,8 +29,6 @@ _OTHER_FIELDS = (_DESCRIPTION, 'narr')
 # NIST numbers its first topics with zeros in front, 'Number: 051', but not in its judgments.
 _NIST_NUMBER = re.compile(r'Number:\s*(?:0+(?=[0-9]+\Z))?')
 _REFERENCE = re.compile(r'&#?\w{1,40};')
-_CDATA = '<![CDATA['
-_CDATA_END = ']]>'
 _COMMENT = '<!--'
 _COMMENT_END = '-->'
 # A file without its declarations can be read as one of several that stand in it; and none of them
@@ -71,22 +69,7 @@ def parse_marked_up(path: StrPath, lines: NumberedLines) -> Topics:
 
 def _without_sections(markup: str) -> str:
     """Markup without comments, and with what CDATA protects as references; lines stay lines."""
-    markup = _replace_sections(markup, _CDATA, _CDATA_END, _escape)
-    return _replace_sections(markup, _COMMENT, _COMMENT_END, _only_line_ends)
-
-
-def _replace_sections(markup: str, begin: str, end: str, change: Callable[[str], str]) -> str:
-    """Markup with the insides of all sections changed, in time linear in its length."""
-    before, *sections = markup.split(begin)
-    parts = [before]
-    for section in sections:
-        inside, closing, rest = section.partition(end)
-        parts.append(f'{change(inside)}{rest}' if closing else f'{begin}{section}')
-    return ''.join(parts)
-
-
-def _escape(text: str) -> str:
-    return html.escape(text, quote=False)
+    return replace_sections(escape_cdata(markup), _COMMENT, _COMMENT_END, _only_line_ends)
 
 
 def _only_line_ends(text: str) -> str:
@@ -261,7 +244,7 @@ class _XmlReader:
     def parse(self, markup: str) -> Topics:
         """The topics. Raises InputError for what is no XML, and for text outside the topics."""
         markup = _DECLARATIONS.sub(lambda match: _only_line_ends(match[0]), markup)
-        markup = _NO_XML.sub(lambda match: _escape(html.unescape(match[0])), markup)
+        markup = _NO_XML.sub(lambda match: escape(html.unescape(match[0])), markup)
         try:
             self._parser.Parse(f'<file>{markup}</file>', True)
         except expat.ExpatError as error:

@@ -16,23 +16,24 @@ from pyserini_repbert.ranking import Query
 IR_DATASETS = 'ir_datasets:'
 
 
-def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Query]:
+def load_topics(spec: str, topics_format: str = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, a collection, a catalog name, `ir_datasets:ID`, or one of Pyserini's
     names.
 
     A name is looked up in this order. The topics of a collection are the questions that people have
     judged in it. Only Pyserini's names start a JVM. A `topics_format` other
     than the default applies to files only. Raises UnknownNameError, with the nearest names, for an
-    unknown name.
+    unknown name, and InputError for an unknown format.
     """
+    chosen = TopicsFormat(topics_format)
     judgments = collection_judgments(spec)
     if judgments is not None:
         return judgments.topics()
     path = _file('topics', spec)
     if path is not None:
-        return read_topics(path, topics_format)
-    if topics_format != 'default':
-        problem = f"there is no topics file '{spec}', and format '{topics_format}' is one of files"
+        return read_topics(path, chosen)
+    if chosen is not TopicsFormat.DEFAULT:
+        problem = f"there is no topics file '{spec}', and format '{chosen}' is one of files"
         raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
         queries = dataset(spec).queries_iter()

@@ -54,6 +54,8 @@ def test_a_document_whose_tag_is_misspelt_is_not_dropped(written):
     ('content', 'message'),
     [
         ('<DOC>\n<DOCNO>1</DOCNO>a</DOC> rest\n', r":2: text outside <DOC> … </DOC>: 'rest'"),
+        ('<DOC><DOCNO>1</DOCNO>a</DOC>\n<![CDATA[<b>]]>\n', ":2: text outside .*: '<b>'"),
+        ('<DOC>\n<DOCNO>1</DOCNO><![CDATA[a\n</DOC>\n', r':1: <!\[CDATA\[ without ]]>'),
         ('<DOC>\n<DOCNO>1</DOCNO>a\n</DOC>\n</DOC>\n', r':4: </DOC> without <DOC>'),
         (
             '<DOC>\n<DOCNO>1</DOCNO>a\n<DOCNO>2</DOCNO>b\n</DOC>\n',

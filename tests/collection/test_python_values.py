@@ -31,6 +31,9 @@ STORED = {
     'matrix': (np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]),
     'no dimension': (np.array(7), 7),
     'series': (pandas.Series([1, 2]), [1, 2]),
+    'first day': (np.datetime64('0001-01-01'), '0001-01-01'),
+    'last second': (np.datetime64('9999-12-31T23:59:59', 's'), '9999-12-31T23:59:59'),
+    'year': (np.datetime64('2024', 'Y'), '2024-01-01'),
 }
 
 
@@ -47,6 +50,57 @@ MISSING = [np.float32('nan'), np.longdouble('nan'), np.float16('nan'), np.dateti
 @pytest.mark.parametrize('value', [*MISSING, np.datetime64('NaT', 'ns'), pandas.NaT, pandas.NA])
 def test_a_missing_value_is_left_out(value):
     assert plain_fields({'field': value, 'other': 1}) == {'other': 1}
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('value', [np.ma.masked, np.ma.array(5, mask=True)])
+def test_a_masked_value_is_missing(value):
+    assert plain_fields({'field': value, 'other': 1}) == {'other': 1}
+
+
+LISTS = {
+    'array': (np.array([np.nan, 1.0]), [1.0]),
+    'float32s': (np.array([np.nan, 0.5], np.float32), [0.5]),
+    'matrix': (np.array([[np.nan, 1.0], [2.0, np.nan]]), [[1.0], [2.0]]),
+    'series': (pandas.Series([1, None]), [1.0]),
+    'nullable series': (pandas.Series([1, None], dtype='Int64'), [1]),
+    'days': (np.array(['2024-03-05', 'NaT'], 'datetime64[D]'), ['2024-03-05']),
+    'series of days': (
+        pandas.to_datetime(pandas.Series([None, '2024-03-05'])),
+        ['2024-03-05T00:00:00'],
+    ),
+    'masked array': (np.ma.array([1, 2], mask=[True, False]), [2]),
+    'list': ([float('nan'), pandas.NaT, pandas.NA, np.ma.masked, np.datetime64('NaT'), 'a'], ['a']),
+    'tuple': ((np.float32('nan'), 1), [1]),
+    'mapping': ({'a': float('nan'), 'b': {'c': pandas.NaT, 'd': 1}}, {'b': {'d': 1}}),
+    'None': ([None, 1], [None, 1]),
+    'all': (np.array([np.nan]), []),
+}
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize(('value', 'stored'), LISTS.values(), ids=list(LISTS))
+def test_missing_values_of_lists_are_left_out(value, stored):
+    assert plain_fields({'field': value}) == {'field': stored}
+
+
+DISTANT_DATES = [
+    np.datetime64('10000-01-01'),
+    np.datetime64('10000-01-01T00:00:00', 'us'),
+    np.datetime64('0000-12-31'),
+    np.datetime64('-0044-03-15'),
+    np.datetime64('12024', 'Y'),
+    np.datetime64(10**15, 'D'),
+    np.array('10000-01-01', 'datetime64[D]'),
+    np.array(['10000-01-01'], 'datetime64[s]'),
+    pandas.Series(np.array(['10000-01-01'], 'datetime64[s]')),
+]
+
+
+@pytest.mark.parametrize('value', DISTANT_DATES)
+def test_a_date_beyond_the_calendar_is_refused(value):
+    with pytest.raises(ValueError, match='is the date .*: a year from 1 to 9999 was expected'):
+        plain_fields({'field': value})
 
 
 @pytest.mark.parametrize(

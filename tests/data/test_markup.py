@@ -93,6 +93,21 @@ def test_the_words_are_those_of_anserini():
     assert differences == {}
 
 
+@pytest.mark.parametrize(
+    ('markup', 'text'),
+    [
+        ('<TEXT><![CDATA[a <b> c]]></TEXT>', 'a <b> c'),
+        ('a<![CDATA[b]]>c', 'abc'),
+        ('<![CDATA[a\n< b]]> &lt; <![CDATA[&lt;]]>', 'a < b < &lt;'),
+        ('<![CDATA[a <![CDATA[ b]]>', 'a <![CDATA[ b'),
+        ('a ]]> b', 'a ]]> b'),
+        ('<![CDATA[<script>]]>a', '<script>a'),
+    ],
+)
+def test_cdata_is_text_in_sgml(markup, text):
+    assert visible_text(markup, is_sgml=True) == text
+
+
 def test_elements_of_sgml_separate_words():
     assert visible_text('<HL>a</HL><LP>b<F P=1>c</F></LP>', is_sgml=True) == 'a b c'
     assert visible_text('<TEXT>H<SUB>2</SUB>O AT&amp;T</TEXT>', is_sgml=True) == 'H2O AT&T'

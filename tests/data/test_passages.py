@@ -62,6 +62,14 @@ def test_trec(tmp_path):
     ]
 
 
+def test_cdata_of_trec(tmp_path):
+    content = (
+        '<DOC>\n<DOCNO><![CDATA[a&b]]></DOCNO>\n<TEXT><![CDATA[a <b>\n<DOCNO>c</DOCNO>]]>d</TEXT>\n'
+        '</DOC>\n'
+    )
+    assert list(corpus(tmp_path, content, 'c.trec')) == [Passage('a&b', 'a <b> <DOCNO>c</DOCNO>d')]
+
+
 def test_html_folder_and_archive(tmp_path):
     folder = tmp_path / 'html'
     folder.mkdir()

@@ -117,6 +117,16 @@ def test_a_format_is_of_a_file():
         load_topics('nowhere', 'kilt')
 
 
+@pytest.mark.parametrize('read', [read_topics, load_topics])
+@pytest.mark.parametrize('name', ['topics', 'demo'])
+def test_an_unknown_format_is_refused(tmp_path, monkeypatch, read, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'topics').write_text('{"id": "1", "text": "a"}\n')
+    message = "topics format 'nonsense' is unknown: expected one of default, kilt, raw_jsonl"
+    with pytest.raises(InputError, match=message):
+        read(name, 'nonsense')
+
+
 def qrels(tmp_path, content):
     path = tmp_path / 'qrels'
     path.write_text(content, encoding='utf-8')
