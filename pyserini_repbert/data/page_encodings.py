@@ -1,4 +1,4 @@
-"""The encodings of web pages, by the labels of the WHATWG's encoding standard."""
+"""The encodings of web pages and of XML, by the labels of the WHATWG's encoding standard."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ _REFUSED_BY_BROWSERS = {
     'csiso2022kr': 'iso2022_kr',
 }
 _CHARSET = re.compile(r'charset\s*=\s*["\']?\s*([^\s"\';,]+)', re.IGNORECASE)
+_XML = b'<?xml'
+_XML_ENCODING = re.compile(
+    rb'<\?xml\s[^<>]{0,200}?\bencoding\s{0,9}=\s{0,9}["\']([\w.:-]{1,40})["\']'
+)
 # What 7-bit encodings switch with, and what UTF-16 has: ASCII is text of its own without them.
 _SWITCHES = (b'\x1b', b'~{', b'\x00')
 
@@ -51,14 +55,48 @@ def decode_page(raw: bytes, content_type: str = '') -> str:
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
             return raw.removeprefix(mark).decode(encoding, 'replace')
-    is_ascii = raw.isascii()
-    if not is_ascii or not any(switch in raw for switch in _SWITCHES):
-        try:
-            return raw.decode('utf-8')
-        except UnicodeDecodeError:
-            pass
+    text = _as_utf8(raw)
+    if text is not None:
+        return text
     codec = _codec_of_header(content_type) or _codec_of_meta(raw) or _FALLBACK
     return raw.decode(codec, 'replace')
+
+
+def may_say_encoding(first_line: bytes) -> bool:
+    """Whether a file that begins so may be XML in another encoding than UTF-8, and say in which."""
+    return first_line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, _XML))
+
+
+def xml_encoding(raw: bytes) -> str:
+    """The codec of XML that says it is in another encoding than UTF-8; '' for other files.
+
+    Either UTF-16's byte order mark says so, or `<?xml encoding="…"?>`. As with pages, a file that
+    reads as UTF-8 beyond ASCII is UTF-8 whatever it says. Raises ValueError for an unknown
+    encoding.
+    """
+    for mark, codec in _MARKS:
+        if raw.startswith(mark):
+            begins = raw.removeprefix(mark)[:MOST_HEAD].decode(codec, 'ignore').lstrip()
+            return 'utf-16' if codec != 'utf-8' and begins.startswith('<') else ''
+    declared = _XML_ENCODING.match(raw)
+    if declared is None or _as_utf8(raw) is not None:
+        return ''
+    label = declared[1].decode('latin-1')
+    codec = _codec_of_label(label)
+    if not codec:
+        raise ValueError(f"the encoding '{label}' is unknown: save the file as UTF-8")
+    # What can be read so far is not in UTF-16.
+    return '' if codec.startswith('utf') else codec
+
+
+def _as_utf8(raw: bytes) -> str | None:
+    """The text of UTF-8; None for other bytes, and for those of a 7-bit encoding."""
+    if raw.isascii() and any(switch in raw for switch in _SWITCHES):
+        return None
+    try:
+        return raw.decode('utf-8')
+    except UnicodeDecodeError:
+        return None
 
 
 def _codec_of_header(content_type: str) -> str:

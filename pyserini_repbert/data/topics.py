@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
+from pyserini_repbert.data.page_encodings import may_say_encoding, xml_encoding
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics, parse_marked_up
 from pyserini_repbert.data.values import (
@@ -22,7 +24,14 @@ from pyserini_repbert.data.values import (
     parse_json,
 )
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.files import (
+    StrPath,
+    decoded_lines,
+    existing_file,
+    numbered_bytes,
+    numbered_lines,
+    open_binary,
+)
 from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
@@ -73,7 +82,8 @@ def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> lis
     `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files
     (`query<TAB>qid<TAB>text`), lists as of the Web tracks (`151:text`), and TREC CAR's list of
     headings (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV
-    (`qid<TAB>text`). A topic may have an empty text.
+    (`qid<TAB>text`). A topic may have an empty text. Files are in UTF-8; XML may say that it is in
+    another encoding.
 
     A `topics_format` other than the default says that the file is JSON lines, and where their query
     is: in `input` ('kilt', read without its entity markers) or in `query` ('raw_jsonl').
@@ -82,7 +92,7 @@ def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> lis
     that occurs twice, a file without topics, or an unknown format.
     """
     chosen = TopicsFormat(topics_format)
-    lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
+    lines = _read_lines(path)
     if chosen is TopicsFormat.DEFAULT:
         first_line = lines[0][1].lstrip() if lines else ''
         parsed = _parser_of(first_line)(path, lines)
@@ -106,6 +116,39 @@ def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> lis
             f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics"
         )
     return topics
+
+
+def _read_lines(path: StrPath) -> NumberedLines:
+    """The lines of a file of topics that are not blank.
+
+    XML may be in another encoding than UTF-8 if it says so. Other errors are those of
+    `numbered_lines`.
+    """
+    with open_binary(existing_file(path, 'topics file')) as stream:
+        numbered = numbered_bytes(stream)
+        first = list(islice(numbered, 1))
+        numbered = chain(first, numbered)
+        if first and may_say_encoding(first[0][1]):
+            numbered = _in_utf8(path, list(numbered))
+        return [(number, line) for number, line in decoded_lines(path, numbered) if line.strip()]
+
+
+def _in_utf8(path: StrPath, lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that may say its encoding, in UTF-8."""
+    raw = b''.join(line for _, line in lines)
+    try:
+        codec = xml_encoding(raw)
+    except ValueError as error:
+        raise InputError.at(path, 1, str(error)) from error
+    if not codec:
+        return iter(lines)
+    try:
+        text = raw.decode(codec)
+    except UnicodeDecodeError as error:
+        number = raw[: error.start].decode(codec, 'ignore').count('\n') + 1
+        problem = f'not valid {codec}, as the file says it is ({error.reason})'
+        raise InputError.at(path, number, f'{problem}: save it as UTF-8') from error
+    return ((number, line.encode()) for number, line in enumerate(text.split('\n'), 1))
 
 
 def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:

@@ -343,6 +343,74 @@ def test_topics_of_the_tracks(tmp_path, track):
     assert topics(tmp_path, content)[0] == topic
 
 
+XML = (
+    '<?xml version="1.0" encoding="{}"?>\n<t>\n<topic number="1"><query>{}</query></topic>\n</t>\n'
+)
+ENCODINGS = [
+    ('ISO-8859-1', 'latin-1', 'café'),
+    ('iso-8859-15', 'iso-8859-15', '5 € café'),
+    ('windows-1251', 'cp1251', 'кот'),
+    ('Shift_JIS', 'shift-jis', '猫'),
+    ('ISO-2022-JP', 'iso-2022-jp', '猫'),
+    ('US-ASCII', 'ascii', 'cat'),
+    ('UTF-16', 'utf-16', 'café ਊ'),  # U+0A0A: line ends within
+    ('utf-8', 'utf-16', 'café'),
+    ('UTF-8', 'utf-8-sig', 'café'),
+    # It was saved as UTF-8 after it was written.
+    ('ISO-8859-1', 'utf-8', 'café'),
+]
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+@pytest.mark.parametrize(('declared', 'codec', 'text'), ENCODINGS)
+def test_xml_says_its_encoding(tmp_path, declared, codec, text, end):
+    content = XML.format(declared, text).replace('\n', end)
+    raw = content.encode(codec)
+    (tmp_path / 'plain.xml').write_bytes(raw)
+    (tmp_path / 'packed.xml.gz').write_bytes(gzip.compress(raw))
+    for name in ('plain.xml', 'packed.xml.gz'):
+        assert read_topics(tmp_path / name) == [Query('1', text)]
+
+
+def test_utf16_needs_no_declaration(tmp_path):
+    content = '<topic number="1">\n<query>é</query></topic>\n'
+    for mark, codec in (('\ufeff', 'utf-16-le'), ('\ufeff', 'utf-16-be')):
+        (tmp_path / 'file').write_bytes(f'{mark}{content}'.encode(codec))
+        assert read_topics(tmp_path / 'file') == [Query('1', 'é')]
+
+
+@pytest.mark.parametrize(
+    ('raw', 'message'),
+    [
+        (XML.format('klingon', 'é').encode('latin-1'), ":1: the encoding 'klingon' is unknown: "),
+        (XML.format('rot13', 'é').encode('latin-1'), ":1: the encoding 'rot13' is unknown: "),
+        (XML.format('UTF-8', 'é').encode('latin-1'), ':3: not valid UTF-8'),
+        (XML.format('UTF-16', 'é').encode('latin-1'), ':3: not valid UTF-8'),
+        (
+            XML.format('EUC-JP', 'Z').encode().replace(b'Z', b'\xff'),
+            ':3: not valid euc-jp, as the ',
+        ),
+        (XML.format('UTF-16', 'x').encode('utf-16')[:-1], ':4: not valid utf-16, as the '),
+        (XML.format('ISO-8859-1', 'é</b>').encode('latin-1'), ':3: not XML: mismatched tag'),
+        ('1\tcafé\n'.encode('utf-16'), ':1: not valid UTF-8'),
+        ('1\tcafé\n'.encode('latin-1'), ':1: not valid UTF-8'),
+    ],
+)
+def test_encodings_that_cannot_be_read(tmp_path, raw, message):
+    (tmp_path / 'file').write_bytes(raw)
+    with pytest.raises(InputError, match=f'file{message}') as refused:
+        read_topics(tmp_path / 'file')
+    assert '\n' not in str(refused.value)
+
+
+def test_entities_do_not_multiply_in_other_encodings(tmp_path):
+    entities = '<!ENTITY a "ha"><!ENTITY b "&a;&a;">'
+    topic = '<t><topic number="1"><query>&b; é</query></topic></t>'
+    content = f'<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE t [{entities}]>{topic}'
+    (tmp_path / 'file').write_bytes(content.encode('utf-16'))
+    assert read_topics(tmp_path / 'file') == [Query('1', '&b; é')]
+
+
 def test_a_title_is_missing_where_others_have_one(tmp_path):
     content = '<top>\n<num>1\n<title>a\n<desc>x\n</top>\n<top>\n<num>2\n<titel>b\n<desc>x\n</top>\n'
     with pytest.raises(InputError, match=r'topics:6: a <top> without <num> or <title>'):
