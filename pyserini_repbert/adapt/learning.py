@@ -110,6 +110,7 @@ def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[RunFusi
         return []
     fusions = untuned_settings(names)
     if isinstance(dense, DocumentSearcher) and len(names) == 2:
+        # The dense run is called after its encoder.
         rankings = [CollectionRanking.DENSE.value, names[1]]
         fusions.append(RunFusion(tuple(names), default_fusion(rankings)))
     return fusions

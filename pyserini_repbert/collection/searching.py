@@ -257,9 +257,9 @@ class CollectionSearcher(Fusion):
             **super().identity(),
             'generation': self.generation.sha256,
             'aggregation': str(self.dense.aggregation),
-            'method': self.settings.method,
+            'method': str(self.settings.method),
             'weights': self.settings.weights,
-            'normalize': self.settings.normalize,
+            'normalize': str(self.settings.normalize),
             'filter': repr(self.filter),
             **approximation,
         }

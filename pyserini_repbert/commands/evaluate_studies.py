@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.flags import (
-    FORMULA,
+    FUSION_SETTINGS,
     add_flags,
     named_paths,
     parse_flags,
@@ -34,7 +34,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     )
     add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
-    add_flags(flags, *FORMULA, 'depth', 'hits')
+    add_flags(flags, *FUSION_SETTINGS, 'depth', 'hits')
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.record import Input, Model
 
 _Name = TypeVar('_Name')
-FORMULA = tuple(SETTINGS)
+FUSION_SETTINGS = tuple(SETTINGS)
 _STORE = {'action': 'store_true'}
 # The flags that need no import of a spec.
 _FLAGS: dict[str, dict[str, Any]] = {

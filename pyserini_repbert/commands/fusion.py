@@ -19,7 +19,7 @@ from pyserini_repbert.commands.command import (
     whole_number,
 )
 from pyserini_repbert.commands.flags import (
-    FORMULA,
+    FUSION_SETTINGS,
     add_flags,
     named_paths,
     note_fusion,
@@ -56,7 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
         choices=METHODS,
         help=methods_text(),
     )
-    add_flags(flags, *FORMULA, 'depth', 'hits')
+    add_flags(flags, *FUSION_SETTINGS, 'depth', 'hits')
     add(
         '--documents',
         choices=tuple(map(str, PassageAggregation)),
@@ -101,7 +101,7 @@ def fusion_of_flags(method: str, options: argparse.Namespace) -> FusionSettings:
 
     Raises InputError for a flag that the method does not use.
     """
-    spec = PipelineSpec.of({'fusion': method} | pick_options(options, *FORMULA))
+    spec = PipelineSpec.of({'fusion': method} | pick_options(options, *FUSION_SETTINGS))
     note_fusion(options, spec)
     return spec.fusion_settings
 

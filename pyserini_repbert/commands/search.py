@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
-    FORMULA,
+    FUSION_SETTINGS,
     add_flags,
     note_fusion,
     parse_flags,
@@ -74,7 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(documents, 'filter', 'only_ids', 'not_ids')
     fused = parser.add_argument_group('how rankings are fused')
     add_flags(fused, 'fusion', default=None)
-    add_flags(fused, 'sparse_first', *FORMULA, 'depth')
+    add_flags(fused, 'sparse_first', *FUSION_SETTINGS, 'depth')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     _add_answers(parser.add_argument_group('what is shown or written'))
     _add_machine(parser.add_argument_group('where it runs'))

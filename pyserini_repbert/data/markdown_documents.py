@@ -106,11 +106,7 @@ def _yaml_header(header: str, end: int) -> _Header:
 
 
 def _toml_header(header: str, end: int) -> _Header:
-    for part in _NOT_IN_KEYS.split(_QUOTED.sub('_', header)):
-        if part.count('.') >= _MOST_KEY_PARTS:
-            raise ValueError(
-                f'the header has a key of more than {_MOST_KEY_PARTS} parts: write tables'
-            )
+    _check_keys(header)
     try:
         values = tomllib.loads(header)
     except (ValueError, RecursionError) as error:
@@ -118,6 +114,15 @@ def _toml_header(header: str, end: int) -> _Header:
         raise ValueError(f'{why}: mend it, or remove the lines of +++') from error
     fields = plain_fields(values)
     return _Header(_checked_title(fields.pop(TITLE_KEY, None)), fields, end)
+
+
+def _check_keys(header: str) -> None:
+    """Raises ValueError for a dotted key of TOML that has too many parts to be read in time."""
+    for part in _NOT_IN_KEYS.split(_QUOTED.sub('_', header)):
+        if part.count('.') >= _MOST_KEY_PARTS:
+            raise ValueError(
+                f'the header has a key of more than {_MOST_KEY_PARTS} parts: write tables'
+            )
 
 
 def _checked_title(title: Any) -> str:

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, Self
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 
 DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
 
@@ -71,7 +71,7 @@ class FusionSettings:
                     'or give a weight for each',
                     parameters=('weights',),
                 )
-            return 0.5, 0.5
+            return weights_of(ALPHA)
         in_range = all(0 <= weight < inf for weight in weights)
         if len(weights) != n_rankings or not in_range or not any(weights):
             given = ' '.join(map(str, weights))

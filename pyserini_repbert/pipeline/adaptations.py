@@ -113,9 +113,9 @@ def _fields_of(fusion: FusionSettings | None) -> dict[str, Any]:
     if fusion is None:
         return {}
     return {
-        'fusion': fusion.method,
+        'fusion': str(fusion.method),
         'weights': fusion.weights,
-        'normalize': fusion.normalize,
+        'normalize': str(fusion.normalize),
         'depth': fusion.depth,
     }
 

@@ -72,7 +72,7 @@ def complete_fusion(spec: PipelineSpec, rankings: Sequence[str]) -> PipelineSpec
     usual = default_fusion(rankings)
     changes: dict[str, Any] = {}
     if 'fusion' not in spec.model_fields_set:
-        changes['fusion'] = usual.method
+        changes['fusion'] = str(usual.method)
     fusion = changes.get('fusion', spec.fusion)
     if fusion == usual.method and not spec.weights and spec.alpha is None:
         changes['alpha'] = usual.weights[0]

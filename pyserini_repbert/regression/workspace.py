@@ -137,7 +137,8 @@ class Workspace:
             if os.path.lexists(target) and not note.exists():
                 raise InputError(
                     f"{target} is in the place of build '{build.name}', which did not make it: "
-                    'move it, or name another --work'
+                    'move it, or name another folder for results',
+                    parameters=('work',),
                 )
             # What an interrupted build leaves is the build's own.
             write_note(note, {})

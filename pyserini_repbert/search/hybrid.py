@@ -120,8 +120,9 @@ class HybridSearcher(Fusion):
             parts = [*sparse, dense_searcher]
         rankers = [as_ranker(part) for part in parts]
         if is_pyserini:
-            # `Fusion` does not know this method, which `fused` adds.
-            super().__init__(rankers, FusionSettings(depth=depth))
+            # `Fusion` does not know this method, which `fused` adds. It needs as many hits of each
+            # searcher as interpolation does.
+            super().__init__(rankers, FusionSettings(FusionMethod.INTERPOLATION, depth=depth))
             self.pyserini_alpha = _PYSERINI_ALPHA if alpha is None else cast(float, alpha)
         else:
             settings = FusionSettings(method, rrf_k=rrf_k, normalize=normalize, depth=depth)

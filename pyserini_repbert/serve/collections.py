@@ -244,7 +244,7 @@ class ServedCollection:
         }
         if len(self.rankings) > 1:
             usual = default_fusion(self.rankings)
-            about |= {'fusion': usual.method, 'weights': list(usual.weights)}
+            about |= {'fusion': str(usual.method), 'weights': list(usual.weights)}
         return about
 
 

@@ -206,7 +206,7 @@ def _first_stage_parts(
         ranking = notes.run[_QID]
         slowest = max(part.step.ms for part in parts)
         ms = _milliseconds(notes) - slowest
-        step = Step(step=fusion.method, ms=ms, inferences=0, candidates=len(ranking))
+        step = Step(step=str(fusion.method), ms=ms, inferences=0, candidates=len(ranking))
         parts.append(RankedPart(ranking, _ranks_known(ranking, depth, index), step))
     return parts
 

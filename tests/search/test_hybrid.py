@@ -159,6 +159,12 @@ def test_pyserinis_formula_by_hand():
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
 
 
+def test_pyserinis_formula_counts_lower_ranks_in_a_pipeline():
+    """a 2 + 20, b 1 + 40; of the first ranks alone, both would have 2 + 40."""
+    searcher = HybridSearcher(Fixed('ab'), Fixed('bc'), PYSERINI, alpha=20.0)
+    assert searcher.rank([Query('0', 'q')], None, 1)['0'].docids == ('b',)
+
+
 def test_batches_keep_the_order_of_qids_and_missing_queries():
     class Forgetful(Fixed):
         def batch_search(self, queries, qids, k=10, threads=1):
