@@ -280,13 +280,8 @@ class Index(ABC):
         )
 
     @abstractmethod
-    def store(self, machine: Machine) -> DocumentStore:
-        """The documents, or passages, that it stores."""
-
-    @property
-    def stores_texts(self) -> bool:
-        """Whether texts are among what it stores."""
-        return True
+    def store(self, machine: Machine) -> DocumentStore | None:
+        """The documents, or passages, that it stores; None where it stores none."""
 
     @abstractmethod
     def n_passages(self, machine: Machine) -> int:
@@ -309,6 +304,16 @@ class Index(ABC):
     def needs_java(self) -> bool:
         """Whether Lucene searches it."""
         return self.searches_words
+
+    @property
+    def term_weights(self) -> TermWeights | None:
+        """The weights of the terms of its passages, where they are a bundle; else None."""
+        return None
+
+    @property
+    def term_model(self) -> TermModel | None:
+        """What is stored of the model whose weights of terms it has; None without one."""
+        return None
 
     def about(self) -> dict[str, Any]:
         """What clients are told of it besides its passages and rankings."""

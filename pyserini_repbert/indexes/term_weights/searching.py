@@ -50,12 +50,9 @@ class TermWeightsIndex(Index):
             self._searcher = searcher.with_settings(name=Path(searcher.name).name)
         return self._searcher
 
-    def store(self, machine: Machine) -> DocumentStore:
-        return DocumentStore(self.searcher(machine))
-
-    @property
-    def stores_texts(self) -> bool:
-        return EpicBundle(self.location).has_texts
+    def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = EpicBundle(self.location, verify=False)
+        return DocumentStore(bundle) if bundle.has_texts else None
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))
