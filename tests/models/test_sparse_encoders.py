@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-import torch
+from folders import WORDS
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands.command import run
@@ -25,19 +25,6 @@ from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
 
-WORDS = (
-    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
-    'big small old new run eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
-).split()
-SMALL = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 64,
-    'initializer_range': 0.3,
-}
 TEXTS = [
     'The cat sat on the mat.',
     'dog',
@@ -47,90 +34,6 @@ TEXTS = [
     *(f'{WORDS[5 + number]} {WORDS[9 + number]}' for number in range(20)),
 ]
 QUERIES = ['red cat', 'the old sea', '', 'moon ☃', 'a dog ate ' * 20]
-KINDS = {'bert': 'Bert', 'roberta': 'Roberta', 'distilbert': 'DistilBert'}
-SIZES = {
-    'bert': SMALL,
-    'roberta': SMALL | {'pad_token_id': 0, 'type_vocab_size': 1},
-    'distilbert': {
-        'vocab_size': 40,
-        'dim': 16,
-        'n_heads': 2,
-        'n_layers': 2,
-        'hidden_dim': 32,
-        'initializer_range': 0.3,
-    },
-}
-
-
-@pytest.fixture
-def masked_lm(tmp_path):
-    """make(kind='bert') -> a folder of transformers with a masked-LM head: random weights."""
-
-    def make(kind='bert'):
-        import transformers
-
-        folder = tmp_path / f'plain-{kind}'
-        folder.mkdir()
-        (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
-        tokenizer = transformers.BertTokenizerFast(str(folder / 'vocab.txt'), model_max_length=36)
-        if kind != 'bert':
-            tokenizer.model_input_names = ['input_ids', 'attention_mask']
-        tokenizer.save_pretrained(folder)
-        config = getattr(transformers, f'{KINDS[kind]}Config')(**SIZES[kind])
-        torch.manual_seed(1)
-        model = getattr(transformers, f'{KINDS[kind]}ForMaskedLM')(config)
-        model.save_pretrained(folder)
-        return folder
-
-    return make
-
-
-@pytest.fixture
-def splade(tmp_path, masked_lm):
-    """make(kind='bert', pooling='max', activation='relu', length=None, **settings) -> a SPLADE."""
-
-    def make(kind='bert', pooling='max', activation='relu', length=None, **settings):
-        from sentence_transformers import SparseEncoder
-        from sentence_transformers.base.modules import Transformer
-        from sentence_transformers.sparse_encoder.modules import SpladePooling
-
-        body = Transformer(
-            str(masked_lm(kind)), transformer_task='fill-mask', max_seq_length=length
-        )
-        modules = [body, SpladePooling(pooling, activation_function=activation)]
-        model = SparseEncoder(modules=modules, device='cpu', **settings)
-        folder = tmp_path / f'splade-{kind}'
-        model.save_pretrained(str(folder), create_model_card=False)
-        return folder
-
-    return make
-
-
-@pytest.fixture
-def inference_free(tmp_path, masked_lm):
-    """make() -> a model that looks up the weights of a query's terms, as those of OpenSearch."""
-
-    def make():
-        from sentence_transformers import SparseEncoder
-        from sentence_transformers.base.modules import Router, Transformer
-        from sentence_transformers.sparse_encoder.modules import (
-            SparseStaticEmbedding,
-            SpladePooling,
-        )
-
-        body = Transformer(str(masked_lm()), transformer_task='fill-mask')
-        torch.manual_seed(2)
-        weights = torch.rand(40)
-        query = SparseStaticEmbedding(body.tokenizer, weight=weights, frozen=True)
-        router = Router.for_query_document(
-            query_modules=[query], document_modules=[body, SpladePooling('max')]
-        )
-        folder = tmp_path / 'inference-free'
-        model = SparseEncoder(modules=[router], device='cpu')
-        model.save_pretrained(str(folder), create_model_card=False)
-        return folder
-
-    return make
 
 
 def _their_scores(folder, queries, texts):
