@@ -19,8 +19,8 @@ from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import impact_encoder
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
     from pyserini_repbert.encode.sharding import Encoding
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.index.records import EpicSettings
 
 # What decides the weights of a passage's terms. They are stored in float32: rounded ones would
@@ -84,7 +84,7 @@ class SparseSource:
     device : where the model runs
     """
 
-    def __init__(self, encoder: str | ImpactPassageEncoder | None, device: str = 'cpu') -> None:
+    def __init__(self, encoder: str | TermWeightsEncoder | None, device: str = 'cpu') -> None:
         self._encoder = encoder
         self._device = device
         self._precision = 'float32'
@@ -119,7 +119,7 @@ class SparseSource:
         self._precision = precision
 
     @cached_property
-    def opened(self) -> ImpactPassageEncoder:
+    def opened(self) -> TermWeightsEncoder:
         """The encoder, after `complete`. Raises UnknownNameError for a name that means none."""
         encoder = self._encoder
         if isinstance(encoder, str):

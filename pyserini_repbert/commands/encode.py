@@ -13,7 +13,7 @@ from pyserini_repbert.commands.encoding import (
     add_encoding_arguments,
     check_encoding_flags,
     encode,
-    sparse_kind,
+    term_weights_kind,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def main(arguments: list[str]) -> None:
             f"'{options.encoder}' gives weights of terms: take --store float16, or `index sparse "
             '--weights uint8`',
         )
-        kind = sparse_kind(prune=0, weights=options.store)
+        from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+        kind = term_weights_kind(SparseTextEncoder, prune=0, weights=options.store)
     else:
         kind = _dense_kind(options.store, options.truncate_dim)
     encode(options, kind)

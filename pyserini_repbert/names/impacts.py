@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import check_fits
+from pyserini_repbert.encode.term_weights import check_fits
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle

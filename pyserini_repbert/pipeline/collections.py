@@ -18,7 +18,7 @@ from pyserini_repbert.collection.searching import (
 )
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.data.documents import read_docids
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
@@ -104,7 +104,7 @@ def _query_encoder(
 
 def _sparse_encoder_before(
     generation: Generation, before: CollectionSearcher | None
-) -> ImpactEncoder | None:
+) -> TermWeightsEncoder | None:
     """The learned sparse model of an earlier generation, if it is the same; None if it is not."""
     if before is None or before.generation.settings.sparse_key != generation.settings.sparse_key:
         return None

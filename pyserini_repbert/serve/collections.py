@@ -26,7 +26,7 @@ from pyserini_repbert.collection.searching import (
 )
 from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.collections import complete_fusion, open_collection_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
@@ -96,7 +96,7 @@ class ServedCollection:
         # Counted before the first request: 100,000 documents of five fields take 0.3 s.
         self.generation.field_counts()
         self.rankings = rankings_of(self.generation.settings)
-        self._sparse_encoder: ImpactEncoder | None = None
+        self._sparse_encoder: TermWeightsEncoder | None = None
         if before is not None and before.sparse_key == self.sparse_key:
             self._sparse_encoder = before._sparse_encoder
         self.store = BatchedRanker(self.searcher, queue, alias)

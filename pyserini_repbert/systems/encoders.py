@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
 from pyserini_repbert.errors import MismatchError, UnknownNameError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
@@ -46,7 +46,7 @@ def document_encoder(
     return encoder
 
 
-def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> ImpactPassageEncoder:
+def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> TermWeightsEncoder:
     """The encoder of weights of terms of a `SparseEncoder` folder, or of an EPIC checkpoint.
 
     Parameters
@@ -57,7 +57,7 @@ def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> Im
     """
     system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
     encoder_class = load(str(systems()[system].impact_encoder))
-    encoder: ImpactPassageEncoder = encoder_class(name, device, **settings)
+    encoder: TermWeightsEncoder = encoder_class(name, device, **settings)
     return encoder
 
 

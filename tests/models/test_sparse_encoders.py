@@ -174,7 +174,7 @@ def test_commands_recognise_the_folder(splade, tmp_path, capsys):
     topics.write_text('1\tred cat\n2\tthe sea\n')
     output = tmp_path / 'run.txt'
     flags = ['--topics', str(topics), '--index', str(tmp_path / 'one'), '--output', str(output)]
-    assert run(search, [*flags, '--encoder', str(folder), '--quiet']) == 0
+    assert run(search, [*flags, '--encoder', str(folder)]) == 0
     ranking = read_run(output)['1']
     expected = _their_scores(folder, ['red cat'], [text or '.' for text in TEXTS])[0]
     order = sorted(range(25), key=lambda row: (-expected[row], row))
@@ -278,7 +278,7 @@ def test_explanations_add_up_to_the_score(make, request, tmp_path, capsys):
 def test_lucene_ranks_by_the_same_weights(splade, tmp_path, capsys):
     """All rows are scored here, with weights and query in whole steps."""
     from pyserini_repbert.index.epic_impact import LEVELS
-    from pyserini_repbert.systems.epic.encoder import QUERY_UNIT
+    from pyserini_repbert.systems.impact_searcher import QUERY_UNIT
 
     folder = splade()
     bundle = _bundle(folder, tmp_path)

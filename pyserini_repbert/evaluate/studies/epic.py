@@ -13,6 +13,7 @@ from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap
@@ -20,7 +21,6 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
-from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 _AGREEMENT_DEPTH = 10
 
@@ -157,7 +157,7 @@ def _pruned_index(base: EpicBundle, setting: PruningSetting, folder: Path) -> Ep
     path = folder / f'top{setting.prune}-{setting.weights}'
     if (path / 'manifest.json').is_file():
         return EpicBundle(path)
-    return prune_epic_bundle(base, path, setting.prune, setting.weights, resume=True)
+    return prune_bundle(base, path, setting.prune, setting.weights, resume=True)
 
 
 def _mean_overlap(run: Run, reference: Run) -> float:
