@@ -26,7 +26,7 @@ from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.rerank.term_explanations import contributions, reason_text
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents import aggregate_groups
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 
 
@@ -187,4 +187,4 @@ def open_sparse_encoder(generation: Generation, device: str = 'cpu') -> TermWeig
     Raises InputError where the collection has none.
     """
     model = sparse_model_of(generation)
-    return impact_encoder(model.encoder, device, precision=model.precision)
+    return term_weights_encoder(model.encoder, device, precision=model.precision)

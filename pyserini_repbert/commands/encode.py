@@ -78,12 +78,12 @@ def main(arguments: list[str]) -> None:
 def _has_sparse_parts(output: str) -> bool:
     """Whether an output folder holds parts of an index of a `SparseEncoder`."""
     from pyserini_repbert.index.manifest import MANIFEST, PART, manifest_kind, read_manifest
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
     for part in sorted(Path(output).glob(f'{PART}*')):
-        if (part / MANIFEST).is_file() and manifest_kind(part) == EpicSettings.kind:
-            settings = read_manifest(part, EpicSettings).settings
+        if (part / MANIFEST).is_file() and manifest_kind(part) == TermWeightsSettings.kind:
+            settings = read_manifest(part, TermWeightsSettings).settings
             return settings.variant == SparseTextEncoder.variant
     return False
 

@@ -60,10 +60,10 @@ def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> IndexKind
     prune : weights kept of a passage, 0 for all
     weights : their dtype
     """
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
 
     return IndexKind(
-        settings=EpicSettings,
+        settings=TermWeightsSettings,
         open_encoder=encoder_class,
         encoding=partial(encoder_class.encoding, prune=prune, weights=weights),
         describe=_describe_weights,

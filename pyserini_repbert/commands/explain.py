@@ -26,8 +26,8 @@ from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.sparse_model import SparseModel
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 
@@ -129,7 +129,7 @@ def main(arguments: list[str]) -> None:
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
     say_device(options)
-    bundle = _open_epic_bundle(options.index)
+    bundle = _open_bundle(options.index)
     settings: dict[str, Any] = {'precision': options.precision, 'index': bundle}
     model = options.model
     if not model:
@@ -164,23 +164,23 @@ def main(arguments: list[str]) -> None:
         print(_text(explained))
 
 
-def _open_epic_bundle(index: str | None) -> EpicBundle | None:
-    """The EPIC index in this folder; None for another index, or none."""
-    from pyserini_repbert.index.epic import EpicBundle
+def _open_bundle(index: str | None) -> TermWeightsBundle | None:
+    """The index of term weights in this folder; None for another index, or none."""
     from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
     if not index:
         return None
     folder = Path(index)
-    if (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind:
-        return EpicBundle(folder)
+    if (folder / MANIFEST).is_file() and manifest_kind(folder) == TermWeightsSettings.kind:
+        return TermWeightsBundle(folder)
     return None
 
 
 def _model_of_terms(
-    index: str | None, bundle: EpicBundle | None
-) -> EpicSettings | SparseModel | None:
+    index: str | None, bundle: TermWeightsBundle | None
+) -> TermWeightsSettings | SparseModel | None:
     """The model whose weights of terms an index has, a bundle or a collection; None without one."""
     if bundle is not None:
         return bundle.settings
@@ -193,8 +193,8 @@ def _model_of_terms(
     return generation.settings.sparse_model
 
 
-def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
-    """The passages to explain; without texts if only an EPIC index has them, as vectors."""
+def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> Ranking:
+    """The passages to explain; without texts if only an index of term weights has them."""
     if options.passage:
         docids = [str(number) for number in range(1, len(options.passage) + 1)]
         return Ranking(docids, [0.0] * len(docids), options.passage)

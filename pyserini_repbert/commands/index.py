@@ -221,11 +221,11 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
     def describe(manifest: Any) -> str:
-        bundle = EpicBundle(options.output, verify=False)
+        bundle = TermWeightsBundle(options.output, verify=False)
         terms = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
         size = f'{bundle.bytes_per_passage():,.0f} bytes a passage'
         return f'{len(bundle)} passages x {terms}, {size}'
@@ -274,9 +274,9 @@ def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
 
 def _prune(options: argparse.Namespace) -> None:
     from pyserini_repbert.encode.pruning import prune_bundle
-    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
-    before = EpicBundle(options.index)
+    before = TermWeightsBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune
     weights = WEIGHTS.get(options.weights, before.settings.weights)
     settings = command.pick_options(options, 'output', 'shard_size', 'resume', 'overwrite')
@@ -361,13 +361,13 @@ def _lucene(options: argparse.Namespace) -> None:
 
 
 def _build_impact_index(options: argparse.Namespace) -> str:
-    """Index the weights of an EPIC index; returns what the new index holds."""
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.epic_impact import build_impact_index
+    """Index the weights of a bundle; returns what the new index holds."""
+    from pyserini_repbert.index.impact_index import build_impact_index
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.names.impacts import impact_terms
 
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
-        bundle = EpicBundle(options.vectors)
+        bundle = TermWeightsBundle(options.vectors)
         n_passages = build_impact_index(
             bundle,
             impact_terms(bundle, options.encoder),

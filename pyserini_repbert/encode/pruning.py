@@ -11,13 +11,13 @@ from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.encode.term_weights import window_size
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVectors, largest
 
 
 def prune_bundle(
-    bundle: EpicBundle,
+    bundle: TermWeightsBundle,
     output: StrPath,
     prune: int,
     weights: str,
@@ -26,7 +26,7 @@ def prune_bundle(
     shard_size: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-) -> EpicBundle:
+) -> TermWeightsBundle:
     """A copy of a bundle with fewer weights a passage, or with weights of another type.
 
     Parameters
@@ -64,13 +64,13 @@ def prune_bundle(
         return TermVectors.of(vectors)
 
     window = window_size(before.prune or before.vocabulary)
-    encoding = Encoding(settings, EpicShardWriter, encode, window, on_progress=on_progress)
+    encoding = Encoding(settings, TermWeightsShardWriter, encode, window, on_progress=on_progress)
     passages = bundle.passages() if before.texts else _without_text(bundle)
     build_bundle(passages, output, encoding, resume, overwrite)
-    return EpicBundle(output)
+    return TermWeightsBundle(output)
 
 
-def _without_text(bundle: EpicBundle) -> Iterator[Passage]:
+def _without_text(bundle: TermWeightsBundle) -> Iterator[Passage]:
     """The docids of a bundle that stores no texts, as passages."""
     for shard in bundle.shards:
         for docid in shard.docids:

@@ -21,10 +21,10 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import MODEL_DIGESTS, EpicSettings
+from pyserini_repbert.index.records import MODEL_DIGESTS, TermWeightsSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
@@ -72,7 +72,7 @@ class TermWeightsEncoder(ABC):
     Attributes
     ----------
     name : the checkpoint's catalog name or folder
-    variant : what an index of its passages has as `EpicSettings.variant`
+    variant : what an index of its passages has as `TermWeightsSettings.variant`
     vocabulary : the number of terms |V|
     limit : tokens kept of a passage
     precision : that the model runs in: vectors are always float32
@@ -177,7 +177,7 @@ class TermWeightsEncoder(ABC):
         shard_size: int = SHARD_SIZE,
         token_budget: int | None = None,
         on_progress: Callable[[int], object] = int,
-    ) -> Encoding[EpicSettings]:
+    ) -> Encoding[TermWeightsSettings]:
         """How it fills an index.
 
         Parameters
@@ -199,7 +199,7 @@ class TermWeightsEncoder(ABC):
                 f"prune {r} with weights '{stored_type}': expected 0 or more, and one of "
                 f'{", ".join(self.storage_types)}'
             )
-        settings = EpicSettings(
+        settings = TermWeightsSettings(
             encoder=self.name,
             **{digest: getattr(self, digest) for digest in MODEL_DIGESTS},
             variant=str(self.variant),
@@ -222,7 +222,7 @@ class TermWeightsEncoder(ABC):
 
         return Encoding(
             settings,
-            EpicShardWriter,
+            TermWeightsShardWriter,
             encode,
             self.window(r),
             getattr(self, 'tokenizer', None),
@@ -235,7 +235,7 @@ def window_size(weights_each: int) -> int:
     return max(64, min(4096, _WINDOW_WEIGHTS // weights_each))
 
 
-def check_fits(index: EpicBundle, encoder: TermWeightsEncoder) -> None:
+def check_fits(index: TermWeightsBundle, encoder: TermWeightsEncoder) -> None:
     """Raise MismatchError if an index was built with another encoder.
 
     Its vocabulary, weights and variant are compared.

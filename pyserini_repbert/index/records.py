@@ -117,7 +117,7 @@ class Settings:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class EpicSettings:
+class TermWeightsSettings:
     """How the vectors of a bundle of term weights, EPIC's or others, were made and are stored.
 
     What it shares with `Settings` means the same.
@@ -142,7 +142,8 @@ class EpicSettings:
     precision: FloatType
     shard_size: Count
     texts: bool
-    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]  # see `index/epic.py`
+    # `index/term_weights.py` describes both.
+    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
@@ -156,7 +157,7 @@ class EpicSettings:
         return tuple(files)
 
 
-BundleSettings = Settings | EpicSettings  # of every kind of bundle
+BundleSettings = Settings | TermWeightsSettings  # of every kind of bundle
 SettingsT = TypeVar('SettingsT', bound=BundleSettings)
 
 

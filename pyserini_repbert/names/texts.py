@@ -9,8 +9,8 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import CorpusTexts, PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import ready_folder
@@ -69,9 +69,9 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
     if not folder.exists() and catalog.find('indexes', index):
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():
-        is_epic = manifest_kind(folder) == EpicBundle.settings_kind.kind
-        kind = EpicBundle if is_epic else DenseBundle
-        bundle: DenseBundle | EpicBundle = kind(folder, verify=False)
+        is_epic = manifest_kind(folder) == TermWeightsBundle.settings_kind.kind
+        kind = TermWeightsBundle if is_epic else DenseBundle
+        bundle: DenseBundle | TermWeightsBundle = kind(folder, verify=False)
         if not bundle.has_texts:
             raise InputError(
                 f'index {index} stores no passages: build it with texts, or give the corpus',

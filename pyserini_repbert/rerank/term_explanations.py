@@ -9,7 +9,7 @@ import numpy as np
 
 from pyserini_repbert.encode.term_weights import PassageTokens, TermWeightsEncoder, check_fits
 from pyserini_repbert.errors import InputError, MissingResourceError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
 
 # Terms in the reason for a hit.
@@ -50,7 +50,7 @@ def explain_text(
 
 def explain_indexed(
     encoder: TermWeightsEncoder,
-    index: EpicBundle,
+    index: TermWeightsBundle,
     query: str,
     docid: str,
     text: str | None = None,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder, check_fits
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector
@@ -84,7 +84,7 @@ class TermWeightsReranker(Reranker):
         self,
         model: str | Path | Checkpoint | TermWeightsEncoder,
         device: str = 'cpu',
-        index: StrPath | EpicBundle | None = None,
+        index: StrPath | TermWeightsBundle | None = None,
         missing: str = 'encode',
         precision: Precision | str = Precision.FLOAT32,
         prune: int = 0,
@@ -94,8 +94,8 @@ class TermWeightsReranker(Reranker):
     ) -> None:
         _check_settings(missing, prune)
         chosen = Precision(precision)
-        if index is not None and not isinstance(index, EpicBundle):
-            index = EpicBundle(index, verify)
+        if index is not None and not isinstance(index, TermWeightsBundle):
+            index = TermWeightsBundle(index, verify)
         if index is not None and max_length is None:
             max_length = index.settings.max_length
         encoder: TermWeightsEncoder

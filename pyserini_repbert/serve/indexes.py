@@ -23,8 +23,8 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.analysis import word_finder
 from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.indexer import is_lucene_index
@@ -320,7 +320,7 @@ class ServedIndex:
                 check_impact_encoder(settings.encoder)
                 return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
             return {'epic': PipelineSpec(sparse=(settings.location,))}
-        bundle = EpicBundle(settings.location)
+        bundle = TermWeightsBundle(settings.location)
         if self._base is None and not bundle.has_texts:
             raise InputError(
                 f"index '{self.alias}' stores no passages: encode it with its texts, or name "

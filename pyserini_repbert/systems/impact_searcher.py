@@ -15,7 +15,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.searcher import index_folder
 from pyserini_repbert.lucene.sparse_settings import record_of
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 
 # Query weights are sent in hundredths: Anserini takes whole numbers.
 QUERY_UNIT = 100
@@ -34,7 +34,7 @@ class EpicImpactQueryEncoder:
 
     def __init__(self, model: str | Path | TermWeightsEncoder, device: str = 'cpu') -> None:
         if isinstance(model, (str, Path)):
-            model = impact_encoder(model, device)
+            model = term_weights_encoder(model, device)
         self.encoder = model
 
     def encode(self, query: str, **_: object) -> dict[str, int]:

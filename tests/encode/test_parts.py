@@ -18,9 +18,9 @@ from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, SETTINGS as SETTINGS_FILE, write_json
 from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 MAIN = {'encode': encode.main, 'epic': index.main}
 SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True)
@@ -150,7 +150,7 @@ def test_parts_of_an_epic_index(tiny_epic, corpus_file, call, tmp_path):
     wrong = call('--output', folder, '--finish')
     assert wrong[0] == 2 and "of kind 'epic'" in wrong[2]
     assert call('--output', folder, '--finish', kind='epic')[0] == 0
-    assert len(EpicBundle(folder)) == 5
+    assert len(TermWeightsBundle(folder)) == 5
     settings = json.loads((tmp_path / 'index.record.json').read_text())['settings']
     assert (settings['weights'], settings['prune']) == ('uint8', 5)
 

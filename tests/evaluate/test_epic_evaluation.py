@@ -9,7 +9,7 @@ from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
@@ -20,7 +20,7 @@ def bundle(tiny_epic, corpus_file, tmp_path):
     folder = tmp_path / 'index'
     corpus = open_corpus(corpus_file(30))
     encode_corpus(corpus, EpicEncoder(tiny_epic()), folder, prune=0, shard_size=8)
-    return EpicBundle(folder)
+    return TermWeightsBundle(folder)
 
 
 def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):

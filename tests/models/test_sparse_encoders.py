@@ -16,12 +16,12 @@ from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.impacts import open_impact_searcher
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
 
@@ -55,7 +55,7 @@ def _corpus(path, texts=TEXTS):
 def _bundle(folder, tmp_path, name='bundle', **storage):
     corpus = open_corpus(_corpus(tmp_path / 'corpus.jsonl'))
     encode_corpus(corpus, SparseTextEncoder(folder), tmp_path / name, store_text=True, **storage)
-    return EpicBundle(tmp_path / name)
+    return TermWeightsBundle(tmp_path / name)
 
 
 def _same_scores(folder, tmp_path):
@@ -99,7 +99,7 @@ def test_inference_free_scores_equal_theirs(inference_free, tmp_path):
     folder = inference_free()
     assert is_sparse_folder(folder)
     _same_scores(folder, tmp_path)
-    encoder = impact_encoder(folder)
+    encoder = term_weights_encoder(folder)
     # A query's terms are its own, each once.
     vector = encoder.encode_query('cat red cat')
     assert encoder.term_names(vector.terms.tolist()) == ['cat', 'red']
@@ -144,7 +144,7 @@ def test_pruning_keeps_the_largest_weights(splade, tmp_path):
     everything = _bundle(folder, tmp_path)
     arguments = ['--index', str(everything.folder), '--output', str(tmp_path / 'again')]
     assert run(index, ['epic-prune', *arguments, '--prune', '3', '--quiet']) == 0
-    again = EpicBundle(tmp_path / 'again')
+    again = TermWeightsBundle(tmp_path / 'again')
     for row in range(len(pruned)):
         whole = everything.vector(row)
         best = sorted(whole.terms.tolist(), key=lambda t: (-whole.as_dict()[t], t))[:3]
@@ -153,7 +153,7 @@ def test_pruning_keeps_the_largest_weights(splade, tmp_path):
     # All weights, with a smaller type.
     output = ['--output', str(tmp_path / 'half'), '--weights', 'fp16', '--quiet']
     assert run(index, ['epic-prune', '--index', str(everything.folder), *output]) == 0
-    half = EpicBundle(tmp_path / 'half')
+    half = TermWeightsBundle(tmp_path / 'half')
     assert (half.settings.weights, half.settings.layout) == ('float16', 'blocks')
     np.testing.assert_array_equal(half.vector(3).terms, everything.vector(3).terms)
 
@@ -196,7 +196,7 @@ def test_parts_are_finished_by_encode(splade, tmp_path, capsys):
         assert run(encode, [*common, *output, '--shard', f'{number}/2']) == 0
     assert run(encode, [*output, '--finish']) == 0
     assert '25 passages x all terms float32 in 3 shards' in capsys.readouterr().out
-    assert len(EpicBundle(tmp_path / 'parts')) == 25
+    assert len(TermWeightsBundle(tmp_path / 'parts')) == 25
 
 
 def test_what_is_named_wrongly_is_one_line(splade, tmp_path, tiny_epic, capsys):
@@ -277,7 +277,7 @@ def test_explanations_add_up_to_the_score(make, request, tmp_path, capsys):
 @pytest.mark.jvm
 def test_lucene_ranks_by_the_same_weights(splade, tmp_path, capsys):
     """All rows are scored here, with weights and query in whole steps."""
-    from pyserini_repbert.index.epic_impact import LEVELS
+    from pyserini_repbert.index.impact_index import LEVELS
     from pyserini_repbert.systems.impact_searcher import QUERY_UNIT
 
     folder = splade()

@@ -14,11 +14,11 @@ import pytest
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain.explaining import explanation
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.impacts import open_impact_searcher
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate, Query, Ranking
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Notes
 
 RECORDED = Path(__file__).with_name('term_weights.json')
@@ -57,7 +57,7 @@ def folder(family, request):
 
 def collect_outputs(family, folder, output):
     """All that the family gives for `TEXTS` and `QUERIES`, as values of JSON."""
-    encoder = impact_encoder(folder)
+    encoder = term_weights_encoder(folder)
     passages = [(f'd{number}', text) for number, text in enumerate(TEXTS)]
     indexes = []
     for number, storage in enumerate(STORED[family]):
@@ -78,7 +78,7 @@ def collect_outputs(family, folder, output):
 
 
 def _index_values(folder):
-    bundle = EpicBundle(folder)
+    bundle = TermWeightsBundle(folder)
     settings = {}
     for name, value in asdict(bundle.settings).items():
         if name != 'encoder' and not name.endswith('sha256'):
@@ -163,4 +163,4 @@ def test_both_give_what_they_gave(family, folder, tmp_path):
 @pytest.mark.parametrize('wrong', [{'prune': -1}, {'weights': 'int8'}])
 def test_storage_that_a_family_lacks_is_refused(folder, wrong):
     with pytest.raises(InputError, match='expected 0 or more, and .*float16.* uint8'):
-        impact_encoder(folder).encoding(**wrong)
+        term_weights_encoder(folder).encoding(**wrong)

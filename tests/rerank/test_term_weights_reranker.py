@@ -5,7 +5,7 @@ import pytest
 
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -65,7 +65,7 @@ def bundle(tmp_path):
     """Two weights a passage: the single dog of 'b' is not stored."""
     passages = [('a', 'cat cat sea'), ('b', 'cat cat fish fish dog')]
     encode_corpus(passages, WordCounts(), tmp_path / 'index', store_text=True)
-    return EpicBundle(tmp_path / 'index')
+    return TermWeightsBundle(tmp_path / 'index')
 
 
 def scores(hits):

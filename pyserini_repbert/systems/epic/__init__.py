@@ -10,7 +10,7 @@ from pyserini_repbert.systems.stage_options import TERM_WEIGHTS_OPTIONS
 SYSTEM = System(
     name='epic',
     title='EPIC',
-    impact_encoder='pyserini_repbert.systems.epic.encoder:EpicEncoder',
+    term_weights_encoder='pyserini_repbert.systems.epic.encoder:EpicEncoder',
     reranker='pyserini_repbert.systems.epic.reranker:EpicReranker',
     task='pyserini_repbert.systems.epic.training:EpicTask',
     stage_options=TERM_WEIGHTS_OPTIONS,

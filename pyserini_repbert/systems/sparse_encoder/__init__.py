@@ -9,7 +9,7 @@ from pyserini_repbert.systems.stage_options import TERM_WEIGHTS_OPTIONS
 SYSTEM = System(
     name='sparse-encoder',
     title='SparseEncoder',
-    impact_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
+    term_weights_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
     reranker='pyserini_repbert.systems.sparse_encoder.reranker:SparseEncoderReranker',
     stage_options=TERM_WEIGHTS_OPTIONS,
 )

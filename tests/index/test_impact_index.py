@@ -10,8 +10,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_impact import LEVELS, build_impact_index, impacts, vocabulary_of
+from pyserini_repbert.index.impact_index import LEVELS, build_impact_index, impacts, vocabulary_of
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
@@ -24,7 +24,7 @@ def bundle(tiny_epic, corpus_file, tmp_path):
     encode_corpus(
         open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True
     )
-    return EpicBundle(tmp_path / 'vectors')
+    return TermWeightsBundle(tmp_path / 'vectors')
 
 
 @pytest.fixture
