@@ -91,7 +91,7 @@ def _has_sparse_parts(output: str) -> bool:
 def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
     """The index of dense vectors, stored in `dtype`, of their first `truncate_dim` values."""
     from pyserini_repbert.encode.dense import dense_encoding
-    from pyserini_repbert.index.records import Settings
+    from pyserini_repbert.index.records import DenseSettings
     from pyserini_repbert.systems.encoders import document_encoder
 
     def open_encoder(name: str, device: str, **settings: Any) -> TextDocumentEncoder:
@@ -99,7 +99,7 @@ def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
         return encoder if truncate_dim is None else encoder.truncated(truncate_dim)
 
     return IndexKind(
-        settings=Settings,
+        settings=DenseSettings,
         open_encoder=open_encoder,
         encoding=partial(dense_encoding, dtype=dtype),
         describe=_describe,

@@ -83,7 +83,7 @@ class ShardRecord:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class Settings:
+class DenseSettings:
     """How the vectors of a dense bundle were made.
 
     The checksums of configuration and tokenizer are None where an earlier release or an encoder of
@@ -120,7 +120,7 @@ class Settings:
 class TermWeightsSettings:
     """How the vectors of a bundle of term weights, EPIC's or others, were made and are stored.
 
-    What it shares with `Settings` means the same.
+    What it shares with `DenseSettings` means the same.
     """
 
     kind: ClassVar[str] = 'epic'
@@ -157,7 +157,7 @@ class TermWeightsSettings:
         return tuple(files)
 
 
-BundleSettings = Settings | TermWeightsSettings  # of every kind of bundle
+BundleSettings = DenseSettings | TermWeightsSettings  # of every kind of bundle
 SettingsT = TypeVar('SettingsT', bound=BundleSettings)
 
 
@@ -168,7 +168,7 @@ class Manifest(Generic[SettingsT]):
     settings: SettingsT
     count: Count
     shards: tuple[ShardRecord, ...]
-    kind: str = Settings.kind
+    kind: str = DenseSettings.kind
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property

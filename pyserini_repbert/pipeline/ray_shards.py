@@ -16,8 +16,8 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.records import (
     BundleSettings,
+    DenseSettings,
     Manifest,
-    Settings,
     TermWeightsSettings,
     setting_difference,
 )
@@ -65,7 +65,7 @@ class SearchShards:
     """
 
     index: str
-    part: Manifest[Settings]
+    part: Manifest[DenseSettings]
     device: str = 'cpu'
 
     @property

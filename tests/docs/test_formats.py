@@ -12,9 +12,9 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
 from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 from pyserini_repbert.index.records import (
+    DenseSettings,
     Manifest,
     Overlap,
-    Settings,
     ShardRecord,
     TermWeightsSettings,
 )
@@ -42,7 +42,7 @@ _OF_ALL_ANN = {field.name for field in dataclasses.fields(AnnRecord)}
     ('page', 'kinds', 'not_in_files'),
     [
         ('recipes', _RECIPE, {'text'}),
-        ('dense', (Manifest, Settings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
+        ('dense', (Manifest, DenseSettings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
         ('collection', _COLLECTION, set()),
         # The page on dense bundles has the other keys.
         ('collection', (CollectionAnnRecord,), _OF_ALL_ANN),
