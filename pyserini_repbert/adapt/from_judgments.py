@@ -19,10 +19,11 @@ from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import collection_judgments
-from pyserini_repbert.pipeline.adaptations import NO_ADAPTATION
 from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.resolving import NO_ADAPTATION
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 
 

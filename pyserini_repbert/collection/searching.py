@@ -190,19 +190,22 @@ class CollectionSearcher(Fusion):
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         self.sparse_encoder = sparse_encoder
-        if sparse_encoder is None and CollectionRanking.SPARSE in rankings:
-            self.sparse_encoder = open_sparse_encoder(generation, device)
-        parts = [self._open(ranking, settings) for ranking in rankings]
+        self._search_settings = settings
+        parts = [self.ranking(ranking) for ranking in rankings]
         super().__init__(parts, settings.fusion or default_fusion(rankings))
         self.name = generation.folder.name
         self.filter = DocumentFilter()
         self._all_parts = self.parts
         self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
 
-    def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
+    def ranking(self, ranking: CollectionRanking) -> Ranker:
+        """A ranking of all documents, whether or not it is among the parts."""
+        settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        if ranking is CollectionRanking.SPARSE and self.sparse_encoder is not None:
+        if ranking is CollectionRanking.SPARSE:
+            if self.sparse_encoder is None:
+                self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
             searcher = TermSearcher(
                 self.generation,
                 vectors=self.dense.vectors,

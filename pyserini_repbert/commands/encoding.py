@@ -275,7 +275,7 @@ def _encode_here(
 
 def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     """Encode a corpus in parts on a Ray cluster; returns the manifest of the whole index."""
-    from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
+    from pyserini_repbert.pipeline.ray_parts import EncodeParts, encode_parts
     from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     n_files = len(getattr(corpus, 'paths', []))

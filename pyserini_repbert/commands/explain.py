@@ -215,8 +215,9 @@ def _best_hits(options: argparse.Namespace) -> Ranking:
     Documents without a text are left out: there is nothing to explain. Raises MissingResourceError
     if none is left.
     """
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+    from pyserini_repbert.pipeline.spec import PipelineSpec
 
     spec = PipelineSpec(index=options.index, filter=options.filter)
     with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
@@ -237,8 +238,9 @@ def _passages_of_documents(options: argparse.Namespace) -> Ranking:
 
     Raises MissingResourceError for a document that is not there, or has no text.
     """
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+    from pyserini_repbert.pipeline.spec import PipelineSpec
 
     spec = PipelineSpec(index=options.index, rankings=('dense',))
     docids = options.docid

@@ -161,20 +161,16 @@ def _ann(options: argparse.Namespace) -> None:
 
 def _ann_settings(options: argparse.Namespace) -> AnnSettings:
     """What an approximate index has to reach, with the vectors of --topics."""
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.collections import apply_collection
-    from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.search.ann import AnnSettings
 
     queries = None
     if options.topics:
-        spec = PipelineSpec(index=options.index, encoder=options.encoder)
-        if is_collection(Path(options.index)):
-            spec = apply_collection(spec.model_copy(update={'rankings': ('dense',)}))
-        with contextlib.closing(open_searcher(spec)) as searcher:
-            dense = getattr(searcher, 'dense', searcher)
+        index = kind_of(options.index).open(options.index, SearchOptions(encoder=options.encoder))
+        with contextlib.closing(index):
+            dense: Any = index.ranking('dense', Machine())
             queries = dense.encode([topic.text for topic in load_topics(options.topics)])
     settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
     return AnnSettings(queries=queries, sample=options.topics, **settings)

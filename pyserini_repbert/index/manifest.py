@@ -110,7 +110,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
-        raise _missing_manifest(folder, path)
+        raise missing_manifest(folder)
     raw = _bytes(path)
     values = _parsed(dict[str, Any], raw, path)
     version = values.get('format_version')
@@ -138,7 +138,7 @@ def is_collection(folder: Path) -> bool:
     return (folder / COLLECTION_FILE).is_file()
 
 
-def _missing_manifest(folder: StrPath, path: Path) -> InputError:
+def missing_manifest(folder: StrPath) -> InputError:
     """The error for a folder without a manifest: what it is instead, and what to do."""
     if any(Path(folder).glob(f'{PART}*')):
         advice = 'encode those that are missing, and finish it, or wait until that has ended'
@@ -159,8 +159,8 @@ def _missing_manifest(folder: StrPath, path: Path) -> InputError:
             'it as it is'
         )
     return InputError(
-        f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
-        "'docid'"
+        f"'{folder}' is not an index folder: expected {Path(folder) / MANIFEST}, or Pyserini's "
+        "files 'index' and 'docid'"
     )
 
 

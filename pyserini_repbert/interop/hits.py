@@ -13,8 +13,9 @@ from typing import Any
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_searcher
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 from pyserini_repbert.search.hybrid import as_ranker

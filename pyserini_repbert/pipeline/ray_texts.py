@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS
-from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
+from pyserini_repbert.worker_pool import Job, WorkerPool
 
 # Texts that a worker encodes together: a collection is written in groups of some 1,000.
 _TEXTS = 32

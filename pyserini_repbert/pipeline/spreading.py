@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
-from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
+from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.processes import end_with_parent
 from pyserini_repbert.ranking import Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
+from pyserini_repbert.worker_pool import Job, WorkerPool
 
 # Opens the rerankers of a spec on a device.
 OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]

@@ -28,8 +28,12 @@ from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_en
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.pipeline.collections import complete_fusion, open_collection_searcher
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.indexes.collection import KIND
+from pyserini_repbert.indexes.collection.searching import CollectionIndex
+from pyserini_repbert.indexes.kind import SearchOptions
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.pipeline.resolving import with_usual_fusion
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.serve.documents import document_values
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
@@ -70,8 +74,7 @@ class ServedCollection:
         queue: JobQueue,
         before: Self | None = None,
     ) -> None:
-        spec = PipelineSpec(
-            index=settings.location,
+        options = SearchOptions(
             encoder=settings.encoder,
             precision=service.precision,
             rankings=(CollectionRanking.DENSE.value,),
@@ -79,14 +82,17 @@ class ServedCollection:
         machine = Machine(devices=(service.device,))
         self.alias = alias
         self._device = service.device
+        self.index: CollectionIndex
         self.searcher: CollectionSearcher
         if before is None:
-            self.searcher = queue.call(lambda: open_collection_searcher(spec, machine))
+            self.index = CollectionIndex(KIND, settings.location, options)
+            self.searcher = queue.call(lambda: self.index.searcher(machine))
             # The first search is slow.
             queue.call(lambda: self.searcher.search('warm', 1))
         else:
             # Not in the queue, where requests to the earlier generation wait.
-            self.searcher = open_collection_searcher(spec, machine, before.searcher)
+            self.index = CollectionIndex(KIND, settings.location, options, before.index)
+            self.searcher = self.index.searcher(machine)
             vectors = np.ones((1, self.searcher.generation.settings.dimension), np.float32)
             self.searcher.dense.of_vectors(vectors, 1)
         self.generation: Generation = self.searcher.generation
@@ -210,7 +216,7 @@ class ServedCollection:
         names = [ranking.value for ranking in self.rankings]
         if len(systems) < 2 or sorted(systems) != sorted(names):
             return spec
-        return complete_fusion(spec, systems)
+        return with_usual_fusion(spec, default_fusion(systems))
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         """Whole documents, None for each that is not here."""

@@ -25,6 +25,7 @@ from pyserini_repbert.errors import (
 )
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.lucene.analysis import word_finder
 from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.indexer import is_lucene_index
@@ -35,11 +36,12 @@ from pyserini_repbert.names.impacts import is_impact_bundle
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adaptations import apply_adaptation
-from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
+from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.resolving import resolve
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.search.adapted_folder import read_adapted
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.serve.collections import ServedCollection
@@ -402,15 +404,15 @@ class ServedIndex:
         # The classes that the operator names: the folder may name no other.
         allowed = [name.partition('@')[0] for name in settings.sparse or ()]
         allowed += self._service.rerankers or ()
-        spec = apply_adaptation(spec, allowed)
-        has_reranker = bool(spec.stages)
+        has_reranker = bool(read_adapted(folder).stages)
         queue = self._queues['rerank' if has_reranker else 'java']
         ranker: Ranker
         if self.collection is not None and not has_reranker:
             ranker = queue.call(partial(self.collection.open_adapted, folder))
             self._held.callback(ranker.close)
         else:
-            ranker = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+            resolved = resolve(spec, self._machine, allowed)
+            ranker = queue.call(lambda: open_resolved(resolved, self._machine).pipeline)
         self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED)
 
     def _open_sparse(self, system: str) -> None:

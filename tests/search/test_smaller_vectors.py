@@ -18,8 +18,9 @@ from pyserini_repbert.index.manifest import read_manifest
 from pyserini_repbert.index.overlap import measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, quantize
 from pyserini_repbert.index.records import DenseSettings, Overlap
+from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.ray_shards import EncodeParts, SearchShards
+from pyserini_repbert.pipeline.ray_parts import EncodeParts
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex

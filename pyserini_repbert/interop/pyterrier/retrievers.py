@@ -13,6 +13,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.interop.pyterrier.frames import (
     check_queries,
     excerpt_columns,
@@ -25,7 +26,7 @@ from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking
 from pyserini_repbert.search.hybrid import as_ranker
 from pyserini_repbert.trace import Notes

@@ -1,0 +1,31 @@
+"""Indexes of dense vectors: bundles of this package, FAISS folders, and names of the catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.index.faiss_layout import is_faiss_folder
+from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.records import DenseSettings
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
+
+
+class DenseKind(IndexKind):
+    name = 'dense'
+    what = 'an index of dense vectors'
+    takes = frozenset(('ann', 'adapted', 'ray', 'build', 'max_length'))
+
+    def holds(self, folder: Path) -> bool:
+        if (folder / MANIFEST).is_file():
+            return manifest_kind(folder) == DenseSettings.kind
+        return is_faiss_folder(folder) or catalog.find('indexes', str(folder)) is not None
+
+    def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
+        from pyserini_repbert.indexes.dense.searching import DenseIndex
+
+        return DenseIndex(self, location, options)
+
+
+KIND = DenseKind()

@@ -1,0 +1,247 @@
+"""What an index is: an `IndexKind` recognises and opens one, an `Index` is open until it is closed.
+
+A kind is a folder of this package, whose `__init__` defines `KIND`. Nothing else lists kinds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.ranking import Ranker
+from pyserini_repbert.record import Input
+
+# Called with an index, or its folder, before it is built; returns a callback for passages done.
+Building = Callable[[Any], Any]
+
+# The kind of a name that no kind knows: it says what is missing.
+_USUAL = 'dense'
+# What the options are for that only some kinds of indexes take.
+_PURPOSES = {
+    'rankings': 'a collection',
+    'aggregate': 'a collection',
+    'filter': 'a collection',
+    'only_ids': 'a collection',
+    'not_ids': 'a collection',
+    'ann': 'dense vectors',
+    'adapted': 'dense vectors',
+    'ray': 'dense vectors',
+    'build': 'an index of the catalog',
+    'max_length': 'a model that reads queries',
+}
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a user wants an index to be searched; what is not said is up to the index.
+
+    The attributes are those of `PipelineSpec`.
+
+    Attributes
+    ----------
+    encoder : of queries, a catalog name or a checkpoint folder
+    precision, max_length : of that encoder
+    ann : search the approximate index
+    device_dtype : how a GPU holds vectors
+    k1, b : of BM25
+    language : of a Lucene index that does not say its own
+    rankings : those of a collection's rankings that are searched
+    aggregate : how scores of passages become those of documents
+    filter, only_ids, not_ids : which documents count
+    adapted : a folder that `adapt` wrote, whose query map is used
+    corpus : of the passages, where an index of the catalog is built
+    uses_learned : whether a collection is searched as it learned from judgments
+    """
+
+    encoder: str | None = None
+    precision: str = 'float32'
+    max_length: int | None = None
+    ann: bool = False
+    device_dtype: str = 'float16'
+    k1: float | None = None
+    b: float | None = None
+    language: str | None = None
+    rankings: tuple[str, ...] = ()
+    aggregate: str = 'max'
+    filter: str | None = None
+    only_ids: str | None = None
+    not_ids: str | None = None
+    adapted: str | None = None
+    corpus: str | None = None
+    uses_learned: bool = False
+
+    @classmethod
+    def of(cls, values: Any, **changes: Any) -> Self:
+        """The options among the attributes of an object, and these changes."""
+        known = {}
+        for field in fields(cls):
+            if hasattr(values, field.name):
+                known[field.name] = getattr(values, field.name)
+        return cls(**{**known, **changes})
+
+    def given(self) -> set[str]:
+        """The names of the options that differ from their defaults."""
+        return {field.name for field in fields(self) if getattr(self, field.name) != field.default}
+
+
+class IndexKind(ABC):
+    """A kind of index: recognises a folder, and opens it.
+
+    Attributes
+    ----------
+    name : of the kind
+    what : an index of this kind, in prose
+    takes : the options that an index of this kind takes, among those that only some kinds take
+    finds_passages : whether its hits are documents, whose passages are found by their vectors
+    """
+
+    name: str
+    what: str
+    takes: frozenset[str] = frozenset()
+    finds_passages: bool = False
+
+    @abstractmethod
+    def holds(self, folder: Path) -> bool:
+        """Whether a folder is an index of this kind."""
+
+    @abstractmethod
+    def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
+        """Open an index.
+
+        Parameters
+        ----------
+        location : a folder or a name of the catalog
+        options : how it is searched
+        before : an index of this kind that was opened for the same location and options; what both
+            have is shared
+
+        Raises InputError for an option that this kind does not take.
+        """
+
+    def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
+        """Raise InputError for an option that an index of this kind does not take, and for a
+        machine with a cluster, or that builds, where it is searched as it is on one machine.
+        """
+        given = options.given()
+        if machine is not None and machine.ray is not None:
+            given.add('ray')
+        if machine is not None and machine.build:
+            given.add('build')
+        refuse_options(given - self.takes, f"'{location}' is {self.what}")
+
+
+def refuse_options(given: set[str], what_is_searched: str) -> None:
+    """Raise InputError where options are given that only some kinds of indexes take.
+
+    Parameters
+    ----------
+    given : names of options
+    what_is_searched : a clause that says what was named instead
+    """
+    for name, purpose in _PURPOSES.items():
+        if name in given:
+            raise InputError(
+                f'{name} is for {purpose}, and {what_is_searched}: leave it out',
+                parameters=(name,),
+            )
+
+
+class Index(ABC):
+    """An index that is open until it is closed.
+
+    Attributes
+    ----------
+    kind : what kind of index it is
+    location : as a user named it
+    options : how it is searched
+    rankings : the names of the rankings that are searched, in the order of their fusion
+    fusion : how they are fused unless a user says
+    adapted : the folder of what `adapt` learned, and is used; None without one
+    """
+
+    def __init__(self, kind: IndexKind, location: str, options: SearchOptions) -> None:
+        kind.check(location, options)
+        self.kind = kind
+        self.location = location
+        self.options = options
+        self.adapted = options.adapted
+
+    @property
+    @abstractmethod
+    def rankings(self) -> tuple[str, ...]: ...
+
+    @property
+    def fusion(self) -> FusionSettings:
+        return FusionSettings()
+
+    @property
+    def searches_words(self) -> bool:
+        """Whether BM25 is among the rankings that are searched."""
+        return False
+
+    @property
+    def needs_java(self) -> bool:
+        """Whether Lucene searches it."""
+        return self.searches_words
+
+    @abstractmethod
+    def searcher(
+        self,
+        machine: Machine,
+        fusion: FusionSettings | None = None,
+        on_build: Building = lambda index: int,
+    ) -> Ranker:
+        """The search of all its rankings, which is opened when it is first asked for.
+
+        Parameters
+        ----------
+        machine : where it runs
+        fusion : how several rankings are fused; None: as the index says
+        on_build : called before an index is built; returns a callback for passages done
+        """
+
+    def ranking(self, name: str, machine: Machine) -> Ranker:
+        """One of its rankings, alone. Raises InputError for one that the index does not have."""
+        if name not in self.rankings:
+            raise InputError(
+                f"'{self.location}' is {self.kind.what}, whose rankings are "
+                f"{' '.join(self.rankings)}: there is no '{name}'",
+                parameters=('rankings',),
+            )
+        return self.searcher(machine)
+
+    @abstractmethod
+    def inputs(self) -> tuple[Input, ...]:
+        """What a record says of the index; the searcher is open."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release what is held open."""
+
+
+@cache
+def kinds() -> Mapping[str, IndexKind]:
+    """All kinds of indexes by name: the folders of this package."""
+    package = __name__.rpartition('.')[0]
+    found: dict[str, IndexKind] = {}
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.ispkg:
+            kind: IndexKind = importlib.import_module(f'{package}.{module.name}').KIND
+            found[kind.name] = kind
+    return found
+
+
+def kind_of(location: str) -> IndexKind:
+    """The kind of the index that a folder is, or that a name of the catalog means."""
+    for kind in kinds().values():
+        if kind.holds(Path(location)):
+            return kind
+    return kinds()[_USUAL]
