@@ -17,28 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import TINY, WORDS
 from hypothesis import settings
 
 settings.register_profile(
     'untimed', deadline=None
 )  # how long an example takes says more about the machine
 settings.load_profile('untimed')
-
-TINY = {
-    'model_type': 'bert',
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 64,
-    'initializer_range': 0.3,
-}
-WORDS = (
-    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
-    'big small old new run '
-    'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
-).split()
 
 
 def pytest_make_parametrize_id(val):

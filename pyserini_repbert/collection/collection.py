@@ -37,7 +37,7 @@ from pyserini_repbert.collection.syncing import (
 )
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import Corpus, corpus_of
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder, ImpactPassageEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -88,7 +88,7 @@ class Collection:
         self._learned: Path | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
-        self._sparse_encoder: ImpactEncoder | None = None
+        self._sparse_encoder: TermWeightsEncoder | None = None
         self._sparse_encoder_of: str | None = None
 
     @classmethod
@@ -104,7 +104,7 @@ class Collection:
         passage_tokens: int | None = None,
         overlap: int | None = None,
         language: str | None = None,
-        sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
+        sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
     ) -> Self:
@@ -440,7 +440,7 @@ class Collection:
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
-    def _known_sparse_encoder(self, generation: Generation) -> ImpactEncoder | None:
+    def _known_sparse_encoder(self, generation: Generation) -> TermWeightsEncoder | None:
         """The learned sparse model, if it was opened for a generation or to write it."""
         if generation.settings.sparse_model is None:
             return None

@@ -18,7 +18,7 @@ from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
 from pyserini_repbert.collection.word_search import DocumentBm25, FilteredBm25
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -183,7 +183,7 @@ class CollectionSearcher(Fusion):
         query_encoder: QueryEncoder,
         settings: SearchSettings | None = None,
         device: str = 'cpu',
-        sparse_encoder: ImpactEncoder | None = None,
+        sparse_encoder: TermWeightsEncoder | None = None,
     ) -> None:
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)

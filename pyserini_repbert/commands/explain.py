@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import (
@@ -26,8 +25,8 @@ from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.sparse_model import SparseModel
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 
@@ -165,7 +164,7 @@ def main(arguments: list[str]) -> None:
 
 def _weights_of_terms(
     index: str | None,
-) -> tuple[EpicBundle | None, EpicSettings | SparseModel | None]:
+) -> tuple[TermWeightsBundle | None, TermWeightsSettings | SparseModel | None]:
     """The weights of terms that an index has as a bundle, and the model that made its weights of
     terms; None without them.
     """
@@ -175,7 +174,7 @@ def _weights_of_terms(
         return opened.term_weights, opened.term_model
 
 
-def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
+def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> Ranking:
     """The passages to explain; without texts if only an EPIC index has them, as vectors."""
     if options.passage:
         docids = [str(number) for number in range(1, len(options.passage) + 1)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,10 @@ from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
-    IndexKind,
     add_encoding_arguments,
     check_encoding_flags,
     encode,
-    sparse_kind,
+    term_weights_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text, unread_text
@@ -218,24 +217,17 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.systems.epic.encoder import EpicEncoder
-    from pyserini_repbert.systems.epic.encoding import epic_encoding
 
     def describe(manifest: Any) -> str:
-        bundle = EpicBundle(options.output, verify=False)
+        bundle = TermWeightsBundle(options.output, verify=False)
         terms = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
         size = f'{bundle.bytes_per_passage():,.0f} bytes a passage'
         return f'{len(bundle)} passages x {terms}, {size}'
 
-    kind = IndexKind(
-        settings=EpicSettings,
-        open_encoder=EpicEncoder,
-        encoding=partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights]),
-        describe=describe,
-    )
-    encode(options, kind)
+    kind = term_weights_kind(EpicEncoder, options.prune, WEIGHTS[options.weights])
+    encode(options, replace(kind, describe=describe))
 
 
 def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
@@ -257,7 +249,9 @@ def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
 
 def _sparse(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    encode(options, sparse_kind(options.prune, WEIGHTS[options.weights]))
+    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+    encode(options, term_weights_kind(SparseTextEncoder, options.prune, WEIGHTS[options.weights]))
 
 
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
@@ -275,15 +269,15 @@ def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
+    from pyserini_repbert.encode.pruning import prune_bundle
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
-    before = EpicBundle(options.index)
+    before = TermWeightsBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune
     weights = WEIGHTS.get(options.weights, before.settings.weights)
     settings = command.pick_options(options, 'output', 'shard_size', 'resume', 'overwrite')
     with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
-        pruned = prune_epic_bundle(
+        pruned = prune_bundle(
             before, prune=prune, weights=weights, on_progress=bar.update, **settings
         )
     record_output(options, options.output, ('index',))
@@ -363,13 +357,13 @@ def _lucene(options: argparse.Namespace) -> None:
 
 
 def _build_impact_index(options: argparse.Namespace) -> str:
-    """Index the weights of an EPIC index; returns what the new index holds."""
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.epic_impact import build_impact_index
+    """Index the weights of a bundle; returns what the new index holds."""
+    from pyserini_repbert.index.impact_index import build_impact_index
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.names.impacts import impact_terms
 
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
-        bundle = EpicBundle(options.vectors)
+        bundle = TermWeightsBundle(options.vectors)
         n_passages = build_impact_index(
             bundle,
             impact_terms(bundle, options.encoder),

@@ -1,5 +1,5 @@
-"""Building a bundle, dense or EPIC, from a corpus: streamed, sharded, resumable to the same
-bytes.
+"""Building a bundle, dense or of term weights, from a corpus: streamed, sharded, resumable to the
+same bytes.
 """
 
 from __future__ import annotations

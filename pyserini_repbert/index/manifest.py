@@ -24,8 +24,8 @@ from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.index.records import (
     FORMAT_VERSION,
     MODEL_DIGESTS,
+    DenseSettings,
     Manifest,
-    Settings,
     SettingsT,
     ShardRecord,
 )
@@ -100,7 +100,7 @@ def manifest_kind(folder: StrPath) -> str:
     """The kind of the bundle in a folder; 'dense' where no manifest names another."""
     path = Path(folder) / MANIFEST
     values = _parsed(dict[str, Any], _bytes(path), path) if path.is_file() else {}
-    return str(values.get('kind', Settings.kind))
+    return str(values.get('kind', DenseSettings.kind))
 
 
 def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[SettingsT]:
@@ -120,7 +120,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
             f'{FORMAT_VERSION}: build the index again, or use the release that built it'
         )
     body = _unsigned(raw, path) if version > 1 else raw
-    kind = values.get('kind', Settings.kind if version == 1 else None)
+    kind = values.get('kind', DenseSettings.kind if version == 1 else None)
     if kind != settings.kind:
         expected = f"one of kind '{settings.kind}' was expected"
         raise MismatchError(f"{path}: the index is of kind '{_short(kind)}', {expected}")

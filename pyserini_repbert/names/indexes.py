@@ -13,7 +13,7 @@ from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -39,7 +39,7 @@ class NamedIndex:
 
     def check(self) -> None:
         """Raises MismatchError where the folder holds another index than the catalog's."""
-        manifest = read_manifest(self.folder, Settings)
+        manifest = read_manifest(self.folder, DenseSettings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         wrong = self.difference(manifest.count, digest)
         if wrong:

@@ -24,7 +24,7 @@ from pyserini_repbert.names.rankers import (
     ranker_class,
 )
 from pyserini_repbert.ranking import Ranker
-from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
+from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
 
 
 def open_sparse(

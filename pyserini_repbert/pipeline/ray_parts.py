@@ -12,8 +12,8 @@ from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folde
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import (
     BundleSettings,
-    EpicSettings,
     Manifest,
+    TermWeightsSettings,
     setting_difference,
 )
 from pyserini_repbert.worker_pool import Job, WorkerPool
@@ -62,15 +62,15 @@ class EncodeParts:
 
     def _encoding(self) -> Any:
         from pyserini_repbert.encode.dense import dense_encoding
-        from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+        from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 
         asked = self.settings
         model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}
         stored: dict[str, Any] = {'store_text': asked.texts, 'shard_size': asked.shard_size}
         stored['token_budget'] = self.batch_tokens
         encoding: Any
-        if isinstance(asked, EpicSettings):
-            weighing: Any = impact_encoder(self.encoder, self.device, **model)
+        if isinstance(asked, TermWeightsSettings):
+            weighing: Any = term_weights_encoder(self.encoder, self.device, **model)
             encoding = weighing.encoding(prune=asked.prune, weights=asked.weights, **stored)
         else:
             dense = document_encoder(self.encoder, self.device, **model)

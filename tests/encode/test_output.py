@@ -14,9 +14,9 @@ from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
 
-SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+SETTINGS = DenseSettings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
 HIDDEN = '.encoding.json.abcd_123.unfinished'
 PASSAGES = [Passage(f'd{number}', 'text') for number in range(5)]
 
@@ -133,7 +133,7 @@ def test_resuming_without_the_record_of_the_settings(tmp_path):
     """Settings are compared with the manifest's then; without that, nothing is known of the
     shards.
     """
-    other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+    other = DenseSettings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
     build(tmp_path / 'index')
     (tmp_path / 'index' / 'encoding.json').unlink()
     with pytest.raises(MismatchError, match="begun with encoder 'tiny', now it is 'other'"):

@@ -26,9 +26,10 @@ from pyserini_repbert.collection.searching import (
     rankings_of,
 )
 from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.collection.store import CollectionStore
@@ -198,7 +199,7 @@ class CollectionIndex(Index):
         encoder: QueryEncoder,
         settings: SearchSettings,
         machine: Machine,
-        sparse_encoder: ImpactEncoder | None,
+        sparse_encoder: TermWeightsEncoder | None,
     ) -> CollectionSearcher:
         return CollectionSearcher(
             self.generation, encoder, settings, machine.devices[0], sparse_encoder
@@ -269,6 +270,10 @@ class CollectionIndex(Index):
             # The encoder reads the questions of the earlier generation's requests.
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
 
+    @property
+    def term_model(self) -> SparseModel | None:
+        return self.generation.settings.sparse_model
+
     def about(self) -> dict[str, Any]:
         """As of `Index`: documents, language, how its rankings are fused, and its fields.
 
@@ -302,7 +307,7 @@ class CollectionIndex(Index):
             self.generation, options.encoder, device, options.precision, options.max_length
         )
 
-    def _sparse_encoder(self) -> ImpactEncoder | None:
+    def _sparse_encoder(self) -> TermWeightsEncoder | None:
         """The earlier generation's learned sparse model, if it is the same; else None."""
         searcher = self._before and self._before._searcher
         key = self.generation.settings.sparse_key

@@ -8,7 +8,7 @@ from typing import Any
 from pyserini_repbert import catalog
 from pyserini_repbert.index.faiss_layout import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 
 
@@ -19,7 +19,7 @@ class DenseKind(IndexKind):
 
     def holds(self, folder: Path) -> bool:
         if (folder / MANIFEST).is_file():
-            return manifest_kind(folder) == Settings.kind
+            return manifest_kind(folder) == DenseSettings.kind
         return is_faiss_folder(folder) or catalog.find('indexes', str(folder)) is not None
 
     def index_type(self, location: str) -> str:

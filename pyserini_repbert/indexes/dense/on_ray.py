@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.records import Manifest, Settings
+from pyserini_repbert.index.records import DenseSettings, Manifest
 from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
 from pyserini_repbert.worker_pool import Job, WorkerPool
 
@@ -54,7 +54,7 @@ class SearchShards:
     """
 
     index: str
-    part: Manifest[Settings]
+    part: Manifest[DenseSettings]
     device: str = 'cpu'
 
     @property

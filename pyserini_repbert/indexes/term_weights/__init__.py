@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 
 
@@ -16,7 +16,7 @@ class TermWeightsKind(IndexKind):
     takes = frozenset(('max_length',))
 
     def holds(self, folder: Path) -> bool:
-        return (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind
+        return (folder / MANIFEST).is_file() and manifest_kind(folder) == TermWeightsSettings.kind
 
     def index_type(self, location: str) -> str:
         return 'impact'

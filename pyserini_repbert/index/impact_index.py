@@ -1,4 +1,4 @@
-"""EPIC's passage vectors as a Lucene index of impacts: first-stage retrieval without dense search.
+"""Weights of terms as a Lucene index of impacts: first-stage retrieval without dense search.
 
 A weight becomes an impact, an integer from 1 to `LEVELS`, in steps of one size for the whole index;
 weights below half a step, negative ones included, are left out. While indexing, Anserini repeats a
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.records import MODEL_DIGESTS
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
@@ -32,7 +32,7 @@ LEVELS = 255
 BATCH = 200  # documents handed to Java at a time
 
 
-def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
+def vocabulary_of(bundle: TermWeightsBundle, encoder: str | None = None) -> list[str]:
     """The names of a bundle's terms, from the checkpoint that it names or from `encoder`.
 
     No weights are read.
@@ -56,7 +56,7 @@ def impacts(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
 
 
 def build_impact_index(
-    bundle: EpicBundle,
+    bundle: TermWeightsBundle,
     tokens: Sequence[str],
     output: StrPath,
     threads: int = 1,
@@ -106,7 +106,7 @@ def build_impact_index(
     return len(bundle)
 
 
-def _documents(bundle: EpicBundle, tokens: Sequence[str], step: float) -> Iterator[str]:
+def _documents(bundle: TermWeightsBundle, tokens: Sequence[str], step: float) -> Iterator[str]:
     for first, vectors in bundle.vectors(BATCH):
         docids = bundle.docids(np.arange(first, first + len(vectors)))
         texts = bundle.texts(docids)

@@ -1,4 +1,4 @@
-"""The EPIC bundle: what is read is what was written, and scores are inner products."""
+"""The bundle of term weights: what is read is what was written, and scores are inner products."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter, quantised
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter, quantised
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, complete
 
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
@@ -16,7 +16,7 @@ ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 
 def settings(vocabulary, weights='float16', prune=50, texts=False, shard_size=7):
     layout = 'blocks' if prune else 'all'
-    return EpicSettings(
+    return TermWeightsSettings(
         'tiny',
         '0' * 64,
         'official',
@@ -55,8 +55,8 @@ def build(folder, vectors, made):
             np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some])
         )
 
-    build_bundle(passages, folder, Encoding(made, EpicShardWriter, encode, 4))
-    return EpicBundle(folder)
+    build_bundle(passages, folder, Encoding(made, TermWeightsShardWriter, encode, 4))
+    return TermWeightsBundle(folder)
 
 
 @pytest.mark.parametrize('weights', ['float16', 'uint8'])
@@ -151,19 +151,19 @@ def test_a_damaged_shard_is_named(weights_file, tmp_path):
     whole = weights_file.read_bytes()
     weights_file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(DamagedFileError, match=r'shard-00001/weights.npy is damaged'):
-        EpicBundle(tmp_path / 'index')
+        TermWeightsBundle(tmp_path / 'index')
 
 
 def test_a_file_that_was_cut_is_refused_without_its_checksum(weights_file, tmp_path):
     weights_file.write_bytes(weights_file.read_bytes()[:-2])
     with pytest.raises(DamagedFileError, match='build the index again'):
-        EpicBundle(tmp_path / 'index', verify=False)
+        TermWeightsBundle(tmp_path / 'index', verify=False)
 
 
 def test_a_missing_file_is_named(weights_file, tmp_path):
     weights_file.unlink()
     with pytest.raises(DamagedFileError, match='missing'):
-        EpicBundle(tmp_path / 'index')
+        TermWeightsBundle(tmp_path / 'index')
 
 
 def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():

@@ -1,4 +1,6 @@
-"""The EPIC bundle, for reading: sparse vectors in memory-mapped shards, and scores from them.
+"""The bundle of term weights, for reading: sparse vectors in memory-mapped shards, and scores.
+
+EPIC and learned sparse models fill it; on disk, its kind is called 'epic'.
 
 Layout 'blocks': the vocabulary is cut into blocks of 256 terms. `terms.npy` holds the low byte of
 each passage's terms, ascending; `offsets.npy` says where each passage begins; a passage's row of
@@ -27,8 +29,8 @@ from pyserini_repbert.index.records import (
     SCALES,
     TERMS,
     WEIGHTS,
-    EpicSettings,
     ShardRecord,
+    TermWeightsSettings,
 )
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
@@ -49,10 +51,10 @@ def count_dtype(vocabulary: int) -> type[np.uint16] | type[np.uint32]:
     return np.uint16 if vocabulary <= np.iinfo(np.uint16).max else np.uint32
 
 
-class EpicShard(Shard):
+class TermWeightsShard(Shard):
     """One shard: the arrays that the module describes, flat and memory-mapped."""
 
-    def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
+    def __init__(self, folder: Path, record: ShardRecord, settings: TermWeightsSettings) -> None:
         super().__init__(folder, record, settings)
         count = record.count
         vocabulary = settings.vocabulary
@@ -192,11 +194,11 @@ class EpicShard(Shard):
         return impossible(self.folder / BLOCKS, 'its counts do not rise to those of the rows')
 
 
-class EpicBundle(Bundle[EpicSettings, EpicShard]):
-    """An index folder of EPIC vectors; its parameters and errors are those of `DenseBundle`."""
+class TermWeightsBundle(Bundle[TermWeightsSettings, TermWeightsShard]):
+    """An index folder of weights of terms; parameters and errors are those of `DenseBundle`."""
 
-    settings_kind = EpicSettings
-    shard_kind = EpicShard
+    settings_kind = TermWeightsSettings
+    shard_kind = TermWeightsShard
 
     def bytes_per_passage(self) -> float:
         """Mean bytes on disk of a passage: vectors, docid and a share of the manifest.

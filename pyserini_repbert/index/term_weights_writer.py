@@ -1,6 +1,6 @@
-"""The EPIC bundle, for writing: vectors by blocks of the vocabulary, weights quantised.
+"""The bundle of term weights, for writing: vectors by blocks of the vocabulary, quantised.
 
-`index/epic.py` describes the files.
+`index/term_weights.py` describes the files.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.index.epic import BLOCK_BITS, BLOCK_SIZE, count_dtype, n_blocks
-from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings
+from pyserini_repbert.index.records import (
+    BLOCKS,
+    OFFSETS,
+    SCALES,
+    TERMS,
+    WEIGHTS,
+    TermWeightsSettings,
+)
 from pyserini_repbert.index.shard_writer import ShardWriter
+from pyserini_repbert.index.term_weights import BLOCK_BITS, BLOCK_SIZE, count_dtype, n_blocks
 from pyserini_repbert.models.term_vectors import TermVectors
 
 QUANTISED_MAX = 255  # of uint8 weights
 
 
-class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
-    """A context in which passages and their vectors are appended to a shard of an EPIC bundle.
+class TermWeightsShardWriter(ShardWriter[TermWeightsSettings, TermVectors]):
+    """A context in which passages and their vectors are appended to a shard of a bundle.
 
     Layout 'all' takes vectors that hold each term of the vocabulary.
     """
