@@ -192,16 +192,20 @@ class ServedIndex:
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
         self.index_type = index_type_of(alias, settings)
-        self.index = self._open_index(before)
-        self._held.callback(self.index.close)
-        self.beside = self._specs_beside()
         self.encoder: str | None = None
         self.encoder_location = ''
         self.query_encoder: QueryEncoder | None = None
-        self._open_vectors(before)
-        self._choose_systems()
-        self._open_documents()
-        self._load_judgments()
+        self.index = self._open_index(before)
+        self._held.callback(self.index.close)
+        try:
+            self.beside = self._specs_beside()
+            self._open_vectors(before)
+            self._choose_systems()
+            self._open_documents()
+            self._load_judgments()
+        except BaseException:
+            self.close()
+            raise
 
     def _open_index(self, before: Self | None) -> Index:
         """Open the index itself; its rankings are opened later."""
