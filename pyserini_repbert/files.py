@@ -188,7 +188,7 @@ def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
     """Numbered lines of the file `path` as text without their ends.
 
-    Errors are those of `numbered_lines`.
+    Raises the errors of `numbered_lines`.
     """
     for number, raw in lines:
         try:
@@ -319,7 +319,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def _copy_and_remove(files: list[Path], source: Path, target: Path) -> None:
-    """Move the files of `source` one by one; the order is that of `move`."""
+    """Move the files of `source` one by one; in the order of `move`."""
     ordered = sorted(files, key=lambda file: file.suffix == '.json')
     for file in ordered:
         copied = target / file.relative_to(source)

@@ -43,7 +43,7 @@ class FolderForm:
         return re.compile('|'.join(f'(?:{file})' for file in self.files))
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """The files of such a folder as those of the folder around it; `folder` is the regular
+        """The files of such a folder as the folder around it has them; `folder` is the regular
         expression of its name.
         """
         return (f'{folder}/', *(f'{folder}/(?:{file})' for file in self.files))

@@ -57,7 +57,7 @@ def mapped_vectors(folder: Path, dtype: str, shape: tuple[int, int]) -> StoredVe
 
 
 class DenseBundle(Bundle[DenseSettings, DenseShard]):
-    """An index folder of vectors; its parameters are those of `Bundle`."""
+    """An index folder of vectors; its parameters are as in `Bundle`."""
 
     settings_kind = DenseSettings
     shard_kind = DenseShard

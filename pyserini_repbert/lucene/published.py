@@ -44,7 +44,7 @@ class PublishedFile:
     def fetch(self, target: Path | None = None) -> Path:
         """The file, by default among the downloads, fetched if it is not there yet.
 
-        Errors are those of `download.fetch`.
+        Raises the errors of `download.fetch`.
         """
         path = target or downloads_folder() / self.kind / self.file
         return fetch(self.address, path, self.md5, self.size, self.file)

@@ -77,7 +77,7 @@ def _size(entry: Mapping[str, Any]) -> str:
 def pyserini_topics(name: str) -> list[Query]:
     """Pyserini's topics of a name, in ascending order of their qids.
 
-    The order is that of numbers where all qids are numeric. qids are strings here, although
+    They are ordered as numbers where all qids are numeric. qids are strings here, although
     Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name, with the
     nearest names, MissingResourceError where Pyserini has to download the topics and cannot.
     """

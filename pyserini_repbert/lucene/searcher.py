@@ -363,7 +363,7 @@ class _Closed:
 def index_folder(index: StrPath, download: bool = False) -> Path:
     """The folder of a Lucene index, from its path or a prebuilt index's name.
 
-    Errors are those of the searcher.
+    Raises the searcher's errors.
     """
     folder = Path(index)
     if folder.is_dir():

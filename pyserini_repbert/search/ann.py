@@ -64,7 +64,7 @@ _ROWS = 65536
 
 
 class ShardedVectors(Blocks, Protocol):
-    """Vectors in the rows of an index's shards: those of a bundle, or of a collection."""
+    """Vectors in the rows of the shards of a bundle, or of a collection."""
 
     @property
     def folder(self) -> Path:

@@ -334,7 +334,8 @@ def _available_memory() -> float:
 
 
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
-    """One query's k best rows of an index, and all that tie with the last, from those of its parts.
+    """One query's k best rows of an index, and all that tie with the last, from the rows of its
+    parts.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def sparse_specs(
     """The sparse systems of a Lucene index, by name: those wanted; None: the catalog's techniques
     that fit it.
 
-    `language` is that of an index that does not say its own.
+    `language` is for an index that does not say its own.
     """
     if wanted is None:
         wanted = techniques_of(built_variant(Path(location)) or BM25)

@@ -170,7 +170,7 @@ def judgments_answer(
     ----------
     index : has the documents
     store : has the judgments
-    judge, question : only those of this judge, and of this question; None: of all
+    judge, question : only judgments of this judge, and of this question; None: of all
     """
     judgments = store.judgments(judge, question)
     versions = index.store.versions([judgment.docid for judgment in judgments])

@@ -274,7 +274,7 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
     """The tool, whose errors are ToolErrors: what is the client's fault reaches it with its
     message, in one line.
 
-    `most_bytes` are those of an answer; a longer one is refused.
+    An answer of more than `most_bytes` is refused.
     """
 
     @wraps(tool)
@@ -304,7 +304,7 @@ def _tool_error(error: ValidationError) -> ToolError:
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is that of FastMCP."""
+    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
     _log_plainly()
     mcp = FastMCP(
         'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]

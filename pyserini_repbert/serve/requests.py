@@ -296,7 +296,7 @@ def resolve_search(
     ----------
     search : what a client asks for
     index : what it searches
-    rerankers : those of the service
+    rerankers : the service's
     limits : the most that a client may ask for
 
     Raises

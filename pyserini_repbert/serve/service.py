@@ -81,7 +81,7 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
-    encoders : those of the indexes, for texts of other programs
+    encoders : the indexes' encoders, for texts of other programs
     writers : of the collections that are writable, by alias
     judgment_stores : of the indexes that take judgments, by alias
     learners : of the collections that learn from their judgments, by alias
@@ -301,7 +301,7 @@ class Service:
         Parameters
         ----------
         work : takes the trace
-        reranks : whether it has the time limit of reranking, or that of searches
+        reranks : whether it has the time limit of reranking, not of searches
         trace : None: a new one
 
         Raises
