@@ -304,7 +304,7 @@ class Collection:
         Parameters
         ----------
         docid : of the document, which is not among the hits; it need not match the filter
-        k, filter : as of `search`
+        k, filter : as in `search`
 
         Raises MissingResourceError for a docid that is not here, and InputError for a filter that
         cannot be read or names a field that no document has.

@@ -146,7 +146,7 @@ def open_ann(
 ) -> AnnIndex[BundleAnnRecord]:
     """The approximate index of a dense bundle.
 
-    `verify` and `remembered` are as of `AnnIndex`. Raises InputError if there is none,
+    `verify` and `remembered` are as in `AnnIndex`. Raises InputError if there is none,
     MismatchError for another bundle's, DamagedFileError as `AnnIndex`.
     """
     folder = bundle.folder / ANN

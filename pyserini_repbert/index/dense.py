@@ -90,7 +90,7 @@ class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):
 
     Parameters
     ----------
-    target, settings : as of `ShardWriter`
+    target, settings : as in `ShardWriter`
     shorten : makes vectors float32 (n, d) of those that are given; None: D is d
     """
 

@@ -190,7 +190,7 @@ class IndexKind(ABC):
 
         Parameters
         ----------
-        location, encoder : as of `verify`
+        location, encoder : as in `verify`
         settings : what it has to reach
         overwrite : replace one that is there
         on_progress : called with the number of vectors added

@@ -193,7 +193,7 @@ def ready_folder(
 
     Parameters
     ----------
-    index, encoder : as of `locate`
+    index, encoder : as in `locate`
     device : where a build encodes
     asked_to_build : build the index if it is not there; one that builds itself needs no asking
     corpus : a path or name of the catalog's collection, used only if `asked_to_build`

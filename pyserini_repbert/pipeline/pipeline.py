@@ -152,7 +152,7 @@ class Pipeline(Ranker):
             )
 
     def by_documents(self) -> Self:
-        """As of `Ranker`. Raises InputError for rerankers, which read a question."""
+        """As in `Ranker`. Raises InputError for rerankers, which read a question."""
         if self.first is None or self.rerankers is not None:
             raise InputError(
                 'a reranker reads a question, and was given a document: leave rerankers out',

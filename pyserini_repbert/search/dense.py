@@ -198,7 +198,7 @@ class DenseSearcher(Ranker):
         return self.of_vectors(vectors, k)
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is its own vector, without the query map.
+        """As in `Ranker`: a document's query is its own vector, without the query map.
 
         Raises InputError for a FAISS folder.
         """

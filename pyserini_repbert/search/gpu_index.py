@@ -80,7 +80,7 @@ class GpuIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k best rows of each query, as of `exact.VectorSearch`.
+        """The k best rows of each query, as in `exact.VectorSearch`.
 
         Raises InputError for vectors, of the index or of queries, not finite in the dtype.
         """

@@ -96,7 +96,7 @@ class ClientCall:
 
     @contextmanager
     def hold(self, alias: str) -> Iterator[ServedIndex]:
-        """A context as of `Service.hold`; the log says which generation of a collection answers."""
+        """A context as in `Service.hold`; the log says which generation of a collection answers."""
         with self.service.hold(alias) as index:
             if index.index.generation_number is not None:
                 self._request.state.generation = index.index.generation_number
