@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.approximate import CollectionAnn
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.data.runs import rank_by_score
@@ -145,8 +146,9 @@ class DocumentSearcher(DenseSearcher):
             vectors = exact.ArrayVectors(self.vectors.gather(numbers))
             self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
-    def within(self, documents: NDArray[np.bool_]) -> Self:
-        """The same search among some documents: whether each counts, bool (numbers,) by number."""
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through."""
+        documents = wanted.mask(self.generation)
         other = self.with_settings(documents=documents)
         other._count(self._counted & documents[self.vectors.documents])
         return other

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import best_positions
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.sparse_model import SparseModel
@@ -69,8 +70,9 @@ class TermSearcher(Ranker):
         for shard in vectors.shards:
             _ = shard.postings
 
-    def within(self, documents: NDArray[np.bool_]) -> Self:
-        """The same search among some documents: whether each counts, bool (numbers,) by number."""
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through."""
+        documents = wanted.mask(self.generation)
         return self.with_settings(_counted=self._counted & documents[self._vectors.documents])
 
     def by_documents(self) -> Self:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
@@ -102,16 +105,24 @@ class IndexKind(ABC):
     what : an index of this kind, in prose
     takes : the options that an index of this kind takes, among those that only some kinds take
     finds_passages : whether its hits are documents, whose passages are found by their vectors
+    is_writable : whether documents come and go: it has generations, and learns from judgments
     """
 
     name: str
     what: str
     takes: frozenset[str] = frozenset()
     finds_passages: bool = False
+    is_writable: bool = False
 
     @abstractmethod
     def holds(self, folder: Path) -> bool:
         """Whether a folder is an index of this kind."""
+
+    @abstractmethod
+    def index_type(self, location: str) -> str:
+        """The type of an index in Pyserini's words: 'tf' (Lucene), 'dense', 'faiss' or 'impact';
+        'collection' for one of ours.
+        """
 
     @abstractmethod
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
@@ -158,13 +169,13 @@ def refuse_options(given: set[str], what_is_searched: str) -> None:
 class Index(ABC):
     """An index that is open until it is closed.
 
+    Commands, the service and other programs know only this of an index.
+
     Attributes
     ----------
     kind : what kind of index it is
     location : as a user named it
     options : how it is searched
-    rankings : the names of the rankings that are searched, in the order of their fusion
-    fusion : how they are fused unless a user says
     adapted : the folder of what `adapt` learned, and is used; None without one
     """
 
@@ -177,21 +188,13 @@ class Index(ABC):
 
     @property
     @abstractmethod
-    def rankings(self) -> tuple[str, ...]: ...
+    def rankings(self) -> tuple[str, ...]:
+        """The names of the rankings that are searched, in the order of their fusion."""
 
     @property
     def fusion(self) -> FusionSettings:
+        """How the rankings are fused unless a user says."""
         return FusionSettings()
-
-    @property
-    def searches_words(self) -> bool:
-        """Whether BM25 is among the rankings that are searched."""
-        return False
-
-    @property
-    def needs_java(self) -> bool:
-        """Whether Lucene searches it."""
-        return self.searches_words
 
     @abstractmethod
     def searcher(
@@ -209,19 +212,137 @@ class Index(ABC):
         on_build : called before an index is built; returns a callback for passages done
         """
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the rankings that `ranking` gives, the usual one of each kind first."""
+        return self.rankings
+
+    @property
+    def of_vectors(self) -> frozenset[str]:
+        """The names of the rankings of vectors, among those that `ranking` gives."""
+        return frozenset()
+
+    @property
+    def of_models(self) -> frozenset[str]:
+        """The names of the rankings whose queries a model reads."""
+        return self.of_vectors
+
+    @property
+    def of_documents(self) -> frozenset[str]:
+        """The names of the rankings that take a document in place of a question."""
+        return frozenset(self.offered)
+
+    @property
+    def takes_feedback(self) -> bool:
+        """Whether the vectors of hits are at hand for feedback."""
+        return bool(self.of_vectors)
+
     def ranking(self, name: str, machine: Machine) -> Ranker:
         """One of its rankings, alone. Raises InputError for one that the index does not have."""
-        if name not in self.rankings:
+        if name not in self.offered:
             raise InputError(
-                f"'{self.location}' is {self.kind.what}, whose rankings are "
-                f"{' '.join(self.rankings)}: there is no '{name}'",
+                f"'{self.location}' is {self.kind.what} with the rankings "
+                f"{' '.join(self.offered)}, and '{name}' was asked for",
                 parameters=('rankings',),
             )
         return self.searcher(machine)
 
+    @property
+    def encoder(self) -> str | None:
+        """The encoder of its vectors: a catalog name or a folder; None without vectors."""
+        return None
+
+    @property
+    def hybrid(self) -> tuple[str, ...]:
+        """The names of all its rankings that are fused together; none where it has no two."""
+        return ()
+
+    def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
+        """How these rankings are fused unless a user says; None where the index does not say."""
+        return None
+
+    def is_open(self, name: str) -> bool:
+        """Whether `ranking` gives a ranking at once."""
+        return False
+
+    def prepare(self, machine: Machine) -> None:  # noqa: B027
+        """Do now what the first search would wait for."""
+
+    def within(self, wanted: DocumentFilter) -> Index:
+        """The same index, of the documents that a filter lets through.
+
+        Raises InputError where documents have no fields, and for a filter that cannot be read.
+        """
+        raise InputError(
+            f"'{self.location}' is {self.kind.what}, and a filter needs the fields of a "
+            "collection's documents: leave it out",
+            parameters=('filter',),
+        )
+
+    @abstractmethod
+    def store(self, machine: Machine) -> DocumentStore:
+        """The documents, or passages, that it stores."""
+
+    @property
+    def stores_texts(self) -> bool:
+        """Whether texts are among what it stores."""
+        return True
+
+    @abstractmethod
+    def n_passages(self, machine: Machine) -> int:
+        """How many passages it has."""
+
+    def n_hits(self, machine: Machine) -> int:
+        """How many hits a ranking can have: passages, or documents."""
+        return self.n_passages(machine)
+
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
         """What a record says of the index; the searcher is open."""
+
+    @property
+    def searches_words(self) -> bool:
+        """Whether BM25 is among the rankings that are searched."""
+        return False
+
+    @property
+    def needs_java(self) -> bool:
+        """Whether Lucene searches it."""
+        return self.searches_words
+
+    def about(self) -> dict[str, Any]:
+        """What clients are told of it besides its passages and rankings."""
+        return {}
+
+    def learned(self) -> str | None:
+        """The folder of what it learned from judgments, if that is in use; None if not."""
+        return None
+
+    def why_learn_again(self, learning: Learning) -> str | None:
+        """A sentence that says what has changed since a learning; None where that is little."""
+        return None
+
+    def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
+        """The search of the open index as `adapt` learned it, without a reranker.
+
+        None where the index is opened anew for it.
+        """
+        return None
+
+    @property
+    def generation_number(self) -> int | None:
+        """Which of its generations it is; None where there is only one."""
+        return None
+
+    def has_newer(self) -> bool:
+        """Whether another generation is published.
+
+        Raises LostCollectionError where its folder does not hold it any more.
+        """
+        return False
+
+    def check_successor(self, newer: Index) -> None:  # noqa: B027
+        """Raises LostCollectionError where another index is no later generation of this one."""
 
     def close(self) -> None:  # noqa: B027
         """Release what is held open."""

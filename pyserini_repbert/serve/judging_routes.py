@@ -18,6 +18,7 @@ from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answers import API, AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -37,7 +38,6 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
 )
 from pyserini_repbert.serve.requests import (
-    ALL_FIELDS,
     NOT_BLANK,
     Fields,
     Stages,

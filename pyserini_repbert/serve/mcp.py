@@ -17,6 +17,7 @@ from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.fusion.methods import NormalizationName
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
@@ -135,7 +136,7 @@ class ServiceTools:
             options = AnswerOptions(
                 parse=parse,
                 provenance=provenance,
-                fields=[requests.ALL_FIELDS] if fields is None else fields,
+                fields=[ALL_FIELDS] if fields is None else fields,
                 size=AnswerSize(self.service.settings.limits.answer_bytes),
             )
             with self.service.hold(alias) as served:

@@ -16,6 +16,7 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -53,7 +54,6 @@ Fusion = Annotated[
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
-ALL_FIELDS = '*'
 Fields = Annotated[
     list[str],
     Field(
@@ -310,8 +310,7 @@ def resolve_search(
         raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
     systems = index.resolve_systems(search.systems)
     spec = search.spec
-    if index.collection is not None:
-        spec = index.collection.complete_fusion(spec, systems)
+    spec = index.with_usual_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
     index.check_feedback(spec.prf, systems, limits)
     has_weights = spec.k1 is not None or spec.b is not None

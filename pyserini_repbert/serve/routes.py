@@ -98,8 +98,8 @@ class ClientCall:
     def hold(self, alias: str) -> Iterator[ServedIndex]:
         """A context as of `Service.hold`; the log says which generation of a collection answers."""
         with self.service.hold(alias) as index:
-            if index.collection is not None:
-                self._request.state.generation = index.collection.generation.number
+            if index.index.generation_number is not None:
+                self._request.state.generation = index.index.generation_number
             yield index
 
 

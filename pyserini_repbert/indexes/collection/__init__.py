@@ -14,9 +14,13 @@ class CollectionKind(IndexKind):
     what = 'a collection'
     takes = frozenset('rankings aggregate filter only_ids not_ids ann adapted max_length'.split())
     finds_passages = True
+    is_writable = True
 
     def holds(self, folder: Path) -> bool:
         return is_collection(folder)
+
+    def index_type(self, location: str) -> str:
+        return self.name
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.collection.searching import CollectionIndex

@@ -22,6 +22,11 @@ class DenseKind(IndexKind):
             return manifest_kind(folder) == DenseSettings.kind
         return is_faiss_folder(folder) or catalog.find('indexes', str(folder)) is not None
 
+    def index_type(self, location: str) -> str:
+        folder = Path(location)
+        has_manifest = (folder / MANIFEST).is_file() or catalog.find('indexes', location)
+        return 'dense' if has_manifest else 'faiss'
+
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.dense.searching import DenseIndex
 

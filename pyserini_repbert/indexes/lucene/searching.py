@@ -1,17 +1,27 @@
-"""`LuceneIndex`: a Lucene index, searched as its own record says."""
+"""`LuceneIndex`: a Lucene index, searched as its own record says, or by a technique."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import missing_manifest
 from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.sparse import names_impact_encoder, open_impacts, open_sparse
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, checksum
 
 WORDS = 'bm25'
-IMPACTS = 'impact'
+# The rankings of EPIC's impacts, and of impacts that another program built.
+EPIC = 'epic'
+IMPACT = 'impact'
 
 
 class LuceneIndex(Index):
@@ -24,14 +34,38 @@ class LuceneIndex(Index):
         super().__init__(kind, location, options)
         if options.encoder and not names_impact_encoder(options.encoder):
             raise missing_manifest(location)
+        # Its searchers by the name of their ranking; '' for the search by the index's own record.
+        self._opened: dict[str, Ranker] = {}
 
     @property
     def rankings(self) -> tuple[str, ...]:
-        return (IMPACTS if self.options.encoder else WORDS,)
+        if self.options.encoder:
+            return (IMPACT,)
+        return (EPIC,) if self._variant == EPIC_IMPACT else (WORDS,)
+
+    @property
+    def _variant(self) -> str:
+        """What the index was built for; 'bm25' without a record."""
+        return built_variant(Path(self.location)) or WORDS
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The catalog's techniques that fit; of impacts, their ranking."""
+        if not self.searches_words:
+            return self.rankings
+        return tuple(techniques_of(self._variant))
+
+    @property
+    def of_models(self) -> frozenset[str]:
+        return frozenset() if self.searches_words else frozenset(self.rankings)
+
+    @property
+    def of_documents(self) -> frozenset[str]:
+        return frozenset(self.offered) if self.searches_words else frozenset()
 
     @property
     def searches_words(self) -> bool:
-        return not self.options.encoder
+        return self.rankings not in ((IMPACT,), (EPIC,))
 
     @property
     def needs_java(self) -> bool:
@@ -43,16 +77,60 @@ class LuceneIndex(Index):
         fusion: FusionSettings | None = None,
         on_build: Building = lambda index: int,
     ) -> Ranker:
-        options = self.options
-        if options.encoder:
-            return open_impacts(self.location, options.encoder)
-        return open_sparse(
-            self.location,
-            device=machine.devices[0],
-            k1=options.k1,
-            b=options.b,
-            language=options.language,
-        )
+        return self._open(self.location, '', machine)
+
+    def ranking(self, name: str, machine: Machine) -> Ranker:
+        if self.searches_words and name in self.offered:
+            return self._open(f'{name}@{self.location}', name, machine)
+        return super().ranking(name, machine)
+
+    def _open(self, technique: str, name: str, machine: Machine) -> Ranker:
+        if name not in self._opened:
+            options = self.options
+            if options.encoder:
+                self._opened[name] = open_impacts(self.location, options.encoder)
+            else:
+                self._opened[name] = open_sparse(
+                    technique,
+                    device=machine.devices[0],
+                    k1=options.k1,
+                    b=options.b,
+                    language=options.language,
+                )
+        return self._opened[name]
+
+    def _first(self, machine: Machine) -> Any:
+        """A searcher of the index, whatever it ranks by."""
+        for opened in self._opened.values():
+            return opened
+        return self.ranking(self.offered[0], machine)
+
+    def store(self, machine: Machine) -> DocumentStore:
+        store = LuceneStore if self.searches_words else DocumentStore
+        return store(self._first(machine))
+
+    @property
+    def stores_texts(self) -> bool:
+        return self.searches_words or bool(self._first(Machine()).stores_texts)
+
+    def n_passages(self, machine: Machine) -> int:
+        return int(self._first(machine).size)
 
     def inputs(self) -> tuple[Input, ...]:
         return (Input('index', self.location, checksum(self.location)),)
+
+
+class LuceneStore(DocumentStore):
+    """The documents of a Lucene index, as they were given."""
+
+    keeps_raws = True
+    _ranker: LuceneSparseSearcher
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        return self._ranker.raws(docids)
+
+
+def techniques_of(variant: str) -> list[str]:
+    """The names of the catalog's techniques that search an index of a variant."""
+    entries = catalog.entries('sparse')
+    return [name for name, entry in entries.items() if entry.values['variant'] == variant]

@@ -18,6 +18,9 @@ class TermWeightsKind(IndexKind):
     def holds(self, folder: Path) -> bool:
         return (folder / MANIFEST).is_file() and manifest_kind(folder) == TermWeightsSettings.kind
 
+    def index_type(self, location: str) -> str:
+        return 'impact'
+
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.term_weights.searching import TermWeightsIndex
 

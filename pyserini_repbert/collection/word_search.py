@@ -1,4 +1,4 @@
-"""Rankings of a collection among the documents that a filter allows."""
+"""BM25 of a collection's documents, and of those among them that a filter lets through."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
-from pyserini_repbert.collection.term_search import TermSearcher
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import Trace
 
@@ -23,22 +22,22 @@ _FEW = 1 / 16
 _DEEPER = 4
 
 
-def rank_within(part: Ranker, generation: Generation, documents: NDArray[np.bool_]) -> Ranker:
-    """A ranking of a generation's documents among some of them.
+class DocumentBm25(LuceneSparseSearcher):
+    """BM25 of a generation's documents.
 
     Parameters
     ----------
-    part : a dense, a learned sparse or a BM25 ranking of the generation
-    generation : knows the numbers of documents
-    documents : by number, whether each is allowed, bool (numbers,)
-
-    Raises InputError for another ranking.
+    generation : open, with a Lucene index, until the searcher is not used any more
+    settings : how it is searched
     """
-    if isinstance(part, (DocumentSearcher, TermSearcher)):
-        return part.within(documents)
-    if isinstance(part, LuceneSparseSearcher):
-        return FilteredBm25(part, generation, documents)
-    raise InputError(f"ranking '{part.label}' takes no filter: use the rankings of the collection")
+
+    def __init__(self, generation: Generation, settings: SparseSettings) -> None:
+        super().__init__(str(generation.lucene_folder), settings)
+        self.generation = generation
+
+    def within(self, wanted: DocumentFilter) -> FilteredBm25:
+        """The same search among the documents that a filter lets through."""
+        return FilteredBm25(self, self.generation, wanted.mask(self.generation))
 
 
 class FilteredBm25(Ranker):
