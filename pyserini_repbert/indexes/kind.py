@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.judgments import Learning
@@ -22,6 +22,11 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.sparse_model import SparseModel
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 # Called with an index, or its folder, before it is built; returns a callback for passages done.
 Building = Callable[[Any], Any]
@@ -280,13 +285,8 @@ class Index(ABC):
         )
 
     @abstractmethod
-    def store(self, machine: Machine) -> DocumentStore:
-        """The documents, or passages, that it stores."""
-
-    @property
-    def stores_texts(self) -> bool:
-        """Whether texts are among what it stores."""
-        return True
+    def store(self, machine: Machine) -> DocumentStore | None:
+        """The documents, or passages, that it stores; None where it stores none."""
 
     @abstractmethod
     def n_passages(self, machine: Machine) -> int:
@@ -309,6 +309,16 @@ class Index(ABC):
     def needs_java(self) -> bool:
         """Whether Lucene searches it."""
         return self.searches_words
+
+    @property
+    def term_weights(self) -> TermWeightsBundle | None:
+        """The weights of the terms of its passages, where they are a bundle; else None."""
+        return None
+
+    @property
+    def term_model(self) -> TermWeightsSettings | SparseModel | None:
+        """What is stored of the model whose weights of terms it has; None without one."""
+        return None
 
     def about(self) -> dict[str, Any]:
         """What clients are told of it besides its passages and rankings."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.ranking import Ranker
+from pyserini_repbert.data.passages import PassageTexts
 
 # Stands for all fields of a document.
 ALL_FIELDS = '*'
@@ -18,7 +18,7 @@ class DocumentStore:
 
     Parameters
     ----------
-    ranker : a ranking of the index, which has the texts
+    passages : give the texts
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class DocumentStore:
     digest = ''
     keeps_raws = False
 
-    def __init__(self, ranker: Ranker) -> None:
-        self._ranker = ranker
+    def __init__(self, passages: PassageTexts) -> None:
+        self._passages = passages
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, or whole documents, one for each docid; None where it is not here."""
-        return self._ranker.texts(docids)
+        return self._passages.texts(docids)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         """Whole documents, None for each that is not here."""

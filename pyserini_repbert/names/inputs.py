@@ -38,7 +38,7 @@ def _path_in_catalog(role: str, name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The source of passages, a corpus or an index: arguments of `names.texts.texts_opener`."""
+    """The source of passages, a corpus or an index: arguments of `indexes.texts.texts_opener`."""
 
     corpus: str | None
     index: str | None

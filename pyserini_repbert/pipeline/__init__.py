@@ -8,8 +8,8 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.indexes.machine import Machine as Machine
+    from pyserini_repbert.indexes.texts import open_texts as open_texts
     from pyserini_repbert.names.rerankers import open_reranker as open_reranker
-    from pyserini_repbert.names.texts import open_texts as open_texts
     from pyserini_repbert.pipeline.opening import open_pipeline as open_pipeline
     from pyserini_repbert.pipeline.pipeline import (
         Pipeline as Pipeline,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     'pyserini_repbert.names.rerankers': ('open_reranker',),
-    'pyserini_repbert.names.texts': ('open_texts',),
+    'pyserini_repbert.indexes.texts': ('open_texts',),
     'pyserini_repbert.pipeline.opening': ('open_pipeline',),
     'pyserini_repbert.pipeline.pipeline': ('Pipeline', 'run_pipeline'),
     'pyserini_repbert.indexes.machine': ('Machine',),

@@ -17,12 +17,12 @@ from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.kind import Building, Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_sparse
-from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
 from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, PipelineSpec, StageSpec

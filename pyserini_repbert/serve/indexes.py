@@ -254,7 +254,6 @@ class ServedIndex:
             workers = self._held.enter_context(ray_worker_pool(self.settings.ray, gpu=on_gpu))
             machine = machine.model_copy(update={'ray': workers})
         dense = self.index.ranking(DENSE, machine)
-        self._check_texts()
         # The first search is slow.
         self.index.prepare(machine)
         return dense
@@ -297,9 +296,8 @@ class ServedIndex:
         """Open what the index stores, and count it."""
         if not self._rankers:
             self.ranker(self._searchers[0])
-        self._check_texts()
         machine = self._machine
-        self.store: DocumentStore = self._base.store if self._base else self.index.store(machine)
+        self.store = self._stored()
         self.passage_finder: Ranker | None = None
         if self.index.kind.finds_passages:
             finder = self.index.searcher(machine)
@@ -309,13 +307,17 @@ class ServedIndex:
         self.language = self._language()
         self.find_words = word_finder(self.language)
 
-    def _check_texts(self) -> None:
-        """Raises InputError for an index without passages, its own or its base's."""
-        if self._base is None and not self.index.stores_texts:
+    def _stored(self) -> DocumentStore:
+        """What is stored, by the base or else by the index. Raises InputError without passages."""
+        if self._base is not None:
+            return self._base.store
+        store = self.index.store(self._machine)
+        if store is None:
             raise InputError(
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
                 f'base_index'
             )
+        return store
 
     def _language(self) -> str | None:
         """The language of the first system that reads words; None if none is open."""

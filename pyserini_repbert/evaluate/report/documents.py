@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.texts import texts_opener
 
 ReadDocuments = Callable[[Sequence[str]], dict[str, Document]]
 """Reads documents by docid; those that are not there are left out."""
@@ -22,11 +21,10 @@ def open_documents(index: str | None, corpus: str | None) -> ReadDocuments:
     """
     if index is None and corpus is None:
         return lambda docids: {}
-    if index is not None and corpus is None and is_collection(Path(index)):
-        folder = Path(index)
+    if index is not None and corpus is None and kind_of(index).finds_passages:
         # Notices a damaged collection before runs are read.
-        open_generation(folder).close()
-        return lambda docids: _documents_of_collection(folder, docids)
+        kind_of(index).open(index, SearchOptions()).close()
+        return lambda docids: _documents_of_index(index, docids)
     open_texts = texts_opener(corpus, index)
 
     def read(docids: Sequence[str]) -> dict[str, Document]:
@@ -40,7 +38,8 @@ def open_documents(index: str | None, corpus: str | None) -> ReadDocuments:
     return read
 
 
-def _documents_of_collection(folder: Path, docids: Sequence[str]) -> dict[str, Document]:
-    with contextlib.closing(open_generation(folder)) as generation:
-        documents = generation.documents(docids)
+def _documents_of_index(location: str, docids: Sequence[str]) -> dict[str, Document]:
+    with contextlib.closing(kind_of(location).open(location, SearchOptions())) as index:
+        store = index.store(Machine())
+        documents = store.documents(docids) if store else []
     return {document.docid: document for document in documents if document is not None}

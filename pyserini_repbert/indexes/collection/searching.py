@@ -26,6 +26,7 @@ from pyserini_repbert.collection.searching import (
     rankings_of,
 )
 from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
@@ -268,6 +269,10 @@ class CollectionIndex(Index):
         else:
             # The encoder reads the questions of the earlier generation's requests.
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
+
+    @property
+    def term_model(self) -> SparseModel | None:
+        return self.generation.settings.sparse_model
 
     def about(self) -> dict[str, Any]:
         """As of `Index`: documents, language, how its rankings are fused, and its fields.

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
@@ -23,7 +24,7 @@ APPROXIMATE = 'ann'
 class DenseIndex(Index):
     """An index of dense vectors; one of the catalog is built before it is searched."""
 
-    _folder: Path
+    _folder: Path | None = None
     _searcher: RepBertSearcher | None = None
 
     @property
@@ -53,6 +54,13 @@ class DenseIndex(Index):
         on_build: Building = lambda index: int,
     ) -> RepBertSearcher:
         if self._searcher is None:
+            self._ready_folder(machine, on_build)
+            self._searcher = self._open(machine, self.options.encoder, self.options.ann)
+        return self._searcher
+
+    def _ready_folder(self, machine: Machine, on_build: Building = lambda index: int) -> Path:
+        """The folder of the index, which is built first where it has to be."""
+        if self._folder is None:
             options = self.options
             self._folder = ready_folder(
                 self.location,
@@ -63,8 +71,7 @@ class DenseIndex(Index):
                 options.precision,
                 on_build=on_build,
             )
-            self._searcher = self._open(machine, options.encoder, options.ann)
-        return self._searcher
+        return self._folder
 
     def _open(
         self, machine: Machine, encoder: str | QueryEncoder | None, ann: bool
@@ -73,7 +80,7 @@ class DenseIndex(Index):
         if machine.ray is not None:
             spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
         searcher = RepBertSearcher(
-            self._folder,
+            self._ready_folder(machine),
             encoder,
             machine.devices[0],
             spread=spread,
@@ -103,18 +110,19 @@ class DenseIndex(Index):
     def prepare(self, machine: Machine) -> None:
         self.searcher(machine).search('warm', 1)
 
-    def store(self, machine: Machine) -> DocumentStore:
-        return DocumentStore(self.searcher(machine))
-
-    @property
-    def stores_texts(self) -> bool:
-        return bool(getattr(self._searcher and self._searcher.index, 'has_texts', False))
+    def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = self._searcher and self._searcher.index
+        if bundle is None and self.kind.index_type(self.location) != 'faiss':
+            bundle = DenseBundle(self._ready_folder(machine), verify=False)
+        if not isinstance(bundle, DenseBundle) or not bundle.has_texts:
+            return None
+        return DocumentStore(bundle)
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))
 
     def inputs(self) -> tuple[Input, ...]:
-        index = Input('index', self.location, checksum(self._folder))
+        index = Input('index', self.location, checksum(str(self._folder)))
         if self.adapted is None:
             return (index,)
         return Input('adapted', self.adapted, checksum(self.adapted)), index

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -99,22 +99,24 @@ class LuceneIndex(Index):
                 )
         return self._opened[name]
 
-    def _first(self, machine: Machine) -> Any:
-        """A searcher of the index, whatever it ranks by."""
+    @cached_property
+    def _stored(self) -> LuceneSparseSearcher:
+        """What reads the documents, whatever they are ranked by."""
         for opened in self._opened.values():
-            return opened
-        return self.ranking(self.offered[0], machine)
+            if isinstance(opened, LuceneSparseSearcher):
+                return opened
+        return LuceneSparseSearcher(self.location)
 
-    def store(self, machine: Machine) -> DocumentStore:
-        store = LuceneStore if self.searches_words else DocumentStore
-        return store(self._first(machine))
-
-    @property
-    def stores_texts(self) -> bool:
-        return self.searches_words or bool(self._first(Machine()).stores_texts)
+    def store(self, machine: Machine) -> DocumentStore | None:
+        if self.searches_words:
+            return LuceneStore(self._stored)
+        for _, text in self._stored.passages():
+            # As far as the first passage tells.
+            return None if text is None else ImpactStore(self._stored)
+        return ImpactStore(self._stored)
 
     def n_passages(self, machine: Machine) -> int:
-        return int(self._first(machine).size)
+        return self._stored.size
 
     def inputs(self) -> tuple[Input, ...]:
         return (Input('index', self.location, checksum(self.location)),)
@@ -124,10 +126,17 @@ class LuceneStore(DocumentStore):
     """The documents of a Lucene index, as they were given."""
 
     keeps_raws = True
-    _ranker: LuceneSparseSearcher
+    _passages: LuceneSparseSearcher
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        return self._ranker.raws(docids)
+        return self._passages.raws(docids)
+
+
+class ImpactStore(DocumentStore):
+    """The passages of a Lucene index of impacts; an empty one stands for one that is not stored."""
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        return [text or None for text in super().texts(docids)]
 
 
 def techniques_of(variant: str) -> list[str]:

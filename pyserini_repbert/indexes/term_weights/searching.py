@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
@@ -50,12 +52,17 @@ class TermWeightsIndex(Index):
             self._searcher = searcher.with_settings(name=Path(searcher.name).name)
         return self._searcher
 
-    def store(self, machine: Machine) -> DocumentStore:
-        return DocumentStore(self.searcher(machine))
+    @cached_property
+    def term_weights(self) -> TermWeightsBundle:
+        return TermWeightsBundle(self.location)
 
     @property
-    def stores_texts(self) -> bool:
-        return TermWeightsBundle(self.location).has_texts
+    def term_model(self) -> TermWeightsSettings:
+        return self.term_weights.settings
+
+    def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = TermWeightsBundle(self.location, verify=False)
+        return DocumentStore(bundle) if bundle.has_texts else None
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))

@@ -8,12 +8,10 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import CorpusTexts, PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.names.indexes import ready_folder
 
 
 def open_texts(
@@ -65,17 +63,13 @@ def texts_opener(
 
 
 def _index_texts(index: str, download: bool) -> PassageTexts:
-    folder = Path(index)
-    if not folder.exists() and catalog.find('indexes', index):
-        folder = ready_folder(index, None)
-    if (folder / MANIFEST).is_file():
-        is_epic = manifest_kind(folder) == TermWeightsBundle.settings_kind.kind
-        kind = TermWeightsBundle if is_epic else DenseBundle
-        bundle: DenseBundle | TermWeightsBundle = kind(folder, verify=False)
-        if not bundle.has_texts:
-            raise InputError(
-                f'index {index} stores no passages: build it with texts, or give the corpus',
-                parameters=('store_text', 'corpus'),
-            )
-        return bundle
-    return LuceneSparseSearcher(index, download=download)
+    if not Path(index).exists() and not catalog.find('indexes', index):
+        # A prebuilt index of Pyserini.
+        return LuceneSparseSearcher(index, download=download)
+    store = kind_of(index).open(index, SearchOptions()).store(Machine())
+    if store is None:
+        raise InputError(
+            f'index {index} stores no passages: build it with texts, or give the corpus',
+            parameters=('store_text', 'corpus'),
+        )
+    return store
