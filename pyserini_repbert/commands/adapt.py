@@ -135,11 +135,11 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
     from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
     from pyserini_repbert.adapt.learning import N_MAPS
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import kind_of
 
     folder = Path(options.index)
     command.refuse(
-        not is_collection(folder),
+        not kind_of(options.index).is_writable,
         f"'{options.index}' is no collection: give --topics, --qrels and --output",
     )
     of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')

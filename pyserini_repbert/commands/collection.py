@@ -18,7 +18,6 @@ from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -262,10 +261,11 @@ def _copy(options: argparse.Namespace) -> None:
 def _judgments(options: argparse.Namespace) -> None:
     """Import, export and count the judgments of a collection."""
     from pyserini_repbert.collection.adaptation import judgments_of
+    from pyserini_repbert.indexes.kind import kind_of
     from pyserini_repbert.names.topics import load_qrels, load_topics
 
     folder = Path(options.index)
-    if not is_collection(folder):
+    if not kind_of(options.index).is_writable:
         raise InputError(f'folder {folder} holds no collection: build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _exports(options)

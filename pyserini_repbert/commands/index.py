@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -25,7 +24,6 @@ from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
-    from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.search.ann import AnnSettings
 
 # Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
@@ -74,18 +72,9 @@ def _add_check_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import kind_of
 
-    folder = Path(options.index)
-    if is_collection(folder):
-        from pyserini_repbert.collection.checking import check_collection
-
-        print(check_collection(folder, on_difference=_print_line))
-        return
-    from pyserini_repbert.index.check import check_index
-    from pyserini_repbert.names.indexes import ready_folder
-
-    print(check_index(ready_folder(options.index, options.encoder)))
+    print(kind_of(options.index).verify(options.index, options.encoder, _print_line))
 
 
 def _print_line(text: str) -> None:
@@ -145,18 +134,14 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
 
 def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.files import human_size
-    from pyserini_repbert.index.ann import ANN, INDEX
-    from pyserini_repbert.index.manifest import is_collection
-    from pyserini_repbert.names.indexes import ready_folder
+    from pyserini_repbert.indexes.kind import kind_of
 
-    folder = Path(options.index)
-    build = _build_collection_ann
-    if not is_collection(folder):
-        folder = Path(ready_folder(options.index, options.encoder))
-        build = _build_bundle_ann
-    record = build(folder, _ann_settings(options), options)
-    size = (folder / ANN / INDEX).stat().st_size
-    print(f'{options.index}: {record}, {human_size(size)}')
+    settings = _ann_settings(options)
+    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
+        built = kind_of(options.index).build_ann(
+            options.index, settings, options.encoder, options.overwrite, bar.update
+        )
+    print(f'{options.index}: {built.record}, {human_size(built.size)}')
 
 
 def _ann_settings(options: argparse.Namespace) -> AnnSettings:
@@ -174,28 +159,6 @@ def _ann_settings(options: argparse.Namespace) -> AnnSettings:
             queries = dense.encode([topic.text for topic in load_topics(options.topics)])
     settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
     return AnnSettings(queries=queries, sample=options.topics, **settings)
-
-
-def _build_bundle_ann(
-    folder: Path, settings: AnnSettings, options: argparse.Namespace
-) -> AnnRecord:
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.search.ann import build_ann
-
-    bundle = DenseBundle(folder)
-    with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
-        return build_ann(
-            bundle, overwrite=options.overwrite, on_progress=bar.update, **vars(settings)
-        )
-
-
-def _build_collection_ann(
-    folder: Path, settings: AnnSettings, options: argparse.Namespace
-) -> AnnRecord:
-    from pyserini_repbert.collection.approximate import build_collection_ann
-
-    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
-        return build_collection_ann(folder, settings, options.overwrite, bar.update)
 
 
 def _add_epic_flags(parser: argparse.ArgumentParser) -> None:

@@ -18,8 +18,11 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.ann import ANN, INDEX, AnnRecord
+from pyserini_repbert.index.check import check_index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.search.ann import AnnSettings
 
 # Called with an index, or its folder, before it is built; returns a callback for passages done.
 Building = Callable[[Any], Any]
@@ -46,6 +50,19 @@ _PURPOSES = {
     'build': 'an index of the catalog',
     'max_length': 'a model that reads queries',
 }
+
+
+@dataclass(frozen=True)
+class BuiltAnn:
+    """An approximate index that was built: its record, and its size in bytes."""
+
+    record: AnnRecord
+    size: int
+
+    @classmethod
+    def at(cls, folder: Path, record: AnnRecord) -> Self:
+        """What was built in the folder of an index."""
+        return cls(record, (folder / ANN / INDEX).stat().st_size)
 
 
 @dataclass(frozen=True)
@@ -142,6 +159,48 @@ class IndexKind(ABC):
 
         Raises InputError for an option that this kind does not take.
         """
+
+    def verify(
+        self,
+        location: str,
+        encoder: str | None = None,
+        on_difference: Callable[[str], object] = print,
+    ) -> str:
+        """Compare all files of an index with their recorded checksums; returns what it holds.
+
+        Parameters
+        ----------
+        location : a folder or a name of the catalog
+        encoder : of an index of the catalog
+        on_difference : hears of each difference, before the first becomes an error
+
+        Raises DamagedFileError where something differs.
+        """
+        return check_index(ready_folder(location, encoder))
+
+    def build_ann(
+        self,
+        location: str,
+        settings: AnnSettings,
+        encoder: str | None = None,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> BuiltAnn:
+        """Build an approximate index of the vectors.
+
+        Parameters
+        ----------
+        location, encoder : as of `verify`
+        settings : what it has to reach
+        overwrite : replace one that is there
+        on_progress : called with the number of vectors added
+
+        Raises InputError for an index without vectors.
+        """
+        raise InputError(
+            f"'{location}' is {self.what}: an approximate index is of dense vectors",
+            parameters=('index',),
+        )
 
     def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
         """Raise InputError for an option that an index of this kind does not take, and for a

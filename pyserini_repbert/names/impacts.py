@@ -9,19 +9,11 @@ from pyserini_repbert.encode.term_weights import check_fits
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.impact_index import vocabulary_of
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.search.impacts import ExactImpactSearcher
 from pyserini_repbert.systems.encoders import stored_name, term_weights_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
-
-
-def is_impact_bundle(folder: StrPath) -> bool:
-    """Whether a folder is a bundle of weights of terms: EPIC's, or of a `SparseEncoder`."""
-    path = Path(folder)
-    is_bundle = (path / MANIFEST).is_file()
-    return is_bundle and manifest_kind(path) == TermWeightsBundle.settings_kind.kind
 
 
 def open_impact_searcher(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.index.faiss_layout import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.index.records import DenseSettings
-from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import BuiltAnn, Index, IndexKind, SearchOptions
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.ann import AnnSettings
 
 
 class DenseKind(IndexKind):
@@ -26,6 +30,24 @@ class DenseKind(IndexKind):
         folder = Path(location)
         has_manifest = (folder / MANIFEST).is_file() or catalog.find('indexes', location)
         return 'dense' if has_manifest else 'faiss'
+
+    def build_ann(
+        self,
+        location: str,
+        settings: AnnSettings,
+        encoder: str | None = None,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> BuiltAnn:
+        from pyserini_repbert.index.dense import DenseBundle
+        from pyserini_repbert.names.indexes import ready_folder
+        from pyserini_repbert.search.ann import build_ann
+
+        folder = ready_folder(location, encoder)
+        record = build_ann(
+            DenseBundle(folder), overwrite=overwrite, on_progress=on_progress, **vars(settings)
+        )
+        return BuiltAnn.at(folder, record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.dense.searching import DenseIndex
