@@ -28,7 +28,7 @@ from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
@@ -114,7 +114,7 @@ def build(
     build_bundle(
         (Passage(f'D{row * 7919 % 10_000_019}', '') for row in range(n)),
         folder,
-        Encoding(settings, TermWeightsShardWriter, encode, 4096),
+        BundleEncoding(settings, TermWeightsShardWriter, encode, 4096),
     )
     return time.perf_counter() - start
 

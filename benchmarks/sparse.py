@@ -24,7 +24,7 @@ import torch
 from figures import Figure
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
@@ -70,7 +70,9 @@ def build(folder: Path, n: int, r: int) -> TermWeightsBundle:
         return TermVectors.of(chosen)
 
     passages = (Passage(f'D{row}', '') for row in range(n))
-    build_bundle(passages, folder, Encoding(settings, TermWeightsShardWriter, encode, DIFFERENT))
+    build_bundle(
+        passages, folder, BundleEncoding(settings, TermWeightsShardWriter, encode, DIFFERENT)
+    )
     return TermWeightsBundle(folder, verify=False)
 
 

@@ -30,7 +30,7 @@ from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
-from pyserini_repbert.search.documents import aggregate_groups
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4

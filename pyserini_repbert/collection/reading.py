@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
@@ -30,6 +29,7 @@ from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.stored_values import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection

@@ -19,7 +19,7 @@ from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import term_weights_encoder
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.sharding import Encoding
+    from pyserini_repbert.encode.sharding import BundleEncoding
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.index.records import TermWeightsSettings
 
@@ -135,7 +135,7 @@ class SparseSource:
         return encoder
 
     @cached_property
-    def encoding(self) -> Encoding[TermWeightsSettings]:
+    def encoding(self) -> BundleEncoding[TermWeightsSettings]:
         """How the encoder makes weights of passages."""
         return self.opened.encoding()
 

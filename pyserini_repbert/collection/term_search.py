@@ -26,7 +26,7 @@ from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.rerank.term_explanations import contributions, reason_text
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.documents import aggregate_groups
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 

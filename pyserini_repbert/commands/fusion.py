@@ -180,7 +180,7 @@ def _fuse_whole_runs(options: argparse.Namespace, settings: FusionSettings) -> i
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.fusing import fuse_runs
     from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.search.documents import documents_of_run
+    from pyserini_repbert.search.documents_of_passages import documents_of_run
 
     paths = dict(enumerate(options.runs))
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]

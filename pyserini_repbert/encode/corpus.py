@@ -8,7 +8,7 @@ from typing import Any
 
 from pyserini_repbert.data.passages import corpus_of
 from pyserini_repbert.encode.dense import dense_encoding
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.records import Manifest
 
@@ -44,5 +44,5 @@ def encode_corpus(
         store_text and shard_size
     """
     encoding_of = getattr(encoder, 'encoding', partial(dense_encoding, encoder))
-    encoding: Encoding[Any] = encoding_of(**storage)
+    encoding: BundleEncoding[Any] = encoding_of(**storage)
     return build_bundle(corpus_of(corpus), output, encoding, resume, overwrite)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseShardWriter
@@ -29,7 +29,7 @@ def dense_encoding(
     shard_size: int = SHARD_SIZE,
     token_budget: int | None = None,
     on_progress: Callable[[int], object] = int,
-) -> Encoding[DenseSettings]:
+) -> BundleEncoding[DenseSettings]:
     """How an encoder fills a dense bundle: with vectors in `dtype`, one of `VECTOR_DTYPES`.
 
     With `store_text`, the passages are stored, for showing and reranking them. A shard has
@@ -57,7 +57,7 @@ def dense_encoding(
         texts: Any = ids or [passage.text for passage in passages]
         return embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(
+    return BundleEncoding(
         settings,
         partial(DenseShardWriter, shorten=shorten),
         encode,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.encode.term_weights import window_size
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -64,7 +64,9 @@ def prune_bundle(
         return TermVectors.of(vectors)
 
     window = window_size(before.prune or before.vocabulary)
-    encoding = Encoding(settings, TermWeightsShardWriter, encode, window, on_progress=on_progress)
+    encoding = BundleEncoding(
+        settings, TermWeightsShardWriter, encode, window, on_progress=on_progress
+    )
     passages = bundle.passages() if before.texts else _without_text(bundle)
     build_bundle(passages, output, encoding, resume, overwrite)
     return TermWeightsBundle(output)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, TermWeightsSettings
@@ -177,7 +177,7 @@ class TermWeightsEncoder(ABC):
         shard_size: int = SHARD_SIZE,
         token_budget: int | None = None,
         on_progress: Callable[[int], object] = int,
-    ) -> Encoding[TermWeightsSettings]:
+    ) -> BundleEncoding[TermWeightsSettings]:
         """How it fills an index.
 
         Parameters
@@ -220,7 +220,7 @@ class TermWeightsEncoder(ABC):
                 return self.encode_pruned(texts, r, token_budget, on_progress)
             return self.encode_unpruned(texts, token_budget, on_progress)
 
-        return Encoding(
+        return BundleEncoding(
             settings,
             TermWeightsShardWriter,
             encode,

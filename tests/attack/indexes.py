@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.index.dense import DenseBundle, DenseShardWriter
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.records import DenseSettings, TermWeightsSettings
@@ -49,19 +49,24 @@ def term_vectors(passages: Sequence[Passage]) -> TermVectors:
     )
 
 
-ENCODING = Encoding(DENSE, DenseShardWriter, vectors, 2)
+ENCODING = BundleEncoding(DENSE, DenseShardWriter, vectors, 2)
 
 
 def dense(folder: Path, settings: DenseSettings = DENSE, **options: object) -> Path:
     """A dense bundle in three shards."""
-    build_bundle(PASSAGES, folder, Encoding(settings, DenseShardWriter, vectors, 2), **options)
+    build_bundle(
+        PASSAGES, folder, BundleEncoding(settings, DenseShardWriter, vectors, 2), **options
+    )
     return folder
 
 
 def epic(folder: Path, settings: TermWeightsSettings = EPIC, **options: object) -> Path:
     """An EPIC bundle in three shards."""
     build_bundle(
-        PASSAGES, folder, Encoding(settings, TermWeightsShardWriter, term_vectors, 2), **options
+        PASSAGES,
+        folder,
+        BundleEncoding(settings, TermWeightsShardWriter, term_vectors, 2),
+        **options,
     )
     return folder
 

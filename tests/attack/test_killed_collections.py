@@ -29,7 +29,7 @@ from pyserini_repbert.collection import (
     staging,
     store,
 )
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
@@ -90,7 +90,7 @@ class FakeTerms:
             texts=False,
             layout='blocks',
         )
-        return Encoding(settings, TermWeightsShardWriter, self.encode, 1)
+        return BundleEncoding(settings, TermWeightsShardWriter, self.encode, 1)
 
     def encode(self, passages):
         texts = [passage.text for passage in passages]

@@ -10,7 +10,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import clear_parts
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
@@ -26,7 +26,7 @@ def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
         return np.ones((len(passages), 1), np.float32)
 
     return build_bundle(
-        corpus, folder, Encoding(settings, DenseShardWriter, encode or ones, 2), **options
+        corpus, folder, BundleEncoding(settings, DenseShardWriter, encode or ones, 2), **options
     )
 
 

@@ -14,7 +14,7 @@ from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.data.corpus_files import corpus_of_files
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
@@ -66,7 +66,7 @@ def build(folder, passages, value=1.0, **options):
         return np.full((len(batch), 1), value, np.float32)
 
     return build_bundle(
-        passages, folder, Encoding(SETTINGS, DenseShardWriter, vectors, 2), **options
+        passages, folder, BundleEncoding(SETTINGS, DenseShardWriter, vectors, 2), **options
     )
 
 
@@ -214,7 +214,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(DamagedFileError, match='part-1-of-2/shard-00001/vectors.npy is damaged'):
         finish_parts(folder, DenseSettings)
     shutil.rmtree(folder / 'part-1-of-2')
-    other = Encoding(
+    other = BundleEncoding(
         DenseSettings('tiny', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True),
         DenseShardWriter,
         lambda batch: np.ones((len(batch), 1), np.float32),
@@ -264,7 +264,7 @@ def test_an_index_of_an_earlier_release_is_resumed(tmp_path):
     write_json(tmp_path / 'index' / MANIFEST, earlier, is_signed=True)
     assert len(DenseBundle(tmp_path / 'index')) == 7
     known = replace(SETTINGS, config_sha256='2' * 64, tokenizer_sha256='3' * 64)
-    encoding = Encoding(
+    encoding = BundleEncoding(
         known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2
     )
     assert 'config_sha256' not in (tmp_path / 'index/manifest.json').read_text()

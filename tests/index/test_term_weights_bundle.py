@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
@@ -55,7 +55,7 @@ def build(folder, vectors, made):
             np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some])
         )
 
-    build_bundle(passages, folder, Encoding(made, TermWeightsShardWriter, encode, 4))
+    build_bundle(passages, folder, BundleEncoding(made, TermWeightsShardWriter, encode, 4))
     return TermWeightsBundle(folder)
 
 

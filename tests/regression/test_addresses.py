@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert import catalog
 from pyserini_repbert.lucene.published import published_addresses
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / 'regressions').glob('*.yaml'))
