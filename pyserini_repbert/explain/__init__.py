@@ -8,14 +8,14 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.explaining import explanation as explanation
-    from pyserini_repbert.systems.cedr.explaining import similarity_maps as similarity_maps
+    from pyserini_repbert.systems.cedr.reranker import similarity_maps as similarity_maps
     from pyserini_repbert.systems.epic.explaining import (
         explain_indexed as explain_indexed,
         explain_text as explain_text,
     )
 
 _NAMES = {
-    'pyserini_repbert.systems.cedr.explaining': ('similarity_maps',),
+    'pyserini_repbert.systems.cedr.reranker': ('similarity_maps',),
     'pyserini_repbert.systems.epic.explaining': ('explain_indexed', 'explain_text'),
     'pyserini_repbert.explain.explaining': ('explanation',),
 }

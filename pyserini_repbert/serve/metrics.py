@@ -10,7 +10,7 @@ from starlette.responses import Response
 from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.searching import Step
-from pyserini_repbert.serve.workers import METRICS_FOLDER
+from pyserini_repbert.serve.settings import METRICS_FOLDER
 
 with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import (
