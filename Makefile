@@ -12,7 +12,7 @@
 # make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
 #              the slow tests: .venv-interop/bin/python -m pytest tests/interop
 # make test-ray    the tests on a Ray cluster of two nodes on this machine, in an environment of its own
-# make lint    style, types, and that imports run one way
+# make lint    style, types, and that imports run one way, without circles
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
 # make rehearsal    every regression that lacks its input, from download to score on stand-ins of it; fails where one that

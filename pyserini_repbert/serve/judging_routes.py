@@ -7,7 +7,7 @@ As in `routes`, a handler's `summary` is what the OpenAPI document has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -20,7 +20,8 @@ from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
-from pyserini_repbert.serve.answers import API, AnswerOptions, AnswerSize
+from pyserini_repbert.serve.answer_models import API
+from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
@@ -141,7 +142,7 @@ async def add_questions(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+    def add(served: ServedIndex, _: RequestTrace) -> models.QuestionsResponse:
         store.add_questions(body.questions)
         return questions_answer(served, store, judge)
 
@@ -157,7 +158,7 @@ async def add_questions(
 async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
     store = call.service.judgments(index)
 
-    def pool(served: ServedIndex, trace: RequestTrace) -> dict[str, Any]:
+    def pool(served: ServedIndex, trace: RequestTrace) -> models.PoolResponse:
         docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
         size = AnswerSize(call.service.settings.limits.answer_bytes, _LESS)
         options = AnswerOptions(fields=body.fields, size=size)
@@ -204,9 +205,9 @@ async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) 
         values = given.model_dump() | {'pool': given.pool or ''}
         judgments.append(Judgment(**values))
 
-    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+    def add(served: ServedIndex, _: RequestTrace) -> models.StoredResponse:
         store_judgments(served, store, judgments)
-        return {'stored': len(judgments)}
+        return models.StoredResponse(api=API, index=index, stored=len(judgments))
 
     return await _answer(call, index, add)
 
@@ -226,8 +227,9 @@ async def delete_judgment(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def delete(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
-        return {'deleted': store.delete(question, docid, judge)}
+    def delete(served: ServedIndex, _: RequestTrace) -> models.DeletedResponse:
+        n_deleted = store.delete(question, docid, judge)
+        return models.DeletedResponse(api=API, index=index, deleted=n_deleted)
 
     return await _answer(call, index, delete)
 
@@ -283,7 +285,7 @@ async def _answer_learning(call: Call, index: str) -> Response:
 async def _answer(
     call: ClientCall,
     index: str,
-    work: Callable[[ServedIndex, RequestTrace], dict[str, Any]],
+    work: Callable[[ServedIndex, RequestTrace], Mapping[str, Any]],
     reranks: bool = False,
 ) -> Response:
     """The answer that `work` makes in a thread, while the index is held.
@@ -291,8 +293,8 @@ async def _answer(
     `reranks` is as in `Service.run`.
     """
 
-    def answer(trace: RequestTrace) -> dict[str, Any]:
+    def answer(trace: RequestTrace) -> Mapping[str, Any]:
         with call.hold(index) as served:
-            return {'api': API, 'index': index, **work(served, trace)}
+            return work(served, trace)
 
     return await call.answer(answer, reranks, _LESS)

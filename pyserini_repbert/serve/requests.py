@@ -51,6 +51,20 @@ Fusion = Annotated[
         'its `fusion`'
     ),
 ]
+Alpha = Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)]
+Normalization = Annotated[NormalizationName | None, _spec_field('normalize')]
+RrfK = Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)]
+K1 = Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)]
+B = Annotated[FiniteFloat | None, _spec_field('b', 0, 1)]
+FilterText = Annotated[str | None, _spec_field('filter')]
+Feedback = Annotated[str | None, _spec_field('prf')]
+Like = Annotated[
+    str | None,
+    Field(
+        max_length=1000,
+        description='find documents like this one: its docid, in place of a question',
+    ),
+]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -112,15 +126,15 @@ class PipelineRequest(StrictModel):
 
     system: Systems = []
     fusion: Fusion = 'interleave'
-    alpha: Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)] = None
+    alpha: Alpha = None
     weights: Weights = []
-    normalize: Annotated[NormalizationName | None, _spec_field('normalize')] = None
-    rrf_k: Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)] = None
+    normalize: Normalization = None
+    rrf_k: RrfK = None
     rerank: Stages = []
-    k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None
-    b: Annotated[FiniteFloat | None, _spec_field('b', 0, 1)] = None
-    filter: Annotated[str | None, _spec_field('filter')] = None
-    prf: Annotated[str | None, _spec_field('prf')] = None
+    k1: K1 = None
+    b: B = None
+    filter: FilterText = None
+    prf: Feedback = None
 
     def search(self, query: str, hits: int | None, provenance: bool, limits: Limits) -> Search:
         """The search that answers a query with this pipeline.
@@ -147,11 +161,7 @@ class SearchedRequest(PipelineRequest):
     """A question, or a document in its place, how many hits its answer has, and its pipeline."""
 
     query: str = Field('', description='the question')
-    like: str | None = Field(
-        None,
-        max_length=1000,
-        description='in place of a question: the docid of a document, whose like is searched',
-    )
+    like: Like = None
     hits: Hits = None
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
@@ -270,7 +280,7 @@ class Search:
     spec : the fusion with its settings, the stages, BM25's k1 and b, feedback of dense search, and
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
-    like : the docid of a document whose like is searched; None: the question is asked
+    like : finds documents like this one: its docid; None: the question is asked
     """
 
     query: str

@@ -8,7 +8,7 @@ says what they do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.serve import answer_models as models, requests
+from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import (
-    API,
     LESS_OF_A_TEXT,
     LESS_OF_HITS,
     AnswerOptions,
@@ -51,7 +51,7 @@ class ClientCall:
 
     async def answer(
         self,
-        work: Callable[[RequestTrace], dict[str, Any]],
+        work: Callable[[RequestTrace], Mapping[str, Any]],
         reranks: bool = False,
         less: str = '',
     ) -> Response:
@@ -132,7 +132,7 @@ async def progress(
     if trace is None or trace.progress is None:
         raise MissingResourceError('no such request is being reranked now')
     stage = trace.progress
-    answer = {'api': API, 'stage': stage.stage, 'done': stage.done, 'total': stage.total}
+    answer = models.ProgressResponse(api=API, stage=stage.stage, done=stage.done, total=stage.total)
     return json_response(answer)
 
 
@@ -154,7 +154,7 @@ async def search(
     if parameters.explain and parameters.like is not None:
         raise InputError("'explain' reads a question, and 'like' is a document: leave one out")
 
-    def answer_with_explanations(trace: RequestTrace) -> dict[str, Any]:
+    def answer_with_explanations(trace: RequestTrace) -> models.SearchResponse:
         with call.hold(index) as served:
             answer = call.service.search(served, search, trace)
             if not parameters.explain:
@@ -194,7 +194,7 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
         searches.append(body.search(query.text, body.hits, body.provenance, limits))
         qids.append(str(number) if query.qid is None else query.qid)
 
-    def answer_all(trace: RequestTrace) -> dict[str, Any]:
+    def answer_all(trace: RequestTrace) -> models.BatchResponse:
         results = []
         with call.hold(index) as served:
             answers = call.service.search_batch(served, searches, trace)
@@ -220,7 +220,7 @@ async def explain(
         'seed': parameters.seed,
     }
 
-    def explain_hits(trace: RequestTrace) -> dict[str, Any]:
+    def explain_hits(trace: RequestTrace) -> Mapping[str, Any]:
         with call.hold(index) as served:
             explanation = call.service.explain(
                 served, parameters.model, parameters.query, parameters.docid, options, trace
@@ -246,7 +246,7 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
         size=AnswerSize(limits.answer_bytes),
     )
 
-    def answer_both(trace: RequestTrace) -> dict[str, Any]:
+    def answer_both(trace: RequestTrace) -> models.CompareResponse:
         with call.hold(index) as served:
             a = call.service.search(served, left, trace)
             b = call.service.search(served, right, trace)
@@ -266,7 +266,7 @@ async def indexes(call: Call) -> Response:
     for alias in call.service.served:
         with call.service.hold(alias) as index:
             answers.append(index_answer(call.service, index))
-    return json_response({'api': API, 'indexes': answers})
+    return json_response(models.IndexesResponse(api=API, indexes=answers))
 
 
 @router.get(
@@ -274,7 +274,8 @@ async def indexes(call: Call) -> Response:
 )
 async def about(call: Call, index: IndexName) -> Response:
     with call.hold(index) as served:
-        return json_response({'api': API, **index_answer(call.service, served)})
+        answer: models.IndexResponse = {'api': API, **index_answer(call.service, served)}
+    return json_response(answer)
 
 
 @router.get(
@@ -290,10 +291,9 @@ async def doc(
 ) -> Response:
     options = AnswerOptions(parameters.parse, parameters.max_doc_length, display=parameters.display)
 
-    def find_document(_: RequestTrace) -> dict[str, Any]:
+    def find_document(_: RequestTrace) -> models.DocumentResponse:
         with call.hold(index) as served:
-            fields = document_answer(served, docid, options, parameters.query)
-        return {'api': API, 'index': index, 'docid': docid, **fields}
+            return document_answer(served, docid, options, parameters.query)
 
     return await call.answer(find_document, less=LESS_OF_A_TEXT)
 
@@ -311,7 +311,8 @@ async def topics(
             if part in topic.text.casefold():
                 judged = topic.qid in served.qrels
                 listed.append({'qid': topic.qid, 'text': topic.text, 'judged': judged})
-    return json_response({'api': API, 'index': index, 'topics': listed[: parameters.limit]})
+    answer = models.TopicsResponse(api=API, index=index, topics=listed[: parameters.limit])
+    return json_response(answer)
 
 
 @router.get(
@@ -328,5 +329,5 @@ async def qrels(
         grades = served.grades(qid)
         topic = served.topics.get(qid)
     text = None if topic is None else topic.text
-    answer = {'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades}
+    answer = models.QrelsResponse(api=API, index=index, qid=qid, text=text, grades=grades)
     return json_response(answer)

@@ -36,6 +36,7 @@ from pyserini_repbert.indexes.collection.searching import CollectionIndex
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.inference import TextEncoders
@@ -48,7 +49,6 @@ from pyserini_repbert.serve.searching import (
     Answer,
     GoneError,
     RequestTrace,
-    Step,
     answer_search,
 )
 from pyserini_repbert.serve.settings import ServeSettings

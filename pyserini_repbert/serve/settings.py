@@ -25,6 +25,9 @@ from pyserini_repbert.lucene.languages import check_language
 
 # Parts of addresses below /v1 that name no index.
 RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
+# The variable that names the folder in which prometheus_client adds up the metrics of processes.
+# That package reads it when it is imported.
+METRICS_FOLDER = 'PROMETHEUS_MULTIPROC_DIR'
 
 
 def _alias(text: str) -> str:
