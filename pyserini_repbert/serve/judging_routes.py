@@ -44,7 +44,7 @@ from pyserini_repbert.serve.requests import (
     Stages,
     StrictModel,
 )
-from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 
 _LESS = (
@@ -53,13 +53,14 @@ _LESS = (
 )
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     tags=['judging'],
     dependencies=[Depends(check_parameters)],
     responses=RESPONSES,
     redirect_slashes=False,
 )
 JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
-_Question = Annotated[str, Field(max_length=2000)]
+_Question = Annotated[str, Field(max_length=2000, json_schema_extra=NOT_BLANK)]
 # As the page's buttons.
 _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
 
@@ -81,8 +82,10 @@ _WRITES = [Depends(check_may_judge)]
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: _Question = Field(description='the question', json_schema_extra=NOT_BLANK)
-    docid: str = Field(max_length=1000, description='docid of the document')
+    question: _Question = Field(description='the question')
+    docid: str = Field(
+        max_length=1000, description='docid of the document', json_schema_extra=NOT_BLANK
+    )
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
     comment: str = Field('', max_length=2000, description='of the judge')
@@ -104,7 +107,7 @@ class QuestionsRequest(StrictModel):
 class PoolRequest(StrictModel):
     """A question whose best documents are to be judged."""
 
-    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
+    question: _Question = Field(description='the question')
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')

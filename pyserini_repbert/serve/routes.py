@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.serve import answer_models as models, requests
@@ -38,6 +41,7 @@ from pyserini_repbert.serve.refusals import (
 )
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import RESERVED
 
 _CHECK_EVERY = 0.25  # seconds between checks that a client is still connected
 
@@ -111,8 +115,20 @@ async def get_call(request: Request) -> ClientCall:
 Call = Annotated[ClientCall, Depends(get_call)]
 IndexName = Annotated[str, Path(description='name of an index, see /v1/indexes')]
 
+
+class IndexRoute(APIRoute):
+    """An address of an index; names that no index can have are other addresses."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        if child.get('path_params', {}).get('index') in RESERVED:
+            return Match.NONE, {}
+        return match, child
+
+
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     responses=RESPONSES,
     dependencies=[Depends(check_parameters)],
     redirect_slashes=False,
