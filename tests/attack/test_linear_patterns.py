@@ -21,6 +21,7 @@ from hypothesis import given, strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pyserini_repbert
+from pyserini_repbert import folder_forms
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passages import PassageCutter, boundary_ends
 from pyserini_repbert.data import yaml_schema
@@ -49,7 +50,7 @@ SCRIPT_PATTERN = re.compile(r'[(=] ?/(?![*/])((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\
 WHOLE = ('match', 'fullmatch')
 SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
 # Calls whose pattern depends on what a function is given: `other_patterns` has examples of them.
-OF_FUNCTIONS = {'files.py: remove_leftovers', 'folder_forms.py: _pattern'}
+OF_FUNCTIONS = {'folder_forms.py: is_temporary', 'folder_forms.py: _pattern'}
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
 
 
@@ -183,7 +184,7 @@ def other_patterns():
     """Patterns that are made of what a function is given: names of files, kinds of values."""
     yield (
         'files.py: leftovers',
-        Used(re.compile(r'\.run\.txt\.[a-z0-9_]{8}\.unfinished'), {'match'}),
+        Used(re.compile(rf'\.run\.txt\.{folder_forms._MARK}'), {'match'}),
     )
     for _, form, _ in yaml_schema._CORE_SCHEMA:
         yield f'yaml_schema.py: {form}', Used(re.compile(rf'(?:{form})\Z'), {'match'})
