@@ -51,6 +51,10 @@ _LESS = (
     "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
     "a pool, for a lesser 'depth' or for fewer 'fields'"
 )
+_LESS_OF_FILE = (
+    "ask for 'qrels' in place of 'jsonl', let `index judgments` write the file where the service "
+    "runs, or give the service a greater 'answer_bytes' in its settings"
+)
 router = APIRouter(
     prefix='/v1',
     route_class=IndexRoute,
@@ -188,8 +192,9 @@ async def list_judgments(
 ) -> Response:
     store = call.service.judgments(index)
     if format is not None:
-        text = await call.service.run(lambda _: exported(store, format))
-        return PlainTextResponse(text)
+        return await call.respond(
+            lambda _: PlainTextResponse(exported(store, format)), less=_LESS_OF_FILE
+        )
     return await _answer(
         call, index, lambda served, _: judgments_answer(served, store, judge, question)
     )

@@ -59,7 +59,16 @@ class ClientCall:
         reranks: bool = False,
         less: str = '',
     ) -> Response:
-        """The JSON of `work`, done in a thread, and given up if the client goes away.
+        """The JSON of `work`; the parameters are as in `respond`."""
+        return await self.respond(lambda trace: json_response(work(trace)), reranks, less)
+
+    async def respond(
+        self,
+        work: Callable[[RequestTrace], Response],
+        reranks: bool = False,
+        less: str = '',
+    ) -> Response:
+        """What `work` returns, done in a thread, and given up if the client goes away.
 
         Parameters
         ----------
@@ -76,9 +85,7 @@ class ClientCall:
         trace = RequestTrace()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
-        running = self.service.run(
-            lambda trace: self._bounded(json_response(work(trace)), less), reranks, trace
-        )
+        running = self.service.run(lambda trace: self._bounded(work(trace), less), reranks, trace)
         task = asyncio.ensure_future(running)
         try:
             while not task.done():
