@@ -97,7 +97,7 @@ class WorkerPool(ABC):
         self.busy: dict[str, int] = {}
         self.starting = 0
         self.failed_starts = 0
-        # Unique over all runs: late results of a failed run are told from those of the next one.
+        # Unique over all runs: late results of a failed run are told from results of the next one.
         self._numbers = itertools.count()
         self._jobs: dict[int, _Attempts] = {}
         self._waiting: list[int] = []
@@ -131,7 +131,7 @@ class WorkerPool(ABC):
         """The machine of a worker, lost or not."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
-        """The values of all jobs, in their order. Errors are those of `stream`."""
+        """The values of all jobs, in their order. Raises the errors of `stream`."""
         return [value for _, value in sorted(self.stream(jobs), key=itemgetter(0))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:

@@ -13,6 +13,7 @@ import gc
 import importlib.util
 import itertools
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def pytest_make_parametrize_id(val):
     made.
     """
     return 'bytes' if isinstance(val, bytes) and len(val) > 20 else None
+
+
+def pytest_configure():
+    """Tests send Ctrl-C: a shell lets what it runs in the background ignore that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session', autouse=True)

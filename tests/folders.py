@@ -55,7 +55,8 @@ def make_older(folder: Path) -> None:
             connection.execute(f'DROP TABLE {table}')
         (path,) = (folder / 'generations').glob('0*[0-9].json')
         manifest = json.loads(path.read_text(encoding='utf-8'))
-        del manifest['identity']
+        for key in ('identity', 'sources_sha256', 'owners_digest'):
+            del manifest[key]
         path.write_text(json.dumps(manifest), encoding='utf-8')
         connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
     connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -202,20 +201,20 @@ def learning_state(folder: Path, is_starting: bool = False) -> dict[str, Any]:
 @contextmanager
 def _learning_lock(folder: Path) -> Iterator[None]:
     """Be the one program that learns. Raises BusyError where another one does."""
-    import fcntl
+    from filelock import FileLock, Timeout
 
     refuse_link(folder / LEARNING_LOCK)
-    handle = os.open(folder / LEARNING_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    lock = FileLock(folder / LEARNING_LOCK, blocking=False, fallback_to_soft=False)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(
-                f'another program learns from the judgments of {folder}: wait until it has ended'
-            ) from error
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(
+            f'another program learns from the judgments of {folder}: wait until it has ended'
+        ) from error
+    try:
         yield
     finally:
-        os.close(handle)
+        lock.release()
 
 
 def _is_learning(folder: Path) -> bool:

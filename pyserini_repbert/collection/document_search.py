@@ -206,7 +206,7 @@ class DocumentSearcher(DenseSearcher):
         return vector
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is the mean of its passages' vectors."""
+        """As in `Ranker`: a document's query is the mean of its passages' vectors."""
         return self.with_settings(takes_docids=True)
 
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -113,7 +113,7 @@ class SearchSettings:
     aggregation : how scores of passages become those of documents
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
-    query_map : learned from judgments, float32 (d, d), as of `DenseSearcher`
+    query_map : learned from judgments, float32 (d, d), as in `DenseSearcher`
     ann : find passages by the collection's approximate index
     """
 
@@ -242,7 +242,7 @@ class CollectionSearcher(Fusion):
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document is searched by the mean of its passages' vectors, and by its
+        """As in `Ranker`: a document is searched by the mean of its passages' vectors, and by its
         best terms or their mean weights; its hits have the passages that are nearest to that mean.
         """
         return self.with_settings(
@@ -289,7 +289,7 @@ class CollectionSearcher(Fusion):
 
 
 def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
-    """The hits of a DataFrame of queries, as a DataFrame, as of `Collection.search`."""
+    """The hits of a DataFrame of queries, as a DataFrame, as in `Collection.search`."""
     import pandas
 
     missing = {'qid', 'query'} - set(queries.columns)
@@ -335,7 +335,7 @@ def open_collection_encoder(
     generation : of the collection
     name : catalog name or checkpoint folder; default: the one that the collection names
     device : where it runs
-    precision, max_length : as of `RepBertQueryEncoder`
+    precision, max_length : as in `RepBertQueryEncoder`
     """
     settings = {'precision': Precision(precision), 'max_length': max_length}
     if name:

@@ -76,7 +76,7 @@ class TermSearcher(Ranker):
         return self.with_settings(_counted=self._counted & documents[self._vectors.documents])
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is the mean of its passages' weights of terms."""
+        """As in `Ranker`: a document's query is the mean of its passages' weights of terms."""
         return self.with_settings(takes_docids=True)
 
     def holds(self, docid: str) -> bool:

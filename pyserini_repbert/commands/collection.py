@@ -108,7 +108,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    stored = 'default: that of the collection, first'
+    stored = 'default: as the collection has it, first'
     add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
     add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
     add(
@@ -182,7 +182,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
 
 
 def _prefix_text(changes: Changes) -> str:
-    """With what the docids of a source begin; '' if they are those of the corpus."""
+    """With what the docids of a source begin; '' if they are the corpus's own."""
     if not changes.prefix:
         return ''
     return f"; docids begin with '{printable(changes.prefix)}'"

@@ -84,7 +84,7 @@ def report(
     Parameters
     ----------
     options : the command's flags
-    rerankers : those of the pipeline
+    rerankers : the pipeline's
     notes : what the pipeline reported
     about : what is said of the saved scores
     """

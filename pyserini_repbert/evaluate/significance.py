@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -151,7 +151,11 @@ def randomization_test(
         return float(np.mean(np.abs(signs @ differences) >= threshold))
     random = np.random.default_rng(seed)
     extreme = 0
-    for size in _parts(samples, n):
+    most = _samples_at_once(n)
+    # scipy's permutation_test takes 4.0 s in place of 0.6 s for 6,980 topics. Its two-sided p is
+    # twice the smaller tail, not the share of mean differences that are as large.
+    for start in range(0, samples, most):
+        size = min(most, samples - start)
         signs = random.integers(0, 2, (size, n), dtype=np.int8) * 2.0 - 1.0
         extreme += int(np.count_nonzero(np.abs(signs @ differences) >= threshold))
     return (extreme + 1) / (samples + 1)
@@ -177,24 +181,28 @@ def bootstrap_interval(
     seed : draws them
     """
     import numpy as np
+    from scipy.stats import bootstrap
 
     differences = np.subtract(first, second)
     n = len(differences)
-    random = np.random.default_rng(seed)
-    means = []
-    for size in _parts(samples, n):
-        rows = random.integers(0, n, (size, n))
-        means.append(differences[rows].mean(axis=1))
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    if n == 1:
+        # scipy refuses it. Every draw is this topic.
+        return Interval(float(differences[0]), float(differences[0]))
+    interval = bootstrap(
+        (differences,),
+        np.mean,
+        n_resamples=samples,
+        batch=_samples_at_once(n),
+        confidence_level=confidence,
+        method='percentile',
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(float(interval.low), float(interval.high))
 
 
-def _parts(samples: int, n: int) -> Iterator[int]:
-    """The samples in parts that fit into the memory."""
-    most = max(1, _NUMBERS_AT_ONCE // max(n, 1))
-    for first in range(0, samples, most):
-        yield min(most, samples - first)
+def _samples_at_once(n: int) -> int:
+    """How many samples of n numbers are drawn together."""
+    return max(1, _NUMBERS_AT_ONCE // max(n, 1))
 
 
 def holm(ps: Sequence[float]) -> list[float]:

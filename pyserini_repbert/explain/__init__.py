@@ -12,10 +12,10 @@ if TYPE_CHECKING:
         explain_indexed as explain_indexed,
         explain_text as explain_text,
     )
-    from pyserini_repbert.systems.cedr.explaining import similarity_maps as similarity_maps
+    from pyserini_repbert.systems.cedr.reranker import similarity_maps as similarity_maps
 
 _NAMES = {
-    'pyserini_repbert.systems.cedr.explaining': ('similarity_maps',),
+    'pyserini_repbert.systems.cedr.reranker': ('similarity_maps',),
     'pyserini_repbert.rerank.term_explanations': ('explain_indexed', 'explain_text'),
     'pyserini_repbert.explain.explaining': ('explanation',),
 }

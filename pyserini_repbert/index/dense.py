@@ -57,7 +57,7 @@ def mapped_vectors(folder: Path, dtype: str, shape: tuple[int, int]) -> StoredVe
 
 
 class DenseBundle(Bundle[DenseSettings, DenseShard]):
-    """An index folder of vectors; its parameters are those of `Bundle`."""
+    """An index folder of vectors; its parameters are as in `Bundle`."""
 
     settings_kind = DenseSettings
     shard_kind = DenseShard
@@ -90,7 +90,7 @@ class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):
 
     Parameters
     ----------
-    target, settings : as of `ShardWriter`
+    target, settings : as in `ShardWriter`
     shorten : makes vectors float32 (n, d) of those that are given; None: D is d
     """
 

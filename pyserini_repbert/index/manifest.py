@@ -175,7 +175,7 @@ def _warn_of_version_1(path: Path) -> None:
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
-    """Compare a shard's files with their sha256; `remembered` as of `compare_digest`."""
+    """Compare a shard's files with their sha256; `remembered` as in `compare_digest`."""
     for name, sha256 in record.files.items():
         compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 

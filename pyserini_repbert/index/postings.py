@@ -25,7 +25,7 @@ _BLOCK_WEIGHTS = 1 << 23
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PostingsBlock:
-    """The postings of a block of rows, those of a term together, terms ascending.
+    """The postings of a block of rows, term by term, terms ascending.
 
     Attributes
     ----------

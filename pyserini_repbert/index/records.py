@@ -215,7 +215,7 @@ def setting_difference(before: BundleSettings, settings: BundleSettings) -> str 
 
 
 def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
-    """How a shard's files differ from those of the format, in words; None if they do not."""
+    """How a shard's files differ from the format's, in words; None if they do not."""
     expected = settings.files()
     for name in expected:
         if name not in shard.files:

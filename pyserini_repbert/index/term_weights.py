@@ -191,11 +191,11 @@ class TermWeightsShard(Shard):
             check_terms(vectors.terms, vectors.offsets, self._vocabulary, self.folder / TERMS)
 
     def _misplaced_terms(self) -> DamagedFileError:
-        return impossible(self.folder / BLOCKS, 'its counts do not rise to those of the rows')
+        return impossible(self.folder / BLOCKS, 'its counts do not rise to the number of rows')
 
 
 class TermWeightsBundle(Bundle[TermWeightsSettings, TermWeightsShard]):
-    """An index folder of weights of terms; parameters and errors are those of `DenseBundle`."""
+    """An index folder of weights of terms; parameters and errors are as in `DenseBundle`."""
 
     settings_kind = TermWeightsSettings
     shard_kind = TermWeightsShard

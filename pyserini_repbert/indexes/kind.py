@@ -69,7 +69,7 @@ class BuiltAnn:
 class SearchOptions:
     """How a user wants an index to be searched; what is not said is up to the index.
 
-    The attributes are those of `PipelineSpec`.
+    The attributes are fields of `PipelineSpec`.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class SearchOptions:
     device_dtype : how a GPU holds vectors
     k1, b : of BM25
     language : of a Lucene index that does not say its own
-    rankings : those of a collection's rankings that are searched
-    aggregate : how scores of passages become those of documents
+    rankings : names of a collection's rankings; none: all
+    aggregate : how scores of passages become scores of documents
     filter, only_ids, not_ids : which documents count
     adapted : a folder that `adapt` wrote, whose query map is used
     corpus : of the passages, where an index of the catalog is built
@@ -190,7 +190,7 @@ class IndexKind(ABC):
 
         Parameters
         ----------
-        location, encoder : as of `verify`
+        location, encoder : as in `verify`
         settings : what it has to reach
         overwrite : replace one that is there
         on_progress : called with the number of vectors added

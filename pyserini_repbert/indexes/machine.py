@@ -16,7 +16,7 @@ class Machine(CheckedValues):
     """Rerankers run on all of them; query encoders and dense search on the first."""
     threads: int = Field(default=1, ge=1)
     workers: int = Field(default=0, ge=0)
-    """Processes that tokenise for the rerankers; 0: that of the model does."""
+    """Processes that tokenise for the rerankers; 0: the model's process does."""
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
     download: bool = Field(

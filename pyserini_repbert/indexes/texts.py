@@ -43,7 +43,7 @@ def texts_opener(
 
     Parameters
     ----------
-    corpus, corpus_format, fields : as of `open_corpus`
+    corpus, corpus_format, fields : as in `open_corpus`
     index : a dense or EPIC bundle with text, a Lucene index, or the name of one
     download : fetch a prebuilt Lucene index that is not here
 

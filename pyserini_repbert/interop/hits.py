@@ -22,7 +22,7 @@ from pyserini_repbert.search.hybrid import as_ranker
 
 
 class Documents(Corpus):
-    """Documents of another project; `settings` are those of `Corpus`."""
+    """Documents of another project; `settings` are as in `Corpus`."""
 
     def __init__(
         self, name: str, passages: Iterable[Passage | BadPassage], **settings: Any
@@ -139,7 +139,7 @@ def rerank_texts(
     query : a question
     texts : what is reranked
     docids : one for each text, by which a reranker with an index finds its vectors; a text whose
-        docid is None, or that of another text, too, is encoded
+        docid is None, or also names another text, is encoded
     k : how many texts; None: all
     """
     names = _distinct_names(docids)

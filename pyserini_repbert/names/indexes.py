@@ -95,14 +95,14 @@ class NamedIndex:
 
 
 def over_shards(digests: Sequence[str]) -> str:
-    """The sha256 of a corpus, from those of its shards of `SHARD_SIZE` passages."""
+    """The sha256 of a corpus, from the digests of its shards of `SHARD_SIZE` passages."""
     return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
 
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
     """The index that a path or a name means: a catalog index, or an existing folder.
 
-    A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises
+    A catalog index is built by `encoder`; default: the encoder that the catalog names. Raises
     UnknownNameError, with the nearest names, for anything else.
     """
     if catalog.find('indexes', index) is None and Path(index).exists():
@@ -193,7 +193,7 @@ def ready_folder(
 
     Parameters
     ----------
-    index, encoder : as of `locate`
+    index, encoder : as in `locate`
     device : where a build encodes
     asked_to_build : build the index if it is not there; one that builds itself needs no asking
     corpus : a path or name of the catalog's collection, used only if `asked_to_build`

@@ -35,7 +35,7 @@ class ChainFacts(NamedTuple):
 
     Attributes
     ----------
-    identity, models : those of the rerankers
+    identity, models : the rerankers'
     planned : the model inputs of lists of 0, 1, … candidates
     """
 
@@ -58,7 +58,7 @@ class RerankBatches:
         """The answers of a worker on a device, by default the machine's first.
 
         The answer to a batch is its number, run and notes; that to lengths of candidate lists the
-        `ChainFacts`. The first call opens the rerankers, so that errors are those of a call.
+        `ChainFacts`. The first call opens the rerankers, so that their errors are raised by a call.
         """
         import torch
 
@@ -84,7 +84,7 @@ def _answer(chain: Ranker, request: Request) -> Any:
 class SpreadRerankers(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
-    The workers are those of the machine's `ray`, or a process for each of its devices. Scores do
+    The workers are the machine's `ray`, or a process for each of its devices. Scores do
     not depend on how topics are spread, except for the rounding of different hardware.
     """
 

@@ -1,6 +1,6 @@
-"""From passages to documents: the score of a document is that of its passages, aggregated.
+"""From passages to documents: the score of a document is aggregated from its passages.
 
-The maximum (MaxP), the first passage (FirstP), and sums of several passages are those of Dai and
+The maximum (MaxP), the first passage (FirstP), and sums of several passages are from Dai and
 Callan, "Deeper Text Understanding for IR with Contextual Neural Language Modeling", 2019
 (https://arxiv.org/abs/1905.09217).
 """
@@ -29,7 +29,7 @@ def aggregate_groups(
 
     Parameters
     ----------
-    scores : of passages, float32 (n,); those of a document stand together
+    scores : of passages, float32 (n,); passages of a document stand together
     starts : where each document begins, int64 (documents,), ascending
     aggregation : not FIRST, which is a choice of passages
     """
@@ -66,7 +66,7 @@ def documents_of_run(
     Parameters
     ----------
     run : of passages
-    aggregation : how scores of passages become those of documents
+    aggregation : how scores of passages become scores of documents
     k : hits of a topic; None: all
     """
     chosen = PassageAggregation(aggregation)

@@ -1,13 +1,11 @@
-"""The answers of a service as values of JSON, in the shape of Pyserini's and Anserini's servers
-with additions.
-"""
+"""Makes the answers of a service, in the forms of `answer_models`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
@@ -15,6 +13,18 @@ from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
+from pyserini_repbert.serve.answer_models import (
+    API,
+    CandidateResponse,
+    CompareResponse,
+    DocumentResponse,
+    IndexInfo,
+    Judged,
+    Part,
+    PassageSpan,
+    Place,
+    SearchResponse,
+)
 from pyserini_repbert.serve.documents import (
     display_parts,
     document,
@@ -27,7 +37,6 @@ from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
-API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 # The limits that clients are told.
@@ -96,9 +105,19 @@ class AnswerOptions:
             raise InputError("'max_doc_length' requires parse=true")
 
 
+class ShownDocument(TypedDict):
+    """The fields of a `CandidateResponse` that show its document."""
+
+    doc: Any
+    title: NotRequired[str]
+    passage: NotRequired[PassageSpan | None]
+    fields: NotRequired[dict[str, Any]]
+    display: NotRequired[list[Part]]
+
+
 def document_fields(
     index: ServedIndex, docids: Sequence[str], options: AnswerOptions, query: str = ''
-) -> list[dict[str, Any]]:
+) -> list[ShownDocument]:
     """For each docid the field `doc`, None where the index lacks it, and `display`, if the options
     have it.
 
@@ -109,7 +128,7 @@ def document_fields(
     options : how they are shown
     query : whose words `display` marks
     """
-    fields = [{'doc': doc} for doc in _documents(index, docids, options)]
+    fields = [ShownDocument(doc=doc) for doc in _documents(index, docids, options)]
     if options.display:
         for shown, text in zip(fields, _shown_texts(index, docids), strict=True):
             shown['display'] = display_parts(query, text, index.find_words)
@@ -133,7 +152,7 @@ def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
 
 def excerpt_fields(
     index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
-) -> list[dict[str, Any]]:
+) -> list[ShownDocument]:
     """For each hit of a collection its title, its best passage as `doc`, where that is, and the
     document's fields.
 
@@ -147,7 +166,7 @@ def excerpt_fields(
     fields = []
     stored_fields = index.store.fields(hits.docids, options.fields)
     for hit, own_fields in zip(hits, stored_fields, strict=True):
-        shown: dict[str, Any] = {'title': '', 'doc': '', 'passage': None}
+        shown: ShownDocument = {'title': '', 'doc': '', 'passage': None}
         if hit.excerpts:
             passage = hit.excerpts[0]
             shown = {
@@ -168,9 +187,9 @@ def excerpt_fields(
 
 def _hit_documents(
     index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
-) -> list[dict[str, Any]]:
+) -> list[ShownDocument]:
     """For each hit the fields of its document. Raises InputError where they are too long."""
-    documents: list[dict[str, Any]] = []
+    documents: list[ShownDocument] = []
     for first in range(0, len(hits), _HITS_AT_ONCE):
         some = hits[first : first + _HITS_AT_ONCE]
         if index.passage_finder is None:
@@ -183,41 +202,55 @@ def _hit_documents(
     return documents
 
 
-def _excerpt_span(passage: Excerpt) -> dict[str, int]:
+def _excerpt_span(passage: Excerpt) -> PassageSpan:
     return {'number': passage.number, 'start': passage.start, 'end': passage.end}
 
 
 def document_answer(
     index: ServedIndex, docid: str, options: AnswerOptions, query: str = ''
-) -> dict[str, Any]:
-    """A document in the fields of `document_fields`.
+) -> DocumentResponse:
+    """The answer to a request for a document.
 
     Raises MissingResourceError for a docid that the index lacks.
+
+    Parameters
+    ----------
+    index : what holds the document
+    docid : of the document
+    options : how it is shown
+    query : whose words are marked, if it is also shown in parts
     """
-    (fields,) = document_fields(index, [docid], options, query)
-    if fields['doc'] is None:
+    (shown,) = document_fields(index, [docid], options, query)
+    if shown['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
-    return fields
+    answer = DocumentResponse(api=API, index=index.alias, docid=docid, doc=shown['doc'])
+    if 'display' in shown:
+        answer['display'] = shown['display']
+    return answer
 
 
 def search_answer(
-    index: ServedIndex, answer: Answer, options: AnswerOptions, **extra: Any
-) -> dict[str, Any]:
-    """The answer to a search, with `extra` fields: a batch's query has a `qid`."""
+    index: ServedIndex,
+    answer: Answer,
+    options: AnswerOptions,
+    qid: str | None = None,
+    explanations: list[dict[str, Any]] | None = None,
+) -> SearchResponse:
+    """The answer to a search.
+
+    Parameters
+    ----------
+    index : what was searched
+    answer : what was found
+    options : how its documents are shown
+    qid : of a query of a batch
+    explanations : of its best hits, if they were asked for
+    """
     search = answer.search
     hits = answer.hits
     documents = _hit_documents(index, hits, options, search.query)
     candidates = _candidates(hits, documents)
-    if options.provenance:
-        judged = _judged_topic(index, answer)
-        grades = index.qrels[judged['qid']] if judged else {}
-        _add_provenance(candidates, answer.parts, grades)
-        extra |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
-    if index.index.generation_number is not None:
-        extra['generation'] = index.index.generation_number
-    if answer.warnings:
-        extra['warnings'] = list(answer.warnings)
-    return {
+    response: SearchResponse = {
         'api': API,
         'index': index.alias,
         'query': _query_fields(search),
@@ -225,20 +258,39 @@ def search_answer(
         'system': list(search.systems),
         'fusion': search.spec.fusion if len(search.systems) > 1 else None,
         'rerank': [str(stage) for stage in search.spec.stages],
-        'steps': [dict(part.step) for part in answer.parts],
-        **extra,
+        'steps': [part.step for part in answer.parts],
     }
+    if qid is not None:
+        response['qid'] = qid
+    if explanations is not None:
+        response['explanations'] = explanations
+    if options.provenance:
+        judged = _judged_topic(index, answer)
+        grades = index.qrels[judged['qid']] if judged else {}
+        _add_provenance(candidates, answer.parts, grades)
+        response['rankings'] = [part.name for part in answer.parts]
+        response['judged'] = judged
+    if index.index.generation_number is not None:
+        response['generation'] = index.index.generation_number
+    if answer.warnings:
+        response['warnings'] = list(answer.warnings)
+    return response
 
 
 def _candidates(
-    hits: Iterable[Candidate], documents: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+    hits: Iterable[Candidate], documents: Iterable[ShownDocument]
+) -> list[CandidateResponse]:
     """The hits with their ranks, scores and documents, best first."""
-    candidates: list[dict[str, Any]] = []
+    candidates: list[CandidateResponse] = []
     for hit, fields in zip(hits, documents, strict=True):
-        score = _rounded(hit.score)
-        rank = len(candidates) + 1
-        candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
+        candidate: CandidateResponse = {
+            'docid': hit.docid,
+            'score': _rounded(hit.score),
+            'rank': len(candidates) + 1,
+            # mypy does not know that these lack what `_add_provenance` adds.
+            **fields,  # type: ignore[typeddict-item]
+        }
+        candidates.append(candidate)
     return candidates
 
 
@@ -250,20 +302,19 @@ def _query_fields(search: Search) -> dict[str, str]:
 
 
 def _add_provenance(
-    candidates: list[dict[str, Any]], parts: Sequence[RankedPart], grades: Mapping[str, int]
+    candidates: list[CandidateResponse], parts: Sequence[RankedPart], grades: Mapping[str, int]
 ) -> None:
     """Add to each hit its rank and score in each part, and its grade."""
+    ranks_in_parts = [_ranks(part.ranking) for part in parts]
     for hit in candidates:
-        hit['provenance'] = []
-    for part in parts:
-        ranks = _ranks(part.ranking)
-        for hit in candidates:
-            hit['provenance'].append(_place(part, ranks.get(hit['docid'])))
-    for hit in candidates:
+        places = []
+        for part, ranks in zip(parts, ranks_in_parts, strict=True):
+            places.append(_place(part, ranks.get(hit['docid'])))
+        hit['provenance'] = places
         hit['grade'] = grades.get(hit['docid'])
 
 
-def _place(part: RankedPart, rank: int | None) -> dict[str, Any]:
+def _place(part: RankedPart, rank: int | None) -> Place:
     """A hit's rank and score in a ranking."""
     if rank is None:
         return {'ranking': part.name, 'rank': None, 'score': None, 'below': part.below}
@@ -280,7 +331,7 @@ def _ranks(ranking: Ranking) -> dict[str, int]:
     return {docid: rank for rank, docid in enumerate(ranking.docids, 1)}
 
 
-def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
+def _judged_topic(index: ServedIndex, answer: Answer) -> Judged | None:
     """The judged topic that the query is, measured on the whole ranking: no measure depends on
     the hits shown.
     """
@@ -295,7 +346,7 @@ def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
 
 def comparison_answer(
     index: ServedIndex, left: Answer, right: Answer, options: AnswerOptions
-) -> dict[str, Any]:
+) -> CompareResponse:
     """The answer to a comparison: two answers to one question, `a` and `b`.
 
     Parameters
@@ -310,13 +361,14 @@ def comparison_answer(
     docids_b = right.hits.docids
     ranks_a = _ranks(left.ranking)
     ranks_b = _ranks(right.ranking)
-    moves = []
+    moves: list[dict[str, str | int | None]] = []
     for docid in dict.fromkeys((*docids_a, *docids_b)):
         moves.append({'docid': docid, 'a': ranks_a.get(docid), 'b': ranks_b.get(docid)})
     judged = a['judged']
-    if judged:
-        measures = {'a': judged['measures'], 'b': b['judged']['measures']}
-        judged = judged | {'measures': measures}
+    other_judged = b['judged']
+    if judged and other_judged:
+        measures = {'a': judged['measures'], 'b': other_judged['measures']}
+        judged = {**judged, 'measures': measures}
     return {
         'api': API,
         'index': index.alias,
@@ -331,10 +383,10 @@ def comparison_answer(
     }
 
 
-def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
+def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
     """What a client may ask of an index."""
     systems = service.rerankers.systems
-    return {
+    info: IndexInfo = {
         'name': index.alias,
         'index_type': index.index_type,
         'passages': index.passages,
@@ -351,5 +403,6 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'learning': index.alias in service.learners,
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
-        **index.index.about(),
     }
+    info.update(cast(IndexInfo, index.index.about()))
+    return info

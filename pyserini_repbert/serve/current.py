@@ -12,7 +12,7 @@ from pyserini_repbert.serve.indexes import ServedIndex
 
 
 class CurrentIndex:
-    """An index whose versions follow each other: those of a collection, one for each generation.
+    """An index whose versions follow each other: a collection has one for each generation.
 
     A version is closed when a newer one has come and no request uses it any more.
 

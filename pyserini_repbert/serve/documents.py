@@ -12,6 +12,7 @@ from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
 from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.indexes.stores import document_values
 from pyserini_repbert.lucene.analysis import WordFinder
+from pyserini_repbert.serve.answer_models import Part
 
 # Characters of a passage that is mended and marked: a call of a pattern holds all threads up.
 SHOWN_CHARACTERS = 20_000
@@ -84,16 +85,14 @@ def parsed_document(document: Document, max_length: int | None = None) -> Any:
     return values if len(values) > 1 else values['text']
 
 
-def snippet_parts(query: str, text: str, find: WordFinder = find_words) -> list[dict[str, Any]]:
+def snippet_parts(query: str, text: str, find: WordFinder = find_words) -> list[Part]:
     """A passage of a document as `display_parts`, cut around the words of the query."""
     whole = mended(text)
     snippet = cut_around(query, whole, SNIPPET_CHARACTERS, find(query, whole))
     return display_parts(query, snippet, find)
 
 
-def display_parts(
-    query: str, text: str | None, find: WordFinder = find_words
-) -> list[dict[str, Any]]:
+def display_parts(query: str, text: str | None, find: WordFinder = find_words) -> list[Part]:
     """A passage cleaned up for reading, in parts, the query's words marked; at most
     `SHOWN_CHARACTERS` of it.
 
@@ -105,7 +104,7 @@ def display_parts(
     """
     whole = text or ''
     shown = mended(whole[:SHOWN_CHARACTERS])
-    parts: list[dict[str, Any]] = []
+    parts: list[Part] = []
     for part in mark_words(query, shown, find(query, shown)):
         parts.append({'text': part.text, 'match': part.match})
     if len(whole) > SHOWN_CHARACTERS:

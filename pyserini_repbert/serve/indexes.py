@@ -123,7 +123,7 @@ def sparse_specs(
     """The sparse systems of a Lucene index, by name: those wanted; None: the catalog's techniques
     that fit it.
 
-    `language` is that of an index that does not say its own.
+    `language` is for an index that does not say its own.
     """
     if wanted is None:
         wanted = techniques_of(built_variant(Path(location)) or BM25)
@@ -192,16 +192,20 @@ class ServedIndex:
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
         self.index_type = index_type_of(alias, settings)
-        self.index = self._open_index(before)
-        self._held.callback(self.index.close)
-        self.beside = self._specs_beside()
         self.encoder: str | None = None
         self.encoder_location = ''
         self.query_encoder: QueryEncoder | None = None
-        self._open_vectors(before)
-        self._choose_systems()
-        self._open_documents()
-        self._load_judgments()
+        self.index = self._open_index(before)
+        self._held.callback(self.index.close)
+        try:
+            self.beside = self._specs_beside()
+            self._open_vectors(before)
+            self._choose_systems()
+            self._open_documents()
+            self._load_judgments()
+        except BaseException:
+            self.close()
+            raise
 
     def _open_index(self, before: Self | None) -> Index:
         """Open the index itself; its rankings are opened later."""

@@ -6,11 +6,23 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.serve.answer_models import (
+    API,
+    AgreementInfo,
+    JudgmentInfo,
+    JudgmentsResponse,
+    LearningReport,
+    LearningResponse,
+    PooledDocument,
+    PoolResponse,
+    QuestionsResponse,
+    QuestionState,
+)
 from pyserini_repbert.serve.answers import AnswerOptions
 from pyserini_repbert.serve.documents import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -83,7 +95,7 @@ class Pool:
 
 def pool_answer(
     index: ServedIndex, store: JudgmentStore, pool: Pool, options: AnswerOptions
-) -> dict[str, Any]:
+) -> PoolResponse:
     """A pool as a client shows it: its documents with their best passages, without ranks.
 
     Parameters
@@ -98,7 +110,7 @@ def pool_answer(
     own: dict[str, Judgment] = {}
     for judgment in store.judgments(pool.judge, pool.question):
         own[judgment.docid] = judgment
-    documents: list[dict[str, Any]] = []
+    documents: list[PooledDocument] = []
     for first in range(0, len(pool.docids), _DOCUMENTS_AT_ONCE):
         docids = pool.docids[first : first + _DOCUMENTS_AT_ONCE]
         shown = _pooled_documents(index, pool.question, docids, options.fields)
@@ -107,43 +119,58 @@ def pool_answer(
         documents += shown
     for document in documents:
         judgment_of_hit = own.get(document['docid'])
-        document['grade'] = None if judgment_of_hit is None else judgment_of_hit.grade
-        document['comment'] = '' if judgment_of_hit is None else judgment_of_hit.comment
+        if judgment_of_hit is not None:
+            document['grade'] = judgment_of_hit.grade
+            document['comment'] = judgment_of_hit.comment
     store.add_pool(pool.key, pool.question, pool.docids)
-    return {'pool': pool.key, 'question': question_text(pool.question), 'documents': documents}
+    return PoolResponse(
+        api=API,
+        index=index.alias,
+        pool=pool.key,
+        question=question_text(pool.question),
+        documents=documents,
+    )
 
 
 def _pooled_documents(
     index: ServedIndex, question: str, docids: Sequence[str], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Documents with their best passages, and their fields of these names."""
+) -> list[PooledDocument]:
+    """Documents that are not judged yet, with their best passages, and their fields of these
+    names.
+    """
     hits = index.with_texts(question, Ranking(docids, [0.0] * len(docids)))
     all_fields = index.store.fields(docids, names)
     documents = []
     for hit, fields in zip(hits, all_fields, strict=True):
-        documents.append({**_shown(index, question, hit), 'fields': fields})
+        documents.append(_pooled_document(index, question, hit, fields))
     return documents
 
 
-def _shown(index: ServedIndex, question: str, hit: Candidate) -> dict[str, Any]:
-    """The title of a document, its best passage, and where that is."""
-    shown: dict[str, Any] = {
-        'docid': hit.docid,
-        'title': None,
-        'text': hit.text or '',
-        'start': None,
-        'end': None,
-    }
+def _pooled_document(
+    index: ServedIndex, question: str, hit: Candidate, fields: dict[str, Any]
+) -> PooledDocument:
+    """A document that is not judged yet: its title, its best passage, and where that is."""
+    title = None
+    text = hit.text or ''
+    start = None
+    end = None
     if hit.excerpts:
         passage = hit.excerpts[0]
-        shown |= {
-            'title': passage.title or None,
-            'text': passage.text,
-            'start': passage.start,
-            'end': passage.end,
-        }
-    shown['display'] = display_parts(question, shown['text'], index.find_words)
-    return shown
+        title = passage.title or None
+        text = passage.text
+        start = passage.start
+        end = passage.end
+    return PooledDocument(
+        docid=hit.docid,
+        title=title,
+        text=text,
+        start=start,
+        end=end,
+        display=display_parts(question, text, index.find_words),
+        fields=fields,
+        grade=None,
+        comment='',
+    )
 
 
 def store_judgments(
@@ -163,29 +190,40 @@ def store_judgments(
 
 def judgments_answer(
     index: ServedIndex, store: JudgmentStore, judge: str | None, question: str | None
-) -> dict[str, Any]:
+) -> JudgmentsResponse:
     """Judgments, each with whether its document has changed since; and how far judges agree.
 
     Parameters
     ----------
     index : has the documents
     store : has the judgments
-    judge, question : only those of this judge, and of this question; None: of all
+    judge, question : only judgments of this judge, and of this question; None: of all
     """
     judgments = store.judgments(judge, question)
     versions = index.store.versions([judgment.docid for judgment in judgments])
     listed = []
     for judgment, version in zip(judgments, versions, strict=True):
-        values = asdict(judgment)
-        # What a judge saw of an imported judgment is not known.
-        values['is_older'] = bool(values.pop('version')) and judgment.version != version
-        del values['generation']
-        listed.append(values)
-    agreement = [asdict(pair) for pair in store.agreements()]
-    return {'judgments': listed, 'agreement': agreement}
+        info = JudgmentInfo(
+            question=judgment.question,
+            docid=judgment.docid,
+            grade=judgment.grade,
+            judge=judgment.judge,
+            comment=judgment.comment,
+            pool=judgment.pool,
+            judged=judgment.judged,
+            # What a judge saw of an imported judgment is not known.
+            is_older=bool(judgment.version) and judgment.version != version,
+        )
+        listed.append(info)
+    agreement = []
+    for pair in store.agreements():
+        agreement.append(
+            AgreementInfo(judges=list(pair.judges), documents=pair.documents, kappa=pair.kappa)
+        )
+    return JudgmentsResponse(api=API, index=index.alias, judgments=listed, agreement=agreement)
 
 
-def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> dict[str, Any]:
+def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> QuestionsResponse:
     """The questions to judge: those that were given, then the topics of the settings."""
     texts = [question.text for question in store.questions()]
     known = set(texts)
@@ -200,18 +238,22 @@ def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> di
     pooled = store.pool_sizes()
     questions = []
     for text in texts:
-        questions.append({'text': text, 'judged': judged.get(text, 0), 'pooled': pooled.get(text)})
-    return {
-        'judge': judge,
-        'questions': questions,
-        'total': len(questions),
-        'judged': len(judged),
-    }
+        questions.append(
+            QuestionState(text=text, judged=judged.get(text, 0), pooled=pooled.get(text))
+        )
+    return QuestionsResponse(
+        api=API,
+        index=index.alias,
+        judge=judge,
+        questions=questions,
+        total=len(questions),
+        judged=len(judged),
+    )
 
 
 def learning_answer(
     index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
-) -> dict[str, Any]:
+) -> LearningResponse:
     """How far a collection's learning is, what it gained, and whether it is in use."""
     relevant = 0
     for grades in store.qrels().values():
@@ -223,11 +265,20 @@ def learning_answer(
         due = index.index.why_learn_again(learnings[-1])
         # What was learned for another encoder is not used.
         in_use = index.index.learned() is not None
-    return {
-        **learner.state(),
-        'due': due,
-        'in_use': in_use,
-        'questions_judged': relevant,
-        'questions_needed': LEAST_TOPICS,
-        'report': learnings[-1].report if learnings else None,
-    }
+    state = learner.state()
+    report = None
+    if learnings:
+        report = cast(LearningReport, learnings[-1].report)
+    return LearningResponse(
+        api=API,
+        index=index.alias,
+        state=state['state'],
+        done=state['done'],
+        total=state['total'],
+        error=state['error'],
+        due=due,
+        in_use=in_use,
+        questions_judged=relevant,
+        questions_needed=LEAST_TOPICS,
+        report=report,
+    )

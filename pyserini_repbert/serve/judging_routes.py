@@ -7,7 +7,7 @@ As in `routes`, a handler's `summary` is what the OpenAPI document has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -20,7 +20,8 @@ from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
-from pyserini_repbert.serve.answers import API, AnswerOptions, AnswerSize
+from pyserini_repbert.serve.answer_models import API
+from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
@@ -43,22 +44,27 @@ from pyserini_repbert.serve.requests import (
     Stages,
     StrictModel,
 )
-from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 
 _LESS = (
     "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
     "a pool, for a lesser 'depth' or for fewer 'fields'"
 )
+_LESS_OF_FILE = (
+    "ask for 'qrels' in place of 'jsonl', let `index judgments` write the file where the service "
+    "runs, or give the service a greater 'answer_bytes' in its settings"
+)
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     tags=['judging'],
     dependencies=[Depends(check_parameters)],
     responses=RESPONSES,
     redirect_slashes=False,
 )
 JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
-_Question = Annotated[str, Field(max_length=2000)]
+_Question = Annotated[str, Field(max_length=2000, json_schema_extra=NOT_BLANK)]
 # As the page's buttons.
 _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
 
@@ -80,8 +86,10 @@ _WRITES = [Depends(check_may_judge)]
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: _Question = Field(description='the question', json_schema_extra=NOT_BLANK)
-    docid: str = Field(max_length=1000, description='docid of the document')
+    question: _Question = Field(description='the question')
+    docid: str = Field(
+        max_length=1000, description='docid of the document', json_schema_extra=NOT_BLANK
+    )
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
     comment: str = Field('', max_length=2000, description='of the judge')
@@ -103,7 +111,7 @@ class QuestionsRequest(StrictModel):
 class PoolRequest(StrictModel):
     """A question whose best documents are to be judged."""
 
-    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
+    question: _Question = Field(description='the question')
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
@@ -141,7 +149,7 @@ async def add_questions(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+    def add(served: ServedIndex, _: RequestTrace) -> models.QuestionsResponse:
         store.add_questions(body.questions)
         return questions_answer(served, store, judge)
 
@@ -157,7 +165,7 @@ async def add_questions(
 async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
     store = call.service.judgments(index)
 
-    def pool(served: ServedIndex, trace: RequestTrace) -> dict[str, Any]:
+    def pool(served: ServedIndex, trace: RequestTrace) -> models.PoolResponse:
         docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
         size = AnswerSize(call.service.settings.limits.answer_bytes, _LESS)
         options = AnswerOptions(fields=body.fields, size=size)
@@ -184,8 +192,9 @@ async def list_judgments(
 ) -> Response:
     store = call.service.judgments(index)
     if format is not None:
-        text = await call.service.run(lambda _: exported(store, format))
-        return PlainTextResponse(text)
+        return await call.respond(
+            lambda _: PlainTextResponse(exported(store, format)), less=_LESS_OF_FILE
+        )
     return await _answer(
         call, index, lambda served, _: judgments_answer(served, store, judge, question)
     )
@@ -204,9 +213,9 @@ async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) 
         values = given.model_dump() | {'pool': given.pool or ''}
         judgments.append(Judgment(**values))
 
-    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+    def add(served: ServedIndex, _: RequestTrace) -> models.StoredResponse:
         store_judgments(served, store, judgments)
-        return {'stored': len(judgments)}
+        return models.StoredResponse(api=API, index=index, stored=len(judgments))
 
     return await _answer(call, index, add)
 
@@ -226,8 +235,9 @@ async def delete_judgment(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def delete(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
-        return {'deleted': store.delete(question, docid, judge)}
+    def delete(served: ServedIndex, _: RequestTrace) -> models.DeletedResponse:
+        n_deleted = store.delete(question, docid, judge)
+        return models.DeletedResponse(api=API, index=index, deleted=n_deleted)
 
     return await _answer(call, index, delete)
 
@@ -283,7 +293,7 @@ async def _answer_learning(call: Call, index: str) -> Response:
 async def _answer(
     call: ClientCall,
     index: str,
-    work: Callable[[ServedIndex, RequestTrace], dict[str, Any]],
+    work: Callable[[ServedIndex, RequestTrace], Mapping[str, Any]],
     reranks: bool = False,
 ) -> Response:
     """The answer that `work` makes in a thread, while the index is held.
@@ -291,8 +301,8 @@ async def _answer(
     `reranks` is as in `Service.run`.
     """
 
-    def answer(trace: RequestTrace) -> dict[str, Any]:
+    def answer(trace: RequestTrace) -> Mapping[str, Any]:
         with call.hold(index) as served:
-            return {'api': API, 'index': index, **work(served, trace)}
+            return work(served, trace)
 
     return await call.answer(answer, reranks, _LESS)

@@ -16,11 +16,11 @@ from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.fusing import fuse
-from pyserini_repbert.fusion.methods import NormalizationName
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
+from pyserini_repbert.serve.answer_models import DocumentResponse, SearchResponse
 from pyserini_repbert.serve.answers import (
     AnswerOptions,
     AnswerSize,
@@ -92,18 +92,16 @@ class ServiceTools:
         fields: requests.Fields | None = None,
         system: requests.Systems | None = None,
         fusion: requests.Fusion | None = None,
-        alpha: float | None = None,
-        weights: list[float] | None = None,
-        normalize: NormalizationName | None = None,
-        rrf_k: float | None = None,
-        rerank: list[str] | None = None,
-        k1: float | None = None,
-        b: float | None = None,
-        filter: str | None = None,
-        prf: str | None = None,
-        like: Annotated[
-            str | None, Field(description='in place of a question: a docid, whose like is searched')
-        ] = None,
+        alpha: requests.Alpha = None,
+        weights: requests.Weights | None = None,
+        normalize: requests.Normalization = None,
+        rrf_k: requests.RrfK = None,
+        rerank: requests.Stages | None = None,
+        k1: requests.K1 = None,
+        b: requests.B = None,
+        filter: requests.FilterText = None,
+        prf: requests.Feedback = None,
+        like: requests.Like = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -131,7 +129,7 @@ class ServiceTools:
         )
         search = whole.asked_search(provenance, self.service.settings.limits)
 
-        def answer(trace: RequestTrace) -> dict[str, Any]:
+        def answer(trace: RequestTrace) -> SearchResponse:
             alias = index or next(iter(self.service.served))
             options = AnswerOptions(
                 parse=parse,
@@ -143,19 +141,19 @@ class ServiceTools:
                 answer = self.service.search(served, search, trace)
                 return search_answer(served, answer, options)
 
-        return await self.service.run(answer, reranks=bool(whole.rerank))
+        return {**await self.service.run(answer, reranks=bool(whole.rerank))}
 
     async def get_document(
         self, docid: str, index: _Index, parse: bool = True
     ) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
 
-        def find_document(_: RequestTrace) -> dict[str, Any]:
+        def find_document(_: RequestTrace) -> DocumentResponse:
             with self.service.hold(index) as served:
                 return document_answer(served, docid, AnswerOptions(parse))
 
-        fields = await self.service.run(find_document)
-        document: str | dict[str, Any] | list[Any] = fields['doc']
+        answer = await self.service.run(find_document)
+        document: str | dict[str, Any] | list[Any] = answer['doc']
         return document
 
     async def list_indexes(
@@ -169,7 +167,7 @@ class ServiceTools:
     async def get_index(self, index_name: _Index) -> dict[str, Any]:
         """What an index holds and what may be asked of it: systems, rerankers, limits."""
         with self.service.hold(index_name) as served:
-            return index_answer(self.service, served)
+            return {**index_answer(self.service, served)}
 
     async def fuse_search_results(
         self,
@@ -274,7 +272,7 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
     """The tool, whose errors are ToolErrors: what is the client's fault reaches it with its
     message, in one line.
 
-    `most_bytes` are those of an answer; a longer one is refused.
+    An answer of more than `most_bytes` is refused.
     """
 
     @wraps(tool)
@@ -304,7 +302,7 @@ def _tool_error(error: ValidationError) -> ToolError:
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is that of FastMCP."""
+    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
     _log_plainly()
     mcp = FastMCP(
         'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from starlette.responses import Response
 
 from pyserini_repbert.errors import needs
+from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.queues import JobQueue
-from pyserini_repbert.serve.searching import Step
-from pyserini_repbert.serve.workers import METRICS_FOLDER
+from pyserini_repbert.serve.settings import METRICS_FOLDER
 
 with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import (
@@ -76,10 +76,10 @@ class Metrics:
         """Count a step of an answer; a stage counts under its reranker's name, whatever its
         depth.
         """
-        name = step.step.partition('@')[0]
-        self._steps.labels(name).observe(step.ms / 1000)
-        if step.inferences:
-            self._inferences.labels(name).inc(step.inferences)
+        name = step['step'].partition('@')[0]
+        self._steps.labels(name).observe(step['ms'] / 1000)
+        if step['inferences']:
+            self._inferences.labels(name).inc(step['inferences'])
 
     def response(self, queues: Iterable[JobQueue]) -> Response:
         """All counters, and the lengths of the queues, in Prometheus's format.

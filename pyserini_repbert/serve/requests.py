@@ -33,6 +33,10 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
+# What the document says of values that are refused in other places, with words of their own
+NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
+NotBlank = Annotated[str, Field(json_schema_extra=NOT_BLANK)]
+_DIFFERENT: dict[str, Any] = {'uniqueItems': True}
 _SYSTEMS = (
     "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is dense and "
     "bm25, or the learned sparse one in its place; default: all that the index's `default` names"
@@ -41,14 +45,31 @@ _STAGES = (
     'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '
     'passages of each document of a collection; repeatable'
 )
-Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
+Systems = Annotated[
+    list[str], Field(max_length=8, description=_SYSTEMS, json_schema_extra=_DIFFERENT)
+]
 Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _spec_field('weights')]
-Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
+_Stage = Annotated[str, Field(json_schema_extra={'pattern': r'\S@[0-9]'})]
+Stages = Annotated[list[_Stage], Field(max_length=4, description=_STAGES)]
 Fusion = Annotated[
     FusionName,
     Field(
         description='how several rankings become one; default: interleave; of a collection, '
         'its `fusion`'
+    ),
+]
+Alpha = Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)]
+Normalization = Annotated[NormalizationName | None, _spec_field('normalize')]
+RrfK = Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)]
+K1 = Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)]
+B = Annotated[FiniteFloat | None, _spec_field('b', 0, 1)]
+FilterText = Annotated[str | None, _spec_field('filter')]
+Feedback = Annotated[str | None, _spec_field('prf')]
+Like = Annotated[
+    str | None,
+    Field(
+        max_length=1000,
+        description='find documents like this one: its docid, in place of a question',
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
@@ -87,8 +108,6 @@ def _without_blanks(parts: list[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-# What the description says of a text that is refused if it is blank; the refusal has its own words.
-NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 # Lists in an address are given in several parameters or with commas.
 WITH_COMMAS = BeforeValidator(_split_at_commas)
 _STAGES_WITH_COMMAS = BeforeValidator(_split_stages)
@@ -112,15 +131,15 @@ class PipelineRequest(StrictModel):
 
     system: Systems = []
     fusion: Fusion = 'interleave'
-    alpha: Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)] = None
+    alpha: Alpha = None
     weights: Weights = []
-    normalize: Annotated[NormalizationName | None, _spec_field('normalize')] = None
-    rrf_k: Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)] = None
+    normalize: Normalization = None
+    rrf_k: RrfK = None
     rerank: Stages = []
-    k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None
-    b: Annotated[FiniteFloat | None, _spec_field('b', 0, 1)] = None
-    filter: Annotated[str | None, _spec_field('filter')] = None
-    prf: Annotated[str | None, _spec_field('prf')] = None
+    k1: K1 = None
+    b: B = None
+    filter: FilterText = None
+    prf: Feedback = None
 
     def search(self, query: str, hits: int | None, provenance: bool, limits: Limits) -> Search:
         """The search that answers a query with this pipeline.
@@ -146,12 +165,8 @@ class PipelineRequest(StrictModel):
 class SearchedRequest(PipelineRequest):
     """A question, or a document in its place, how many hits its answer has, and its pipeline."""
 
-    query: str = Field('', description='the question')
-    like: str | None = Field(
-        None,
-        max_length=1000,
-        description='in place of a question: the docid of a document, whose like is searched',
-    )
+    query: str = Field('', description='the question', json_schema_extra=NOT_BLANK)
+    like: Like = None
     hits: Hits = None
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
@@ -175,7 +190,7 @@ class SearchedRequest(PipelineRequest):
 class BatchQuery(StrictModel):
     """A query of a batch."""
 
-    text: str = Field(description='the question')
+    text: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     qid: str | None = Field(
         None, description='name of the answer; default: the number of the query, from 0'
     )
@@ -223,9 +238,13 @@ class CompareRequest(QueryRequest):
 class ExplainRequest(StrictModel):
     """Hits to explain, and how."""
 
-    query: str = Field(description='a question')
+    query: str = Field(description='a question', json_schema_extra=NOT_BLANK)
     model: str = Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
-    docid: list[str] = Field(min_length=1, description='a hit to explain; repeatable')
+    docid: list[str] = Field(
+        min_length=1,
+        description='a hit to explain; repeatable',
+        json_schema_extra=_DIFFERENT,
+    )
     top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
     layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
         (), description='CEDR: layers, as 0,6; default: the last'
@@ -270,7 +289,7 @@ class Search:
     spec : the fusion with its settings, the stages, BM25's k1 and b, feedback of dense search, and
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
-    like : the docid of a document whose like is searched; None: the question is asked
+    like : finds documents like this one: its docid; None: the question is asked
     """
 
     query: str
@@ -296,7 +315,7 @@ def resolve_search(
     ----------
     search : what a client asks for
     index : what it searches
-    rerankers : those of the service
+    rerankers : the service's
     limits : the most that a client may ask for
 
     Raises

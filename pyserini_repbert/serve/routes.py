@@ -8,18 +8,21 @@ says what they do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.serve import answer_models as models, requests
+from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import (
-    API,
     LESS_OF_A_TEXT,
     LESS_OF_HITS,
     AnswerOptions,
@@ -38,6 +41,7 @@ from pyserini_repbert.serve.refusals import (
 )
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import RESERVED
 
 _CHECK_EVERY = 0.25  # seconds between checks that a client is still connected
 
@@ -51,11 +55,20 @@ class ClientCall:
 
     async def answer(
         self,
-        work: Callable[[RequestTrace], dict[str, Any]],
+        work: Callable[[RequestTrace], Mapping[str, Any]],
         reranks: bool = False,
         less: str = '',
     ) -> Response:
-        """The JSON of `work`, done in a thread, and given up if the client goes away.
+        """The JSON of `work`; the parameters are as in `respond`."""
+        return await self.respond(lambda trace: json_response(work(trace)), reranks, less)
+
+    async def respond(
+        self,
+        work: Callable[[RequestTrace], Response],
+        reranks: bool = False,
+        less: str = '',
+    ) -> Response:
+        """What `work` returns, done in a thread, and given up if the client goes away.
 
         Parameters
         ----------
@@ -72,9 +85,7 @@ class ClientCall:
         trace = RequestTrace()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
-        running = self.service.run(
-            lambda trace: self._bounded(json_response(work(trace)), less), reranks, trace
-        )
+        running = self.service.run(lambda trace: self._bounded(work(trace), less), reranks, trace)
         task = asyncio.ensure_future(running)
         try:
             while not task.done():
@@ -96,7 +107,7 @@ class ClientCall:
 
     @contextmanager
     def hold(self, alias: str) -> Iterator[ServedIndex]:
-        """A context as of `Service.hold`; the log says which generation of a collection answers."""
+        """A context as in `Service.hold`; the log says which generation of a collection answers."""
         with self.service.hold(alias) as index:
             if index.index.generation_number is not None:
                 self._request.state.generation = index.index.generation_number
@@ -111,8 +122,20 @@ async def get_call(request: Request) -> ClientCall:
 Call = Annotated[ClientCall, Depends(get_call)]
 IndexName = Annotated[str, Path(description='name of an index, see /v1/indexes')]
 
+
+class IndexRoute(APIRoute):
+    """An address of an index; names that no index can have are other addresses."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        if child.get('path_params', {}).get('index') in RESERVED:
+            return Match.NONE, {}
+        return match, child
+
+
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     responses=RESPONSES,
     dependencies=[Depends(check_parameters)],
     redirect_slashes=False,
@@ -132,7 +155,7 @@ async def progress(
     if trace is None or trace.progress is None:
         raise MissingResourceError('no such request is being reranked now')
     stage = trace.progress
-    answer = {'api': API, 'stage': stage.stage, 'done': stage.done, 'total': stage.total}
+    answer = models.ProgressResponse(api=API, stage=stage.stage, done=stage.done, total=stage.total)
     return json_response(answer)
 
 
@@ -154,7 +177,7 @@ async def search(
     if parameters.explain and parameters.like is not None:
         raise InputError("'explain' reads a question, and 'like' is a document: leave one out")
 
-    def answer_with_explanations(trace: RequestTrace) -> dict[str, Any]:
+    def answer_with_explanations(trace: RequestTrace) -> models.SearchResponse:
         with call.hold(index) as served:
             answer = call.service.search(served, search, trace)
             if not parameters.explain:
@@ -194,7 +217,7 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
         searches.append(body.search(query.text, body.hits, body.provenance, limits))
         qids.append(str(number) if query.qid is None else query.qid)
 
-    def answer_all(trace: RequestTrace) -> dict[str, Any]:
+    def answer_all(trace: RequestTrace) -> models.BatchResponse:
         results = []
         with call.hold(index) as served:
             answers = call.service.search_batch(served, searches, trace)
@@ -220,7 +243,7 @@ async def explain(
         'seed': parameters.seed,
     }
 
-    def explain_hits(trace: RequestTrace) -> dict[str, Any]:
+    def explain_hits(trace: RequestTrace) -> Mapping[str, Any]:
         with call.hold(index) as served:
             explanation = call.service.explain(
                 served, parameters.model, parameters.query, parameters.docid, options, trace
@@ -246,7 +269,7 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
         size=AnswerSize(limits.answer_bytes),
     )
 
-    def answer_both(trace: RequestTrace) -> dict[str, Any]:
+    def answer_both(trace: RequestTrace) -> models.CompareResponse:
         with call.hold(index) as served:
             a = call.service.search(served, left, trace)
             b = call.service.search(served, right, trace)
@@ -266,7 +289,7 @@ async def indexes(call: Call) -> Response:
     for alias in call.service.served:
         with call.service.hold(alias) as index:
             answers.append(index_answer(call.service, index))
-    return json_response({'api': API, 'indexes': answers})
+    return json_response(models.IndexesResponse(api=API, indexes=answers))
 
 
 @router.get(
@@ -274,7 +297,8 @@ async def indexes(call: Call) -> Response:
 )
 async def about(call: Call, index: IndexName) -> Response:
     with call.hold(index) as served:
-        return json_response({'api': API, **index_answer(call.service, served)})
+        answer: models.IndexResponse = {'api': API, **index_answer(call.service, served)}
+    return json_response(answer)
 
 
 @router.get(
@@ -290,10 +314,9 @@ async def doc(
 ) -> Response:
     options = AnswerOptions(parameters.parse, parameters.max_doc_length, display=parameters.display)
 
-    def find_document(_: RequestTrace) -> dict[str, Any]:
+    def find_document(_: RequestTrace) -> models.DocumentResponse:
         with call.hold(index) as served:
-            fields = document_answer(served, docid, options, parameters.query)
-        return {'api': API, 'index': index, 'docid': docid, **fields}
+            return document_answer(served, docid, options, parameters.query)
 
     return await call.answer(find_document, less=LESS_OF_A_TEXT)
 
@@ -311,7 +334,8 @@ async def topics(
             if part in topic.text.casefold():
                 judged = topic.qid in served.qrels
                 listed.append({'qid': topic.qid, 'text': topic.text, 'judged': judged})
-    return json_response({'api': API, 'index': index, 'topics': listed[: parameters.limit]})
+    answer = models.TopicsResponse(api=API, index=index, topics=listed[: parameters.limit])
+    return json_response(answer)
 
 
 @router.get(
@@ -328,5 +352,5 @@ async def qrels(
         grades = served.grades(qid)
         topic = served.topics.get(qid)
     text = None if topic is None else topic.text
-    answer = {'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades}
+    answer = models.QrelsResponse(api=API, index=index, qid=qid, text=text, grades=grades)
     return json_response(answer)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, Field
-
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.rerankers import Rerankers
@@ -16,22 +15,6 @@ from pyserini_repbert.trace import Notes, StageCost, Trace
 
 PROVENANCE_DEPTH = 100  # ranks that provenance and the measures of a judged topic know at least
 _QID = '0'
-
-
-class Step(BaseModel):
-    """The cost of a step of an answer."""
-
-    step: str = Field(description='a ranking, the fusion, or a reranker with its depth')
-    ms: float = Field(description='milliseconds of wall clock, waiting included')
-    inferences: int = Field(description='model inputs')
-    candidates: int = Field(description='hits of the ranking, or those that a reranker took')
-    tokens: int | None = Field(default=None, description='tokens that a reranker read')
-    truncated: int | None = Field(
-        default=None, description='passages that a reranker cut, as they are too long'
-    )
-    precision: str | None = Field(
-        default=None, description='number format of a reranker, as float32 or int8'
-    )
 
 
 class GoneError(Exception):
@@ -97,7 +80,7 @@ class RankedPart:
 
     @property
     def name(self) -> str:
-        return self.step.step
+        return self.step['step']
 
 
 @dataclass(frozen=True)
@@ -186,7 +169,7 @@ def _search_depth(search: Search) -> int:
 def _first_stage_parts(
     search: Search, index: ServedIndex, depth: int, notes: Notes
 ) -> list[RankedPart]:
-    """The ranking of each system, and that of their fusion if there are several."""
+    """The ranking of each system, and their fusion if there are several."""
     systems = notes.leaves()
     fusion = search.spec.fusion_settings
     searched_depth = depth
@@ -195,20 +178,29 @@ def _first_stage_parts(
     parts = []
     for system in systems:
         ranking = system.run[_QID]
-        step = Step(
-            step=system.name,
-            ms=_milliseconds(system),
-            inferences=int(search.like is None and index.encodes_queries(system.name)),
-            candidates=len(ranking),
-        )
+        is_encoded = search.like is None and index.encodes_queries(system.name)
+        step = _first_stage_step(system.name, _milliseconds(system), int(is_encoded), len(ranking))
         parts.append(RankedPart(ranking, _ranks_known(ranking, searched_depth, index), step))
     if len(systems) > 1:
         ranking = notes.run[_QID]
-        slowest = max(part.step.ms for part in parts)
+        slowest = max(part.step['ms'] for part in parts)
         ms = _milliseconds(notes) - slowest
-        step = Step(step=str(fusion.method), ms=ms, inferences=0, candidates=len(ranking))
+        step = _first_stage_step(str(fusion.method), ms, 0, len(ranking))
         parts.append(RankedPart(ranking, _ranks_known(ranking, depth, index), step))
     return parts
+
+
+def _first_stage_step(name: str, ms: float, inferences: int, candidates: int) -> Step:
+    """A step that read no passages."""
+    return Step(
+        step=name,
+        ms=ms,
+        inferences=inferences,
+        candidates=candidates,
+        tokens=None,
+        truncated=None,
+        precision=None,
+    )
 
 
 def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:

@@ -36,6 +36,7 @@ from pyserini_repbert.indexes.collection.searching import CollectionIndex
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.inference import TextEncoders
@@ -48,7 +49,6 @@ from pyserini_repbert.serve.searching import (
     Answer,
     GoneError,
     RequestTrace,
-    Step,
     answer_search,
 )
 from pyserini_repbert.serve.settings import ServeSettings
@@ -81,7 +81,7 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
-    encoders : those of the indexes, for texts of other programs
+    encoders : the indexes' encoders, for texts of other programs
     writers : of the collections that are writable, by alias
     judgment_stores : of the indexes that take judgments, by alias
     learners : of the collections that learn from their judgments, by alias
@@ -301,7 +301,7 @@ class Service:
         Parameters
         ----------
         work : takes the trace
-        reranks : whether it has the time limit of reranking, or that of searches
+        reranks : whether it has the time limit of reranking, not of searches
         trace : None: a new one
 
         Raises

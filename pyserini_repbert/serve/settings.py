@@ -25,6 +25,9 @@ from pyserini_repbert.lucene.languages import check_language
 
 # Parts of addresses below /v1 that name no index.
 RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
+# The variable that names the folder in which prometheus_client adds up the metrics of processes.
+# That package reads it when it is imported.
+METRICS_FOLDER = 'PROMETHEUS_MULTIPROC_DIR'
 
 
 def _alias(text: str) -> str:
@@ -175,7 +178,7 @@ class IndexSettings(_Settings):
         those that fit the Lucene index
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
     language : of a Lucene index without a record of its own: 'de', for its analyzer
-    topics, qrels : files or catalog names; None: those of the catalog's collection
+    topics, qrels : files or catalog names; None: the catalog collection's
     writable : of a collection: whether clients with a key of `write_keys` may change it
     source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
     judgments : a file in which judgments of people are kept; False: none are taken; None: a

@@ -21,11 +21,7 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.processes import end_with_parent
-from pyserini_repbert.serve.settings import ServeSettings
-
-# The folder in which prometheus_client adds up the metrics of processes. It reads the name when it
-# is imported.
-METRICS_FOLDER = 'PROMETHEUS_MULTIPROC_DIR'
+from pyserini_repbert.serve.settings import METRICS_FOLDER, ServeSettings
 
 
 def check_workers(settings: ServeSettings, n: int) -> None:

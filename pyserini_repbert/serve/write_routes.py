@@ -7,14 +7,14 @@ They are for keys of `write_keys`, and for indexes whose settings say `writable:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve import answer_models as models
-from pyserini_repbert.serve.answers import API
+from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.refusals import (
     RESPONSES,
     NotAllowedError,
@@ -22,7 +22,7 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
     json_response,
 )
-from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.writes import (
     CollectionWriter,
@@ -61,6 +61,7 @@ _LINES_BODY = {
 
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     tags=['writing'],
     dependencies=[Depends(check_parameters)],
     responses=RESPONSES,
@@ -91,7 +92,7 @@ class WriteCall:
         if not wait:
             return json_response(self.describe(job), 202)
 
-        def wait_for_job(trace: RequestTrace) -> dict[str, Any]:
+        def wait_for_job(trace: RequestTrace) -> models.WriteResponse:
             while not job.ended.wait(_CHECK_EVERY):
                 trace.advance(0)
             if job.error is not None:
@@ -106,9 +107,21 @@ class WriteCall:
                 f'/v1/{self.index}/writes/{job.id} whether it has'
             ) from error
 
-    def describe(self, job: WriteJob) -> dict[str, Any]:
+    def describe(self, job: WriteJob) -> models.WriteResponse:
         """A job, as the answers to writes have it."""
-        return {'api': API, 'index': self.index, **job.describe()}
+        error = None
+        if job.error is not None:
+            error = ' '.join(str(job.error).split())
+        return models.WriteResponse(
+            api=API,
+            index=self.index,
+            job=job.id,
+            state=job.state,
+            documents=job.n_documents,
+            generation=job.generation,
+            changes=job.changes,
+            error=error,
+        )
 
 
 async def get_write_call(client: Call, request: Request, index: IndexName) -> WriteCall:

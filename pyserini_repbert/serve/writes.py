@@ -30,6 +30,7 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     PyseriniRepbertError,
 )
+from pyserini_repbert.serve.answer_models import WriteState
 from pyserini_repbert.serve.child import ChildProcess, LostProcessError, OverdueError
 from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError, TooLateError
 from pyserini_repbert.serve.settings import Limits
@@ -51,7 +52,7 @@ class Edit:
 
     Attributes
     ----------
-    put : to add, or to replace those of the same docids
+    put : to add, or to replace documents of the same docids
     deleted : docids of documents to delete
     source : a corpus to bring the collection up to date with; None: none
     """
@@ -84,7 +85,7 @@ class WriteJob:
     edit: Edit
     n_documents: int = field(init=False)
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    state: str = 'waiting'
+    state: WriteState = 'waiting'
     generation: int | None = None
     changes: dict[str, int] | None = None
     error: PyseriniRepbertError | None = None
@@ -93,22 +94,11 @@ class WriteJob:
     def __post_init__(self) -> None:
         self.n_documents = len(self.edit)
 
-    def end(self, state: str) -> None:
+    def end(self, state: WriteState) -> None:
         """Mark the job as done or failed, and drop its documents."""
         self.edit = Edit()
         self.state = state
         self.ended.set()
-
-    def describe(self) -> dict[str, Any]:
-        """The job, as JSON has it."""
-        return {
-            'job': self.id,
-            'state': self.state,
-            'documents': self.n_documents,
-            'generation': self.generation,
-            'changes': self.changes,
-            'error': None if self.error is None else ' '.join(str(self.error).split()),
-        }
 
 
 class CollectionWriter:

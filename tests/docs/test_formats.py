@@ -19,15 +19,7 @@ from pyserini_repbert.index.records import (
     TermWeightsSettings,
 )
 from pyserini_repbert.record import Input, Model, Record
-from pyserini_repbert.tasks.recipe import (
-    Adapter,
-    Recipe,
-    Source,
-    Training,
-    Validation,
-)
 
-_RECIPE = (Recipe, Source, Validation, Adapter, Training)
 _COLLECTION = (
     collection.GenerationManifest,
     collection.ShardOfGeneration,
@@ -41,7 +33,6 @@ _OF_ALL_ANN = {field.name for field in dataclasses.fields(AnnRecord)}
 @pytest.mark.parametrize(
     ('page', 'kinds', 'not_in_files'),
     [
-        ('recipes', _RECIPE, {'text'}),
         ('dense', (Manifest, DenseSettings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
         ('collection', _COLLECTION, set()),
         # The page on dense bundles has the other keys.

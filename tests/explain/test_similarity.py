@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
+from pyserini_repbert.explain import similarity_maps
 from pyserini_repbert.explain.rendering import panels
 from pyserini_repbert.rerank import CedrReranker
-from pyserini_repbert.systems.cedr.explaining import (
-    SimilarityMap,
-    similarity_maps,
-)
+from pyserini_repbert.systems.cedr.explaining import SimilarityMap
 
 VALUES = np.array([[0.1, 0.9, -0.2, 0.9], [0.0, 0.5, 0.4, -1.0]], dtype=np.float32)
 MAP = SimilarityMap(2, ['<b>', '##ing'], ['a', '&', '</td>', '$x$'], VALUES)

@@ -22,6 +22,7 @@ from pyserini_repbert.systems.encoders import (
     query_encoder,
 )
 from pyserini_repbert.systems.sentence_transformers.encoder import SentenceQueryEncoder
+from pyserini_repbert.systems.sentence_transformers.engine import NO_LIMIT, TheirEngine
 from pyserini_repbert.systems.sentence_transformers.loading import folder_digest
 from pyserini_repbert.systems.sentence_transformers.reranker import SentenceCrossEncoderReranker
 
@@ -313,3 +314,21 @@ def test_a_collection_cuts_no_passage_twice(bi_encoder, tmp_path):
     inputs = [f'dog {text[span.start : span.end]}' for span in spans]
     assert all(len(tokenizer(f'on the {text}').input_ids) <= 16 for text in inputs)
     np.testing.assert_allclose(encoder.embed(inputs), vectors, atol=1e-5)
+
+
+def test_a_model_without_a_limit_takes_one_and_loses_it_again():
+    class Model:
+        tokenizer = None
+        max_seq_length = None
+
+    model = Model()
+
+    def lengths(texts, **_):
+        return np.array([min(len(text), model.max_seq_length or NO_LIMIT) for text in texts])
+
+    engine = TheirEngine(model, lengths, n_outputs=1)
+    texts = ['a' * 3, 'a' * 9]
+    assert engine.max_length == NO_LIMIT
+    assert engine.run_texts(texts, NO_LIMIT, None, int).tolist() == [[3], [9]]
+    assert engine.run_texts(texts, 5, None, int).tolist() == [[3], [5]]
+    assert engine.run_texts(texts, NO_LIMIT, None, int).tolist() == [[3], [9]]

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
-from pyserini_repbert.models.convert.pytorch import uncased_vocabulary
+from pyserini_repbert.models.checkpoints.legacy import uncased_vocabulary
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.systems.cedr.conversion import convert_cedr
 from pyserini_repbert.systems.cedr.loading import new_ranker

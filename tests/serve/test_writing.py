@@ -329,7 +329,7 @@ def test_a_job_that_has_ended_keeps_no_documents(folder, in_this_process):
     assert job.ended.wait(20)
     writer.stop()
     assert job.edit == Edit()
-    assert job.describe()['documents'] == 2
+    assert job.n_documents == 2
 
 
 def test_a_document_of_another_source_is_refused(folder, tmp_path, serving, in_this_process):

@@ -52,7 +52,7 @@ class CollectionIndex(Index):
 
     Parameters
     ----------
-    kind, location, options : as of `IndexKind.open`
+    kind, location, options : as in `IndexKind.open`
     before : an earlier generation, opened with the same options: shards that both have are shared,
         and so are encoders, where the models are the same
 
@@ -226,7 +226,7 @@ class CollectionIndex(Index):
         return self._searcher
 
     def as_learned(self, folder: str, machine: Machine) -> CollectionSearcher:
-        """As of `Index`. Raises MismatchError if that was learned for another encoder."""
+        """As in `Index`. Raises MismatchError if that was learned for another encoder."""
         encoder = self._all_documents(machine).dense.query_encoder
         settings = learned_settings(encoder, folder, self.generation.settings.dimension)
         return self._search(encoder, settings, machine, self._all_documents(machine).sparse_encoder)
@@ -275,7 +275,7 @@ class CollectionIndex(Index):
         return self.generation.settings.sparse_model
 
     def about(self) -> dict[str, Any]:
-        """As of `Index`: documents, language, how its rankings are fused, and its fields.
+        """As in `Index`: documents, language, how its rankings are fused, and its fields.
 
         Of many fields, those that most documents have.
         """

@@ -19,7 +19,7 @@ _Question = tuple[NDArray[np.float32], int]
 class ShardSearch:
     """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
-    Scores equal those of one machine bit by bit, where processors are of the same kind. Every
+    Scores equal one machine's bit by bit, where processors are of the same kind. Every
     machine has to see the bundle's folder under the same name; the workers verify its files.
     """
 

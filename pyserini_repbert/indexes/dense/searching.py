@@ -96,7 +96,7 @@ class DenseIndex(Index):
         return searcher.with_settings(query_map=query_map)
 
     def ranking(self, name: str, machine: Machine) -> RepBertSearcher:
-        """The exact search, or that of the approximate index; both have one encoder."""
+        """The exact or the approximate search; both have one encoder."""
         searcher = self.searcher(machine)
         if name == APPROXIMATE and not self.options.ann:
             return self._open(machine, searcher.query_encoder, ann=True)

@@ -1,4 +1,4 @@
-"""Bundles of weights of terms: EPIC's, and those of a `SparseEncoder`."""
+"""Bundles of weights of terms: EPIC's, or a `SparseEncoder`'s."""
 
 from __future__ import annotations
 

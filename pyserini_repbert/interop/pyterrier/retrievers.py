@@ -76,7 +76,7 @@ class Retriever(Configured):
 
     @property
     def name(self) -> str:
-        """Its name in a fusion: that of the encoder, the sparse technique or the index."""
+        """Its name in a fusion: the encoder's, the sparse technique's or the index's."""
         return self.ranker.label
 
     def transform(self, inp: Any) -> Any:

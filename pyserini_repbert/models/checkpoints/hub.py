@@ -50,7 +50,7 @@ def _complete(snapshot: Path, folder: Path) -> None:
     """Copy a checkpoint, with weights in safetensors and a vocabulary where it has none."""
     from safetensors.torch import save_file
 
-    from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
+    from pyserini_repbert.models.checkpoints.legacy import load_legacy, uncased_vocabulary
 
     for name in (*_FILES, WEIGHTS):
         if (snapshot / name).is_file():

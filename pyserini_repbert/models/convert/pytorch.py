@@ -4,7 +4,6 @@ share.
 
 from __future__ import annotations
 
-import pickle
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,15 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from pyserini_repbert import catalog
 from pyserini_repbert.archives import open_zip
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.legacy import uncased_vocabulary
 
 _HEAD_SIZE = 64  # dimensions of an attention head in every BERT that its authors published
 _NEEDED = re.compile(
@@ -87,36 +85,7 @@ def converted(
         write_checksums(folder)
 
 
-def load_legacy(path: Path) -> dict[str, Tensor]:
-    """The tensors of a PyTorch `.bin`, `.pt` or `.p` file by name; no code in the file is run."""
-    try:
-        state = torch.load(path, map_location='cpu', weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise DamagedFileError(
-            f'{path} is not a file of PyTorch weights ({reason}): fetch it again'
-        ) from error
-    if not isinstance(state, Mapping) or not all(
-        isinstance(value, torch.Tensor) for value in state.values()
-    ):
-        raise DamagedFileError(f'{path} does not hold a mapping of names to tensors')
-    return dict(state)
-
-
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
     """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`."""
     beside = folder / 'vocab.txt'
     return beside if beside.is_file() else given or uncased_vocabulary()
-
-
-def uncased_vocabulary() -> Path:
-    """bert-base-uncased's vocab.txt.
-
-    Raises MissingResourceError if the package that carries it is not installed.
-    """
-    try:
-        return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
-    except MissingResourceError as error:
-        raise MissingResourceError(
-            f'the checkpoint has no vocab.txt: give one, or {error}', parameters=('vocabulary',)
-        ) from error

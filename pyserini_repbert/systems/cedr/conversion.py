@@ -13,8 +13,8 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, check_absent, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.legacy import load_legacy
 from pyserini_repbert.models.checkpoints.loading import without_weights
-from pyserini_repbert.models.convert.pytorch import load_legacy
 from pyserini_repbert.systems.cedr.heads import (
     KernelBank,
     told_k_max,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pyserini_repbert.systems.cedr.reranker import CedrReranker
 
 
 class Match(NamedTuple):
@@ -49,17 +45,3 @@ class SimilarityMap:
                 ]
             )
         return matches
-
-
-def similarity_maps(
-    reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
-) -> list[SimilarityMap]:
-    """`CedrReranker.similarity_maps`.
-
-    Parameters
-    ----------
-    reranker : an opened CEDR
-    query, passage : texts
-    layers : 0 for the embedding output; default: all
-    """
-    return reranker.similarity_maps(query, passage, layers)

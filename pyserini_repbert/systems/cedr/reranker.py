@@ -169,3 +169,19 @@ class CedrReranker(TextReranker):
         return [
             SimilarityMap(layer, query_tokens, passage_tokens, values[layer]) for layer in layers
         ]
+
+
+def similarity_maps(
+    reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
+) -> list[SimilarityMap]:
+    """How similar each wordpiece of a query is to each of a passage, layer by layer.
+
+    Parameters
+    ----------
+    reranker : an opened CEDR
+    query, passage : texts
+    layers : 0 for the embedding output; default: all
+
+    Raises InputError for a layer that the model lacks, and for a text without words.
+    """
+    return reranker.similarity_maps(query, passage, layers)

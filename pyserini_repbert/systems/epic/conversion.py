@@ -9,13 +9,9 @@ from typing import Any
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import check_absent, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.legacy import load_legacy, uncased_vocabulary
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.convert.pytorch import (
-    converted,
-    load_legacy,
-    sizes_of,
-    uncased_vocabulary,
-)
+from pyserini_repbert.models.convert.pytorch import converted, sizes_of
 from pyserini_repbert.systems.epic.network import TIED, Epic
 
 # The prefix of the BERT with its pre-training heads.

@@ -11,8 +11,9 @@ from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_absent
 from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.legacy import load_legacy
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.convert.pytorch import converted, load_legacy, unpacked, vocabulary_of
+from pyserini_repbert.models.convert.pytorch import converted, unpacked, vocabulary_of
 from pyserini_repbert.systems.repbert.network import RepBert
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
+from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
 from pyserini_repbert.systems.sentence_transformers.tokenizing import FolderTokenizer
 
 
@@ -28,6 +29,16 @@ class KeptLengths:
     text: int
 
 
+def read_second_type(opened: FolderTokenizer) -> int:
+    """The token type of a pair's text and its separator.
+
+    Raises Unsupported for a folder that leaves it to the release of transformers.
+    """
+    if opened.second_type is None:
+        raise Unsupported('its tokenizer does not say whether it gives token types')
+    return opened.second_type
+
+
 class PairBuilder:
     """Builds `[CLS] query [SEP] text [SEP]`.
 
@@ -35,13 +46,14 @@ class PairBuilder:
     ----------
     opened : the tokenizer, and what its folder says of pairs
     max_tokens : of the longest input, special tokens included
-    second_type : the token type of the text and its separator
+
+    Raises Unsupported for a folder that does not say the token type of the text.
     """
 
-    def __init__(self, opened: FolderTokenizer, max_tokens: int, second_type: int) -> None:
+    def __init__(self, opened: FolderTokenizer, max_tokens: int) -> None:
+        self._second_type = read_second_type(opened)
         self._tokenizer: WordPieceTokenizer = opened.tokenizer
         self._separators = opened.separators
-        self._second_type = second_type
         specials = 2 + opened.separators
         self._room = max(0, max_tokens - specials)
 

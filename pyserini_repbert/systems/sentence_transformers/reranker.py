@@ -6,9 +6,8 @@ sentence-transformers runs all others.
 
 from __future__ import annotations
 
-import logging
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.batching import run_batched, usual_budget
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
     Checkpoint,
@@ -28,7 +26,6 @@ from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.rerank.base import (
     ExplanationSettings,
     Progress,
@@ -44,26 +41,23 @@ from pyserini_repbert.rerank.cross_encoder import (
     in_lists,
     open_forward,
 )
+from pyserini_repbert.systems.sentence_transformers.engine import (
+    Engine,
+    OwnEngine,
+    TheirEngine,
+    open_either,
+)
 from pyserini_repbert.systems.sentence_transformers.folder import (
     SCORE_ACTIVATIONS,
     SETTINGS,
     Unsupported,
     read_cross_encoder,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import (
-    BATCH,
-    ENGINE,
-    folder_digest,
-    open_model,
-)
-from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs, PairBuilder
+from pyserini_repbert.systems.sentence_transformers.loading import folder_digest, open_model
+from pyserini_repbert.systems.sentence_transformers.pairs import read_second_type
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 from pyserini_repbert.systems.sentence_transformers.weights import cross_encoder_tensors
 from pyserini_repbert.trace import SILENT, Trace
-
-# Pairs between two calls of a progress callback.
-CHUNK = 1024
-_logger = logging.getLogger(__name__)
 
 
 def is_cross_encoder(checkpoint: Checkpoint) -> bool:
@@ -93,158 +87,18 @@ def _is_classifier(config: Mapping[str, Any]) -> bool:
     return str(architectures[0]).endswith('ForSequenceClassification')
 
 
-class _Engine(ABC):
-    """What runs a cross-encoder.
+@dataclass(frozen=True)
+class _OpenedModel:
+    """What runs a cross-encoder, and the activation of a single label's score.
 
     Attributes
     ----------
-    name : as records have it
-    n_labels : how many scores the model gives a pair
-    max_length : the most tokens of an input, special tokens included
-    activation : of a single label's score: 'identity' or 'sigmoid'
+    engine : gives a score for each label, before the activation
+    activation : 'identity' or 'sigmoid'
     """
 
-    name: str
-    n_labels: int
-    max_length: int
+    engine: Engine
     activation: str
-
-    @abstractmethod
-    def limit(self, max_tokens: int) -> None:
-        """Cut inputs to so many tokens, special tokens included."""
-
-    @abstractmethod
-    def prepare(self, pairs: Sequence[tuple[str, str]]) -> Any:
-        """What `logits` reads, from (query, text) pairs."""
-
-    @abstractmethod
-    def logits(self, prepared: Any, on_progress: Progress) -> NDArray[np.float32]:
-        """The model's output before the activation, float32 (n, labels)."""
-
-
-class _OwnEngine(_Engine):
-    """This package's network.
-
-    Parameters
-    ----------
-    checkpoint : the folder
-    backend : the library that runs it
-    device, precision : where, and in which precision
-    token_budget : padded tokens in a batch; default: by device
-    weights_sha256 : names what ONNX Runtime reads
-
-    Raises Unsupported for a model that this engine does not know.
-    """
-
-    name = OWN_ENGINE
-
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        backend: Backend,
-        *,
-        device: torch.device,
-        precision: Precision,
-        token_budget: int | None,
-        weights_sha256: str,
-    ) -> None:
-        model = read_cross_encoder(checkpoint.folder, checkpoint.name)
-        self._opened = open_tokenizer(model.body)
-        if self._opened.second_type is None:
-            raise Unsupported('its tokenizer does not say whether it gives token types')
-        self._second_type = self._opened.second_type
-        self.tokenizer = self._opened.tokenizer
-        self.max_length = self._opened.max_length
-        self._device = device
-        self._token_budget = usual_budget(token_budget, device)
-        tensors = cross_encoder_tensors(model.body)
-        if 'classifier.weight' not in tensors:
-            raise MismatchError(
-                f"checkpoint '{checkpoint.name}' has no classifier: give a reranker's checkpoint"
-            )
-        self.n_labels = len(tensors['classifier.weight'])
-        usual = 'identity'
-        if self.n_labels == 1:
-            usual = 'sigmoid'
-        self.activation = model.activation or usual
-        network = load_model(
-            partial(CrossEncoder, model.body.config, self.n_labels),
-            model.body.checkpoint,
-            tensors=tensors,
-        )
-        self._forward = open_forward(
-            network,
-            backend,
-            device=device,
-            dtype=precision.dtype(device),
-            weights_sha256=weights_sha256,
-        )
-        self.limit(self.max_length)
-
-    def limit(self, max_tokens: int) -> None:
-        self._builder = PairBuilder(self._opened, max_tokens, self._second_type)
-
-    def prepare(self, pairs: Sequence[tuple[str, str]]) -> BuiltPairs:
-        return self._builder.build(pairs)
-
-    def logits(self, prepared: BuiltPairs, on_progress: Progress) -> NDArray[np.float32]:
-        if not len(prepared.inputs):
-            return np.empty((0, self.n_labels), np.float32)
-        return run_batched(
-            self._forward,
-            prepared.inputs,
-            self.tokenizer.pad,
-            self._device,
-            self._token_budget,
-            on_progress,
-        )
-
-
-class _TheirEngine(_Engine):
-    """sentence-transformers.
-
-    Parameters
-    ----------
-    checkpoint : the folder
-    device, precision : where it runs, and in which precision
-    """
-
-    name = ENGINE
-
-    def __init__(self, checkpoint: Checkpoint, device: str, precision: Precision) -> None:
-        from torch.nn import Identity
-
-        self._model = open_model('CrossEncoder', checkpoint.folder, device, precision)
-        self.n_labels = self._model.num_labels
-        self.max_length = self._model.max_seq_length
-        activation = type(self._model.activation_fn)
-        named = f'{activation.__module__}.{activation.__qualname__}'
-        # What is not known here is applied there.
-        self.activation = SCORE_ACTIVATIONS.get(named, 'identity')
-        is_applied_there = self.n_labels == 1 and named not in SCORE_ACTIVATIONS
-        self._activation_fn = None if is_applied_there else Identity()
-
-    def limit(self, max_tokens: int) -> None:
-        self._model.max_seq_length = max_tokens
-
-    def prepare(self, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-        return pairs
-
-    def logits(
-        self, prepared: Sequence[tuple[str, str]], on_progress: Progress
-    ) -> NDArray[np.float32]:
-        logits = np.empty((len(prepared), self.n_labels), np.float32)
-        for start in range(0, len(prepared), CHUNK):
-            part = list(prepared[start : start + CHUNK])
-            predicted = self._model.predict(
-                part,
-                batch_size=BATCH,
-                activation_fn=self._activation_fn,
-                show_progress_bar=False,
-            )
-            logits[start : start + CHUNK] = predicted.reshape(len(part), self.n_labels)
-            on_progress(len(part))
-        return logits
 
 
 class SentenceCrossEncoderReranker(Reranker):
@@ -287,9 +141,16 @@ class SentenceCrossEncoderReranker(Reranker):
         self.precision = str(chosen)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'
-        self._engine = self._open_engine(device, chosen, token_budget)
+        self._token_budget = token_budget
+        opened = open_either(
+            self.name,
+            own=lambda: self._open_own(usable_device(device), chosen),
+            theirs=lambda reason: self._open_theirs(device, chosen, reason),
+        )
+        self._engine = opened.engine
+        self._activation = opened.activation
         self.engine = self._engine.name
-        if isinstance(self._engine, _OwnEngine):
+        if isinstance(self._engine, OwnEngine):
             self.tokenizer = self._engine.tokenizer
             self.work = Work()
         self._label = self._label_number(label)
@@ -297,37 +158,63 @@ class SentenceCrossEncoderReranker(Reranker):
         if max_length is None:
             max_length = most
         self.max_tokens = checked_length(self.name, max_length, most)
-        self._engine.limit(self.max_tokens)
         # Copies of this reranker share what was prepared.
         self._prepared: dict[Hashable, Any] = {}
 
-    def _open_engine(self, device: str, precision: Precision, token_budget: int | None) -> _Engine:
-        """This package's engine where it knows the model, else sentence-transformers.
-
-        Raises InputError for ONNX Runtime where that is sentence-transformers.
-        """
-        try:
-            return _OwnEngine(
-                self.checkpoint,
-                self.backend,
-                device=usable_device(device),
-                precision=precision,
-                token_budget=token_budget,
-                weights_sha256=self.weights_sha256,
+    def _open_own(self, device: torch.device, precision: Precision) -> _OpenedModel:
+        """The model in this package's engine. Raises Unsupported where it does not run it."""
+        model = read_cross_encoder(self.checkpoint.folder, self.name)
+        tokenizer = open_tokenizer(model.body)
+        # Refuses a folder whose pairs depend on the release of transformers.
+        read_second_type(tokenizer)
+        tensors = cross_encoder_tensors(model.body)
+        if 'classifier.weight' not in tensors:
+            raise MismatchError(
+                f"checkpoint '{self.name}' has no classifier: give a reranker's checkpoint"
             )
-        except Unsupported as reason:
-            if self.backend is not Backend.TORCH:
-                raise InputError(
-                    f"'{self.name}' is run by sentence-transformers ({reason}), which has no "
-                    f"backend '{self.backend}' here: leave it out",
-                    parameters=('backend',),
-                ) from reason
-            _logger.info("'%s' is run by %s: %s", self.name, ENGINE, reason)
-        return _TheirEngine(self.checkpoint, device, precision)
+        n_labels = len(tensors['classifier.weight'])
+        network = load_model(
+            partial(CrossEncoder, model.body.config, n_labels),
+            model.body.checkpoint,
+            tensors=tensors,
+        )
+        forward = open_forward(
+            network,
+            self.backend,
+            device=device,
+            dtype=precision.dtype(device),
+            weights_sha256=self.weights_sha256,
+        )
+        usual = 'sigmoid' if n_labels == 1 else 'identity'
+        engine = OwnEngine(tokenizer, forward, n_labels, device)
+        return _OpenedModel(engine, model.activation or usual)
+
+    def _open_theirs(self, device: str, precision: Precision, reason: Unsupported) -> _OpenedModel:
+        """The model in sentence-transformers.
+
+        Raises InputError for ONNX Runtime, with the reason why this package's engine is not used.
+        """
+        if self.backend is not Backend.TORCH:
+            raise InputError(
+                f"'{self.name}' is run by sentence-transformers ({reason}), which has no "
+                f"backend '{self.backend}' here: leave it out",
+                parameters=('backend',),
+            ) from reason
+        from torch.nn import Identity
+
+        model = open_model('CrossEncoder', self.checkpoint.folder, device, precision)
+        activation = type(model.activation_fn)
+        named = f'{activation.__module__}.{activation.__qualname__}'
+        # What is not known here is applied there.
+        is_applied_there = model.num_labels == 1 and named not in SCORE_ACTIVATIONS
+        activation_fn = None if is_applied_there else Identity()
+        run = partial(model.predict, activation_fn=activation_fn)
+        engine = TheirEngine(model, run, model.num_labels)
+        return _OpenedModel(engine, SCORE_ACTIVATIONS.get(named, 'identity'))
 
     def _label_number(self, label: str | None) -> int:
         """The number of the label that counts. Raises MismatchError where that is not said."""
-        n_labels = self._engine.n_labels
+        n_labels = self._engine.n_outputs
         named = self.checkpoint.config.get('id2label') or {}
         names = [str(named.get(str(number), f'LABEL_{number}')) for number in range(n_labels)]
         if label is None and n_labels <= 2:
@@ -356,14 +243,16 @@ class SentenceCrossEncoderReranker(Reranker):
             'dtype': self.precision,
             'max_tokens': self.max_tokens,
             'label': self._label,
-            'activation': self._engine.activation,
+            'activation': self._activation,
             'backend': str(self.backend),
             'engine': self.engine,
         }
 
     def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
-        prepared = self._engine.prepare(each_pair(queries, lists))
-        self._prepared[self._key(queries, lists)] = prepared
+        self._prepared[self._key(queries, lists)] = self._prepare_pairs(queries, lists)
+
+    def _prepare_pairs(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
+        return self._engine.prepare_pairs(each_pair(queries, lists), self.max_tokens)
 
     def _key(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Hashable:
         return tuple(queries), tuple(ranking.docids for ranking in lists)
@@ -376,14 +265,14 @@ class SentenceCrossEncoderReranker(Reranker):
         if self._prepared:
             prepared = self._prepared.pop(self._key(queries, lists), None)
         if prepared is None:
-            prepared = self._engine.prepare(each_pair(queries, lists))
+            prepared = self._prepare_pairs(queries, lists)
         if self.work is not None:
             inputs = prepared.inputs
             self.work.candidates += len(inputs)
             self.work.inferences += len(inputs)
             self.work.truncated += prepared.n_truncated
             self.work.tokens += int(inputs.lengths.sum())
-        logits = self._engine.logits(prepared, on_progress)
+        logits = self._engine.run_pairs(prepared, self._token_budget, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(
                 f"'{self.name}' gave scores that are not finite: check it, or use float32"
@@ -392,10 +281,10 @@ class SentenceCrossEncoderReranker(Reranker):
 
     def _scores(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores (n,) of logits (n, labels)."""
-        if self._engine.n_labels > 1:
+        if self._engine.n_outputs > 1:
             total: NDArray[np.float64] = np.logaddexp.reduce(logits, axis=1)
             return logits[:, self._label] - total
-        if self._engine.activation == 'sigmoid':
+        if self._activation == 'sigmoid':
             return _sigmoid(logits[:, 0])
         return logits[:, 0]
 
@@ -409,9 +298,9 @@ class SentenceCrossEncoderReranker(Reranker):
         """
         scores = self.scores_of(query, hits, trace)
         probabilities = scores
-        if self._engine.n_labels > 1:
+        if self._engine.n_outputs > 1:
             probabilities = np.exp(scores)
-        elif self._engine.activation == 'identity':
+        elif self._activation == 'identity':
             probabilities = _sigmoid(scores)
         return {
             'system': 'monobert',
@@ -423,9 +312,9 @@ class SentenceCrossEncoderReranker(Reranker):
 
     def reason(self, query: str, hit: Candidate) -> str:
         # Mixed with the score of the stage before it, a score may be no probability.
-        if self._engine.n_labels > 1:
+        if self._engine.n_outputs > 1:
             return f'relevant with p = {np.exp(min(hit.score, 0.0)):.4f}'
-        if self._engine.activation == 'sigmoid':
+        if self._activation == 'sigmoid':
             return f'scored {hit.score:.4f} by the model, between 0 and 1'
         return f'scored {hit.score:.4f} by the model, which is no probability'
 
