@@ -44,10 +44,12 @@ class EpicReranker(TermWeightsReranker):
         if self.prune:
             return super()._score_pairs(pairs, passages, on_progress)
         # Only the terms of the queries are computed.
-        terms = np.unique(np.concatenate([pair.query.terms for pair in pairs]))
+        queries = dict.fromkeys(pair.query for pair in pairs)
+        terms = np.unique(np.concatenate([query.terms for query in queries]))
         dense = self.encoder.encode_dense(passages, terms, self.token_budget, on_progress)
+        columns = {query: np.searchsorted(terms, query.terms) for query in queries}
         scores = []
         for pair in pairs:
-            weights = dense[pair.text, np.searchsorted(terms, pair.query.terms)]
+            weights = dense[pair.text, columns[pair.query]]
             scores.append(weights @ pair.query.weights)
         return scores
