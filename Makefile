@@ -9,8 +9,8 @@
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
-# make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
-#              the slow tests: .venv-interop/bin/python -m pytest tests/interop
+# make test-interop    what plugs us into other projects, with their packages, in an environment of its own, and
+#              schemathesis on the HTTP API; without the slow tests: .venv-interop/bin/python -m pytest tests/interop
 # make test-ray    the tests on a Ray cluster of two nodes on this machine, in an environment of its own
 # make lint    style, types, and that imports run one way, without circles
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
@@ -45,7 +45,7 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 	parity pipeline regression rerank search)
 
 # Slow tests with a target of their own: test-interop, test-ray, test-web, rehearsal
-ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray web) \
+ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray serve/test_fuzz.py web) \
 	--deselect tests/rehearsal/test_rehearsal.py::test_models_and_collections_from_download_to_score
 
 .PHONY: demo test test-random test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
@@ -127,6 +127,7 @@ $(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
 
 test-interop: install-interop
 	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' -rs tests/interop
+	$(VENV_INTEROP)/bin/python -m pytest -rs tests/serve/test_fuzz.py
 
 test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray

@@ -116,14 +116,14 @@ class SizeWatch:
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncodingCost:
     """Seconds that MiniLM takes for a passage, and seconds that cutting it from its text takes."""
 
     encode: float
     cut: float
 
 
-def measure_encoding(model: Any, count: int) -> Encoding:
+def measure_encoding(model: Any, count: int) -> EncodingCost:
     """Encode about `count` passages that are cut from long texts."""
     words = ' '.join(texts_of_msmarco_lengths(count * 3)).split()
     texts = [' '.join(words[first : first + _WORDS]) for first in range(0, len(words), _WORDS)]
@@ -134,7 +134,7 @@ def measure_encoding(model: Any, count: int) -> Encoding:
     passages = [passage.input for part in cutter.cut(titles, texts) for passage in part]
     cutting = min(seconds(lambda: cutter.cut(titles, texts)) for _ in range(3))
     encoding = seconds(lambda: model.embed(passages))
-    return Encoding(encoding / len(passages), cutting / len(passages))
+    return EncodingCost(encoding / len(passages), cutting / len(passages))
 
 
 def peak_megabytes(passages: int) -> float:

@@ -28,10 +28,10 @@ from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Ranking
@@ -87,7 +87,7 @@ def build(
     folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shard_size: int
 ) -> float:
     """Write a bundle of n passages of r terms; the seconds that it took."""
-    settings = EpicSettings(
+    settings = TermWeightsSettings(
         encoder.name,
         encoder.weights_sha256,
         str(encoder.variant),
@@ -114,12 +114,12 @@ def build(
     build_bundle(
         (Passage(f'D{row * 7919 % 10_000_019}', '') for row in range(n)),
         folder,
-        Encoding(settings, EpicShardWriter, encode, 4096),
+        BundleEncoding(settings, TermWeightsShardWriter, encode, 4096),
     )
     return time.perf_counter() - start
 
 
-def queries(bundle: EpicBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
+def queries(bundle: TermWeightsBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
     """(candidate rows, query vector) for each query."""
     random = np.random.default_rng(1)
     made = []
@@ -132,7 +132,7 @@ def queries(bundle: EpicBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
 
 
 def agreement(
-    first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarray, TermVector]]
+    first: TermWeightsBundle, second: TermWeightsBundle, asked: list[tuple[np.ndarray, TermVector]]
 ) -> tuple[float, float]:
     """The mean share of the ten best candidates that two bundles share, and the mean relative
     error of the scores.
@@ -257,7 +257,7 @@ def main() -> None:
                 sum(path.stat().st_size for path in place.rglob('*') if path.is_file())
                 / options.passages
             )
-            bundles[name] = EpicBundle(place, verify=False)
+            bundles[name] = TermWeightsBundle(place, verify=False)
         whole = bundles['float16']
         blocks = [vectors for _, vectors in whole.vectors()]
         indptr = np.cumsum([0, *np.concatenate([np.diff(own.offsets) for own in blocks])])

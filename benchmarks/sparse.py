@@ -24,10 +24,10 @@ import torch
 from figures import Figure
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.search.impacts import ExactImpactSearcher
 
@@ -35,9 +35,9 @@ HITS = 1000
 DIFFERENT = 4096
 
 
-def term_settings() -> EpicSettings:
+def term_settings() -> TermWeightsSettings:
     """Those of a bundle of weights of BERT's terms, in float32, by an encoder that draws them."""
-    return EpicSettings(
+    return TermWeightsSettings(
         encoder='random',
         weights_sha256='0' * 64,
         variant='sparse_encoder',
@@ -53,7 +53,7 @@ def term_settings() -> EpicSettings:
     )
 
 
-def build(folder: Path, n: int, r: int) -> EpicBundle:
+def build(folder: Path, n: int, r: int) -> TermWeightsBundle:
     """Write a bundle of n passages of r terms, in float32."""
     settings = term_settings()
     random = np.random.default_rng(0)
@@ -70,11 +70,13 @@ def build(folder: Path, n: int, r: int) -> EpicBundle:
         return TermVectors.of(chosen)
 
     passages = (Passage(f'D{row}', '') for row in range(n))
-    build_bundle(passages, folder, Encoding(settings, EpicShardWriter, encode, DIFFERENT))
-    return EpicBundle(folder, verify=False)
+    build_bundle(
+        passages, folder, BundleEncoding(settings, TermWeightsShardWriter, encode, DIFFERENT)
+    )
+    return TermWeightsBundle(folder, verify=False)
 
 
-def open_searcher(bundle: EpicBundle) -> ExactImpactSearcher:
+def open_searcher(bundle: TermWeightsBundle) -> ExactImpactSearcher:
     """A searcher of vectors, without a model."""
     settings = bundle.settings
     encoder = SimpleNamespace(
@@ -87,7 +89,7 @@ def open_searcher(bundle: EpicBundle) -> ExactImpactSearcher:
     return ExactImpactSearcher(bundle, encoder)
 
 
-def draw_queries(bundle: EpicBundle, n: int, r: int) -> list[TermVector]:
+def draw_queries(bundle: TermWeightsBundle, n: int, r: int) -> list[TermVector]:
     """n queries of r terms each, of two passages."""
     random = np.random.default_rng(1)
     queries = []
@@ -99,7 +101,7 @@ def draw_queries(bundle: EpicBundle, n: int, r: int) -> list[TermVector]:
     return queries
 
 
-def passage_matrix(bundle: EpicBundle) -> scipy.sparse.csr_matrix:
+def passage_matrix(bundle: TermWeightsBundle) -> scipy.sparse.csr_matrix:
     """The passages' vectors as rows, float32 (n, |V|)."""
     parts = [vectors for _, vectors in bundle.vectors()]
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])

@@ -23,9 +23,9 @@ from sparse import DIFFERENT, term_settings
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.encode.sharding import BundleEncoding
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.systems.encoders import document_encoder
 
@@ -46,9 +46,9 @@ class RandomTerms:
         self._random = np.random.default_rng(0)
         self._vectors = epic.random_vectors(self._random, DIFFERENT, terms)
 
-    def encoding(self, **_: Any) -> Encoding[EpicSettings]:
+    def encoding(self, **_: Any) -> BundleEncoding[TermWeightsSettings]:
         """How it fills a bundle."""
-        return Encoding(term_settings(), EpicShardWriter, self._encode, DIFFERENT)
+        return BundleEncoding(term_settings(), TermWeightsShardWriter, self._encode, DIFFERENT)
 
     def _encode(self, passages: Sequence[Passage]) -> TermVectors:
         rows = self._random.integers(0, DIFFERENT, len(passages)).tolist()

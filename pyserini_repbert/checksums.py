@@ -73,7 +73,7 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
     ----------
     folder : of the files
     required : names that the checksums must have
-    remembered : as of `compare_digest`
+    remembered : as in `compare_digest`
 
     Returns how many files were compared. Raises DamagedFileError where a file is missing or has
     another checksum, or where the checksums cannot be read or lack a `required` name.

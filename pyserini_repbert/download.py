@@ -44,7 +44,7 @@ _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(
     r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
 )
-# What may come beyond the stated size, which is often that of an earlier version.
+# What may come beyond the stated size, which is often an earlier version's.
 _SIZE_RATIO = 2
 _FREE_BYTES = 64_000_000
 
@@ -102,7 +102,7 @@ def download_name(address: str, name: str = '') -> str:
 def fetch_entry(entry: Entry, on_progress: Callable[[int], object] = int) -> Path:
     """The downloaded file of a catalog entry, fetched if it is not there yet.
 
-    Errors are those of `fetch`.
+    Raises the errors of `fetch`.
     """
     source: Mapping[str, Any] = entry.values['download']
     return fetch(

@@ -9,11 +9,9 @@ import io
 import lzma
 import os
 import re
-import secrets
 import shutil
 import socket
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +21,7 @@ from typing import IO, Any
 
 from pyserini_repbert.archives import limited
 from pyserini_repbert.errors import BusyError, InputError, within_limits
-from pyserini_repbert.folder_forms import UNFINISHED, FolderForm, refuse_link
+from pyserini_repbert.folder_forms import FolderForm, is_temporary, refuse_link, temporary_name
 
 StrPath = str | os.PathLike[str]
 _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
@@ -188,7 +186,7 @@ def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
     """Numbered lines of the file `path` as text without their ends.
 
-    Errors are those of `numbered_lines`.
+    Raises the errors of `numbered_lines`.
     """
     for number, raw in lines:
         try:
@@ -297,9 +295,7 @@ def set_aside(folder: Path) -> Path:
 
     `remove_leftovers` finds it if this process is killed.
     """
-    aside = Path(tempfile.mkdtemp(UNFINISHED, prefix=f'.{folder.name}.', dir=folder.parent))
-    aside.rmdir()
-    return folder.rename(aside)
+    return folder.rename(folder.with_name(temporary_name(folder.name)))
 
 
 def move(source: Path, target: Path) -> None:
@@ -319,7 +315,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def _copy_and_remove(files: list[Path], source: Path, target: Path) -> None:
-    """Move the files of `source` one by one; the order is that of `move`."""
+    """Move the files of `source` one by one; in the order of `move`."""
     ordered = sorted(files, key=lambda file: file.suffix == '.json')
     for file in ordered:
         copied = target / file.relative_to(source)
@@ -344,11 +340,10 @@ def _sync(files: Iterable[Path]) -> None:
 def remove_leftovers(folder: Path, name: str) -> None:
     """Remove the temporary files and folders of `name` that killed processes left.
 
-    Those of live processes stay.
+    Those of live processes stay, and so does what this package did not name.
     """
-    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(UNFINISHED)}')
     for entry in list(os.scandir(folder)):
-        if pattern.fullmatch(entry.name):
+        if is_temporary(entry.name, name):
             with contextlib.suppress(OSError):
                 _remove_unlocked(Path(entry))
 
@@ -395,7 +390,7 @@ def _locked_neighbour(target: Path, folder: bool, locks: contextlib.ExitStack) -
     """A new file or folder beside `target`, locked until `locks` is closed."""
     from filelock import lock_descriptor
 
-    neighbour = target.with_name(f'.{target.name}.{secrets.token_hex(4)}{UNFINISHED}')
+    neighbour = target.with_name(temporary_name(target.name))
     if folder:
         neighbour.mkdir()
     else:

@@ -6,8 +6,10 @@ of its form, and no link, since what a link leads to is not ours either.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +18,11 @@ from pathlib import Path
 
 from pyserini_repbert.errors import InputError
 
-# A temporary file or folder of NAME is called `.NAME.abcd1234.unfinished`. Nothing else ends so:
-# what killed processes left is removed by this name alone.
-UNFINISHED = '.unfinished'
-TEMPORARY = rf'[a-z0-9_]{{8}}({re.escape(UNFINISHED)})?'  # earlier releases left out the end
+# A temporary file or folder of NAME is called `.NAME.` with these digits: eight random ones, and
+# eight of a digest of NAME and of the random ones.
+_MARK = r'(?P<random>[0-9a-f]{8})(?P<digest>[0-9a-f]{8})\.unfinished'
+# Earlier releases had other ones.
+TEMPORARY = r'([a-z0-9_]{8}|[0-9a-f]{16}\.unfinished)'
 # What file managers and network file systems leave in any folder.
 _OF_THE_SYSTEM = re.compile(r'\.DS_Store|Thumbs\.db|desktop\.ini|\.nfs[0-9a-f]{8,}')
 
@@ -43,7 +46,7 @@ class FolderForm:
         return re.compile('|'.join(f'(?:{file})' for file in self.files))
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """The files of such a folder as those of the folder around it; `folder` is the regular
+        """The files of such a folder as the folder around it has them; `folder` is the regular
         expression of its name.
         """
         return (f'{folder}/', *(f'{folder}/(?:{file})' for file in self.files))
@@ -98,6 +101,26 @@ class FolderForm:
         is_file = entry.is_file(follow_symlinks=False)
         is_known = self._pattern.fullmatch(name) or _OF_THE_SYSTEM.fullmatch(entry.name)
         return is_file and bool(is_known)
+
+
+def temporary_name(name: str) -> str:
+    """A new name for a temporary file or folder of `name`, which `is_temporary` knows again."""
+    digits = secrets.token_hex(4)
+    return f'.{name}.{digits}{_digest(name, digits)}.unfinished'
+
+
+def is_temporary(entry: str, name: str) -> bool:
+    """Whether the name `entry` is one that `temporary_name` gave to something of `name`.
+
+    A name that someone else chose has another digest.
+    """
+    match = re.fullmatch(rf'\.{re.escape(name)}\.{_MARK}', entry)
+    return match is not None and match['digest'] == _digest(name, match['random'])
+
+
+def _digest(name: str, digits: str) -> str:
+    content = f'pyserini_repbert {digits} {name}'
+    return hashlib.sha256(content.encode('utf-8', 'surrogateescape')).hexdigest()[:8]
 
 
 def refuse_link(path: Path) -> None:

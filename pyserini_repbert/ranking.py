@@ -193,7 +193,7 @@ class Ranking(Sequence[Candidate]):
         return self.select_rows(rows, [self.scores[row] for row in rows])
 
     def append_below(self, rest: Ranking) -> Ranking:
-        """These hits, then those of `rest` in their order.
+        """These hits, then the hits of `rest` in their order.
 
         The hits of `rest` get new scores: the last score here minus 1, minus 2, and so on.
         """

@@ -171,7 +171,7 @@ def _summary(folder: Path) -> Path:
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package, of Python, and of those of `PACKAGES` that are installed."""
+    """Versions of this package, of Python, and of what is installed of `PACKAGES`."""
     known = {'pyserini_repbert': __version__, 'python': platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

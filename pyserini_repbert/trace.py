@@ -215,7 +215,7 @@ class Notes(Trace):
         return [notes for notes in self.walk() if not notes.parts]
 
     def walk(self) -> Iterator[Notes]:
-        """These notes and those of all parts, in the order of the parts."""
+        """These notes and the notes of all parts, in the order of the parts."""
         yield self
         for part in self.parts.values():
             yield from part.walk()

@@ -13,10 +13,12 @@ import gc
 import importlib.util
 import itertools
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import TINY, WORDS
 from hypothesis import settings
 
 settings.register_profile(
@@ -24,28 +26,18 @@ settings.register_profile(
 )  # how long an example takes says more about the machine
 settings.load_profile('untimed')
 
-TINY = {
-    'model_type': 'bert',
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 64,
-    'initializer_range': 0.3,
-}
-WORDS = (
-    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
-    'big small old new run '
-    'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
-).split()
-
 
 def pytest_make_parametrize_id(val):
     """Workers must agree on the names of tests: a packed file holds the second in which it was
     made.
     """
     return 'bytes' if isinstance(val, bytes) and len(val) > 20 else None
+
+
+def pytest_configure():
+    """Tests send Ctrl-C: a shell lets what it runs in the background ignore that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session', autouse=True)

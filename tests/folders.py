@@ -1,10 +1,27 @@
-"""What tests ask of folders, and do to them."""
+"""The tiny vocabulary of most tests, and what they ask of folders and do to them."""
 
 import json
 import sqlite3
 from pathlib import Path
 
 from pyserini_repbert.record import checksum
+
+# The sizes of the BERT of most tests, and its vocabulary.
+TINY = {
+    'model_type': 'bert',
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'intermediate_size': 32,
+    'max_position_embeddings': 64,
+    'initializer_range': 0.3,
+}
+WORDS = (
+    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
+    'big small old new run '
+    'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
+).split()
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -38,7 +55,8 @@ def make_older(folder: Path) -> None:
             connection.execute(f'DROP TABLE {table}')
         (path,) = (folder / 'generations').glob('0*[0-9].json')
         manifest = json.loads(path.read_text(encoding='utf-8'))
-        del manifest['identity']
+        for key in ('identity', 'sources_sha256', 'owners_digest'):
+            del manifest[key]
         path.write_text(json.dumps(manifest), encoding='utf-8')
         connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
     connection.close()

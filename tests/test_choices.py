@@ -113,7 +113,7 @@ def test_names_in_plain_text_are_what_they_name():
     from pyserini_repbert.evaluate.measures import Evaluation
     from pyserini_repbert.evaluate.significance import SignificanceTest, compare
     from pyserini_repbert.ranking import Ranking
-    from pyserini_repbert.search.documents import documents_of_run
+    from pyserini_repbert.search.documents_of_passages import documents_of_run
 
     worse = {str(qid): qid / 10 for qid in range(6)}
     better = {str(qid): qid / 10 + 0.1 * (qid != 3) for qid in range(6)}

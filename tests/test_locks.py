@@ -7,6 +7,7 @@ import pytest
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers
+from pyserini_repbert.folder_forms import temporary_name
 
 
 def test_a_lock_is_held_once_and_goes(tmp_path):
@@ -32,12 +33,16 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path):
 
 
 def test_leftovers_of_killed_writers_go_and_living_ones_stay(tmp_path):
-    (tmp_path / '.out.txt.abcd_012.unfinished').write_text('left')
-    (tmp_path / '.out.txt.folder12.unfinished').mkdir()
-    (tmp_path / '.out.txt.folder12.unfinished' / 'file').write_text('left')
-    others = ['.out.txt.20240101', '.out.txt.Abcd_012.unfinished', '.other.abcd_012.unfinished']
+    (tmp_path / temporary_name('out.txt')).write_text('left')
+    folder = tmp_path / temporary_name('out.txt')
+    folder.mkdir()
+    (folder / 'file').write_text('left')
+    others = ['.out.txt.20240101', '.out.txt.0123abcd.unfinished', temporary_name('other')]
+    # Someone else's, which only looks alike.
+    others.append(f'.out.txt.{"0123abcd" * 2}.unfinished')
     for name in others:
-        (tmp_path / name).write_text('another')
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'thesis.txt').write_text('another')
     with atomic_file(tmp_path / 'out.txt') as living:
         living.write('first')
         with atomic_file(tmp_path / 'out.txt') as second:

@@ -17,7 +17,7 @@ from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -150,7 +150,7 @@ def test_what_was_used_is_recorded(
     assert run('index', 'epic', '--encoder', epic, '--output', files / 'terms', *words) == 0
     assert (
         DenseBundle(files / 'dense').settings.precision
-        == EpicBundle(files / 'terms').settings.precision
+        == TermWeightsBundle(files / 'terms').settings.precision
         == used
     )
     words = (

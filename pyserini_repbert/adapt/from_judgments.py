@@ -17,11 +17,12 @@ from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
 from pyserini_repbert.folder_forms import refuse_link
-from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.kind import kind_of
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import collection_judgments
-from pyserini_repbert.pipeline.adaptations import NO_ADAPTATION
 from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.resolving import NO_ADAPTATION
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 
 
@@ -45,7 +46,7 @@ def learn_from_judgments(
     Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
     another program learns here.
     """
-    if not is_collection(folder):
+    if not kind_of(str(folder)).is_writable:
         raise InputError(f"'{folder}' is no collection: name one")
     store = judgments_of(folder)
     with _learning_lock(folder):

@@ -124,7 +124,7 @@ def open_collection_ann(
 ) -> AnnIndex[CollectionAnnRecord]:
     """The approximate index of a collection, opened once for all generations that use it.
 
-    `verify` and `remembered` are as of `AnnIndex`. Raises InputError if there is none,
+    `verify` and `remembered` are as in `AnnIndex`. Raises InputError if there is none,
     DamagedFileError for one that is not whole.
     """
     for _ in range(_TRIES):
@@ -202,7 +202,7 @@ class _ShardVectors:
         return sum(len(shard) for shard in self._shards)
 
     def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
-        """As of `Blocks`."""
+        """As in `Blocks`."""
         return shard_blocks(self._shards, size)
 
 
@@ -267,7 +267,7 @@ class CollectionAnn:
     def _search_covered(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]
     ) -> list[TopRows]:
-        """As of `search`, among rows that the index has."""
+        """As in `search`, among rows that the index has."""
         n_allowed = int(np.count_nonzero(allowed))
         wanted = min(k, n_allowed)
         if not wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
+from pyserini_repbert.collection.digests import digest_owners, digest_sources
+from pyserini_repbert.collection.generations import last_published
 from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.store import (
@@ -17,6 +20,7 @@ from pyserini_repbert.collection.store import (
     FOREVER,
     LATER_TABLE_NAMES,
     STORE,
+    VERSIONED,
     make_store,
     open_for_reading,
     sqlite_errors,
@@ -107,14 +111,18 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
         sqlite_errors(path),
     ):
         yield from integrity_problems(connection)
-        yield from schema_differences(connection, make_store, LATER_TABLE_NAMES)
+        manifest = generation.manifest
+        may_lack = LATER_TABLE_NAMES if manifest.sources_sha256 is None else ()
+        yield from schema_differences(connection, make_store, may_lack)
 
 
 def _differences(generation: Generation) -> Iterator[str]:
     """What differs between the manifest, SQLite's rows, and the files of shards."""
     yield from _count_differences(generation)
     yield from _table_differences(generation)
-    yield from _later_table_differences(generation)
+    yield from _generation_differences(generation)
+    yield from _identity_differences(generation)
+    yield from _owner_differences(generation)
     for live in generation.shards:
         damaged_files = list(live.shard.differences())
         yield from damaged_files
@@ -148,42 +156,89 @@ def _table_differences(generation: Generation) -> Iterator[str]:
         dead = [] if live.live is None else np.flatnonzero(~live.live).tolist()
         if [row for (row,) in rows] != dead:
             yield f'the dead rows of shard {live.shard.name} are not those of the manifest'
-    without_source = _number(
+    lost = _number(
         generation,
-        f'SELECT COUNT(*) FROM fields WHERE {_ALIVE} '
-        'AND source NOT IN (SELECT source FROM sources)',
+        'SELECT COUNT(*) FROM dead_rows WHERE shard NOT IN (SELECT shard FROM shards)',
     )
-    if without_source:
-        yield f'{without_source} documents have a source that is not in the table of sources'
-    # Rows end with a generation that is published, or with the next one, which is written.
-    next_generation = 1 + _number(generation, 'SELECT MAX(number) FROM generations')
-    for table in ('fields', 'field_values', 'texts', 'passages'):
+    if lost:
+        yield f'{lost} dead rows are of a shard that is not in the table of shards'
+
+
+def _generation_differences(generation: Generation) -> Iterator[str]:
+    """Rows that begin or end with a generation that is neither published nor staged.
+
+    A writer may publish meanwhile: each statement asks for the newest generation itself.
+    """
+    staged = '(SELECT 1 + MAX(number) FROM generations)'
+    for table in (*VERSIONED, 'shards', 'dead_rows'):
+        begun = _number(generation, f'SELECT COUNT(*) FROM {table} WHERE since > {staged}')
+        if begun:
+            yield f'{begun} rows of the table {table} begin with a generation that is not there'
+    for table in (*VERSIONED, 'shards'):
         ended = _number(
             generation,
-            f'SELECT COUNT(*) FROM {table} WHERE {_ALIVE} '
-            f'AND until <> {FOREVER} AND until > {next_generation}',
+            f'SELECT COUNT(*) FROM {table} WHERE until <> {FOREVER} AND until > {staged}',
         )
         if ended:
             yield f'{ended} rows of the table {table} end with a generation that is not there'
-
-
-def _later_table_differences(generation: Generation) -> Iterator[str]:
-    """What differs in tables that a collection of an earlier release may lack."""
-    tables = {name for (name,) in generation.select('SELECT name FROM sqlite_schema')}
-    if 'identity' in tables:
-        identities = [value for (value,) in generation.select('SELECT id FROM identity')]
-        expected = generation.manifest.identity
-        if len(identities) > 1 or (expected is not None and identities != [expected]):
-            yield 'the identity of the collection is not that of its manifest'
-    if 'source_prefixes' in tables:
-        without_prefix = _number(
+    for table in VERSIONED:
+        unnamed = _number(
             generation,
-            'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '
-            f'JOIN documents USING (docno) WHERE {_ALIVE} '
-            'AND SUBSTR(docid, 1, LENGTH(prefix)) <> prefix',
+            f'SELECT COUNT(*) FROM {table} WHERE {staged} IN (since, until) '
+            'AND docno NOT IN (SELECT docno FROM staged)',
         )
-        if without_prefix:
-            yield f'{without_prefix} documents have docids without the prefix of their source'
+        if unnamed:
+            yield f'{unnamed} staged rows of the table {table} are of no document that is staged'
+
+
+def _identity_differences(generation: Generation) -> Iterator[str]:
+    """A second identity; that the first is not the manifest's is said where that is opened."""
+    tables = generation.select("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
+    if tables and _number(generation, 'SELECT COUNT(*) FROM identity') > 1:
+        yield 'the collection has several identities'
+
+
+def _owner_differences(generation: Generation) -> Iterator[str]:
+    """What differs in the docids and the sources of documents, and in the tables about sources."""
+    with (
+        contextlib.closing(open_for_reading(generation.folder)) as connection,
+        sqlite_errors(generation.folder / STORE),
+    ):
+        # All statements see the same moment.
+        connection.execute('BEGIN')
+        newest = last_published(connection)
+        expected = generation.manifest.owners_digest
+        if expected is not None and digest_owners(connection, generation.number) != expected:
+            yield 'the docids or the sources of documents are not those of the manifest'
+        if newest is not None and newest.number == generation.number:
+            # Otherwise, the sources are those of a generation that was published meanwhile.
+            yield from _source_differences(connection, generation)
+
+
+def _source_differences(connection: sqlite3.Connection, generation: Generation) -> Iterator[str]:
+    """What differs in the tables about sources, of which a moment has one version alone."""
+    alive = {'generation': generation.number}
+    (without_source,) = connection.execute(
+        f'SELECT COUNT(*) FROM fields WHERE {_ALIVE} '
+        'AND source NOT IN (SELECT source FROM sources)',
+        alive,
+    ).fetchone()
+    if without_source:
+        yield f'{without_source} documents have a source that is not in the table of sources'
+    expected = generation.manifest.sources_sha256
+    if expected is not None and digest_sources(connection) != expected:
+        yield 'the tables of sources, their prefixes and their paths are not as they were written'
+    tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
+    if tables.fetchone() is None:
+        return
+    (without_prefix,) = connection.execute(
+        'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '
+        f'JOIN documents USING (docno) WHERE {_ALIVE} '
+        'AND SUBSTR(docid, 1, LENGTH(prefix)) <> prefix',
+        alive,
+    ).fetchone()
+    if without_prefix:
+        yield f'{without_prefix} documents have docids without the prefix of their source'
 
 
 def _number(generation: Generation, statement: str) -> int:

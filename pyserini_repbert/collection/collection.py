@@ -37,7 +37,7 @@ from pyserini_repbert.collection.syncing import (
 )
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import Corpus, corpus_of
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder, ImpactPassageEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -63,8 +63,8 @@ class Collection:
     A reader sees one generation, `generation`, which does not change while others write. After this
     object has written, its generation is the new one. `refresh` takes the newest generation of
     another writer. An object that has read or written a collection goes on with this one alone:
-    where another lies in the folder by now, an earlier state of it, or none, LostCollectionError is
-    raised.
+    where another lies in the folder by now, an earlier state of it, or none, searching, refreshing
+    and writing raise LostCollectionError. Open the folder again then.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Collection:
         self._learned: Path | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
-        self._sparse_encoder: ImpactEncoder | None = None
+        self._sparse_encoder: TermWeightsEncoder | None = None
         self._sparse_encoder_of: str | None = None
 
     @classmethod
@@ -104,7 +104,7 @@ class Collection:
         passage_tokens: int | None = None,
         overlap: int | None = None,
         language: str | None = None,
-        sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
+        sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
     ) -> Self:
@@ -275,6 +275,7 @@ class Collection:
         written then.
         """
         self._check_exists()
+        self._check_folder()
         return build_collection_ann(self.folder, settings, overwrite, on_progress)
 
     def search(self, query: Any, k: int = 10, filter: str | None = None) -> Any:
@@ -304,7 +305,7 @@ class Collection:
         Parameters
         ----------
         docid : of the document, which is not among the hits; it need not match the filter
-        k, filter : as of `search`
+        k, filter : as in `search`
 
         Raises MissingResourceError for a docid that is not here, and InputError for a filter that
         cannot be read or names a field that no document has.
@@ -316,6 +317,7 @@ class Collection:
 
         It is opened once for a generation and a learning.
         """
+        self._check_folder()
         learned = adaptation_in_use(self.folder, self.generation.settings)
         searcher = self._searcher
         is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
@@ -353,6 +355,7 @@ class Collection:
         MismatchError for another encoder.
         """
         settings = SearchSettings(rankings=rankings, aggregation=aggregate)
+        self._check_folder()
         is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
         generation = open_generation(self.folder)
         try:
@@ -401,11 +404,11 @@ class Collection:
 
         The generation before is closed. Shards that both have stay open.
         """
+        self._check_folder()
         before = self._generation
         opened = {}
         if before is not None:
             opened = {live.shard.name: live.shard for live in before.shards}
-            before.known.check(read_known(self.folder))
         newest = open_generation(self.folder, opened)
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
@@ -440,7 +443,7 @@ class Collection:
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
-    def _known_sparse_encoder(self, generation: Generation) -> ImpactEncoder | None:
+    def _known_sparse_encoder(self, generation: Generation) -> TermWeightsEncoder | None:
         """The learned sparse model, if it was opened for a generation or to write it."""
         if generation.settings.sparse_model is None:
             return None
@@ -464,6 +467,12 @@ class Collection:
         if self.expected is not None or self._generation is None:
             return self.expected
         return self._generation.known
+
+    def _check_folder(self) -> None:
+        """Raises LostCollectionError where the folder is not what this object has opened."""
+        known = self._known()
+        if known is not None:
+            known.check(read_known(self.folder))
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.approximate import CollectionAnn
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.data.runs import rank_by_score
@@ -29,7 +30,7 @@ from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
-from pyserini_repbert.search.documents import aggregate_groups
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4
@@ -145,8 +146,9 @@ class DocumentSearcher(DenseSearcher):
             vectors = exact.ArrayVectors(self.vectors.gather(numbers))
             self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
-    def within(self, documents: NDArray[np.bool_]) -> Self:
-        """The same search among some documents: whether each counts, bool (numbers,) by number."""
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through."""
+        documents = wanted.mask(self.generation)
         other = self.with_settings(documents=documents)
         other._count(self._counted & documents[self.vectors.documents])
         return other
@@ -204,7 +206,7 @@ class DocumentSearcher(DenseSearcher):
         return vector
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is the mean of its passages' vectors."""
+        """As in `Ranker`: a document's query is the mean of its passages' vectors."""
         return self.with_settings(takes_docids=True)
 
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import input_digest
 from pyserini_repbert.collection.passages import PassageCutter
 from pyserini_repbert.collection.settings import (
     CollectionSettings,
@@ -17,6 +16,7 @@ from pyserini_repbert.collection.settings import (
     check_encoder,
 )
 from pyserini_repbert.collection.sparse_model import check_sparse_model
+from pyserini_repbert.collection.stored_values import input_digest
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVectors

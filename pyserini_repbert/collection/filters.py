@@ -20,8 +20,8 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import number_of, stored_date
 from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.stored_values import number_of, stored_date
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -65,11 +65,14 @@ class DocumentFilter:
         return self.text is None and self.only_ids is None and not self.not_ids
 
     def mask(self, generation: Generation) -> Mask:
-        """Whether each document counts, bool (numbers,): by the document's number.
+        """Whether each document counts, bool (numbers,) by their numbers; do not change it.
 
         Raises InputError for a filter that cannot be read, an unknown field, and a range over a
         field that has no value of its kind.
         """
+        return generation.kept_mask(self, lambda: self._evaluate(generation))
+
+    def _evaluate(self, generation: Generation) -> Mask:
         mask = generation.live_documents()
         if self.only_ids is not None:
             mask = mask & _mask_of(generation, generation.docnos(sorted(self.only_ids)))

@@ -70,6 +70,10 @@ class GenerationManifest:
     lucene_dead: _Natural = 0  # deleted documents that Lucene still counts
     # The collection's, which a copy shares; None before a release with identities has written it.
     identity: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
+    # Of the tables about sources, and of the documents' docids and sources; None before a release
+    # with these digests has written a generation.
+    sources_sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')] | None = None
+    owners_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def rendered(self) -> bytes:
@@ -81,8 +85,10 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
-        if self.identity is None:
-            del values['identity']
+        for key in ('identity', 'sources_sha256', 'owners_digest'):
+            if values[key] is None:
+                # As before there were any.
+                del values[key]
         return (json.dumps(values, indent=1) + '\n').encode()
 
 

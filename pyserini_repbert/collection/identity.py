@@ -14,7 +14,7 @@ from pyserini_repbert.errors import LostCollectionError
 from pyserini_repbert.sqlite_files import transaction
 
 _BYTES = 16
-_AGAIN = 'put it back, or start this program again'
+_AGAIN = 'put it back, or open the folder again (start a service again)'
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.documents import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
@@ -30,6 +29,7 @@ from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.stored_values import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
@@ -37,6 +37,8 @@ from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
 _TEXTS_AT_ONCE = 100
+# Filters whose documents are kept.
+_MOST_MASKS = 32
 # Different values of a field that are counted one by one.
 _MOST_VALUES = 20
 # Characters of such a value.
@@ -146,6 +148,8 @@ class Generation:
         self._connection = connection
         self._lock = lock
         self._calling = threading.Lock()
+        self._masks: dict[Hashable, NDArray[np.bool_]] = {}
+        self._masking = threading.Lock()
         shards = []
         for entry in manifest.shards:
             shard = opened.get(entry.name) or open_shard(folder / SHARDS, entry.name)
@@ -361,6 +365,23 @@ class Generation:
             raise self.damage(f'a document has the number {docnos.max()}, which has no docid')
         live[docnos] = True
         return live
+
+    def kept_mask(
+        self, wanted: Hashable, evaluate: Callable[[], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """The documents that a filter lets through, bool (numbers,); do not change it.
+
+        It is evaluated once, whoever asks: the last `_MOST_MASKS` filters are kept.
+        """
+        with self._masking:
+            mask = self._masks.pop(wanted, None)
+        if mask is None:
+            mask = evaluate()
+        with self._masking:
+            self._masks[wanted] = mask
+            if len(self._masks) > _MOST_MASKS:
+                self._masks.pop(next(iter(self._masks)))
+        return mask
 
     def field_types(self) -> dict[str, set[str]]:
         """The types of the values of each field: 'text', 'number' or 'date'."""

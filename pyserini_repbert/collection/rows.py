@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyserini_repbert.collection.documents import rendered_fields, typed_values
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
+from pyserini_repbert.collection.stored_values import rendered_fields, typed_values
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.sqlite_files import transaction
 

@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
-from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
+from pyserini_repbert.collection.word_search import DocumentBm25, FilteredBm25
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate, Ranker, Ranking, topics_of
@@ -114,7 +113,7 @@ class SearchSettings:
     aggregation : how scores of passages become those of documents
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
-    query_map : learned from judgments, float32 (d, d), as of `DenseSearcher`
+    query_map : learned from judgments, float32 (d, d), as in `DenseSearcher`
     ann : find passages by the collection's approximate index
     """
 
@@ -149,6 +148,11 @@ def learned_settings(
     return SearchSettings(fusion=learned_fusion(read_adapted(folder)), query_map=query_map)
 
 
+# A ranking of a generation's documents: `within` restricts it.
+DocumentRanking = DocumentSearcher | TermSearcher | DocumentBm25
+FilteredRanking = DocumentSearcher | TermSearcher | FilteredBm25
+
+
 class CollectionSearcher(Fusion):
     """Searches the documents of a collection's generation by all its rankings.
 
@@ -179,7 +183,7 @@ class CollectionSearcher(Fusion):
         query_encoder: QueryEncoder,
         settings: SearchSettings | None = None,
         device: str = 'cpu',
-        sparse_encoder: ImpactEncoder | None = None,
+        sparse_encoder: TermWeightsEncoder | None = None,
     ) -> None:
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
@@ -190,19 +194,22 @@ class CollectionSearcher(Fusion):
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         self.sparse_encoder = sparse_encoder
-        if sparse_encoder is None and CollectionRanking.SPARSE in rankings:
-            self.sparse_encoder = open_sparse_encoder(generation, device)
-        parts = [self._open(ranking, settings) for ranking in rankings]
-        super().__init__(parts, settings.fusion or default_fusion(rankings))
+        self._search_settings = settings
+        # As they are among all documents.
+        self._all_parts = tuple(self.ranking(ranking) for ranking in rankings)
+        super().__init__(self._all_parts, settings.fusion or default_fusion(rankings))
         self.name = generation.folder.name
         self.filter = DocumentFilter()
-        self._all_parts = self.parts
         self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
 
-    def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
+    def ranking(self, ranking: CollectionRanking) -> DocumentRanking:
+        """A ranking of all documents, whether or not it is among the parts."""
+        settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        if ranking is CollectionRanking.SPARSE and self.sparse_encoder is not None:
+        if ranking is CollectionRanking.SPARSE:
+            if self.sparse_encoder is None:
+                self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
             searcher = TermSearcher(
                 self.generation,
                 vectors=self.dense.vectors,
@@ -210,7 +217,13 @@ class CollectionSearcher(Fusion):
                 aggregation=settings.aggregation,
             )
             return searcher.with_settings(name=ranking.value)
-        return open_bm25(self.generation, settings.k1, settings.b)
+        usual = SparseSettings()
+        words = SparseSettings(
+            k1=usual.k1 if settings.k1 is None else settings.k1,
+            b=usual.b if settings.b is None else settings.b,
+            language=self.generation.settings.language,
+        )
+        return DocumentBm25(self.generation, words).with_settings(name=ranking.value)
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through.
@@ -225,13 +238,11 @@ class CollectionSearcher(Fusion):
         if wanted not in self._filtered:
             if len(self._filtered) >= _MOST_FILTERS:
                 self._filtered.pop(next(iter(self._filtered)))
-            mask = wanted.mask(self.generation)
-            parts = [rank_within(part, self.generation, mask) for part in self._all_parts]
-            self._filtered[wanted] = tuple(parts)
+            self._filtered[wanted] = tuple(part.within(wanted) for part in self._all_parts)
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document is searched by the mean of its passages' vectors, and by its
+        """As in `Ranker`: a document is searched by the mean of its passages' vectors, and by its
         best terms or their mean weights; its hits have the passages that are nearest to that mean.
         """
         return self.with_settings(
@@ -277,22 +288,8 @@ class CollectionSearcher(Fusion):
         self.generation.close()
 
 
-def open_bm25(
-    generation: Generation, k1: float | None = None, b: float | None = None
-) -> LuceneSparseSearcher:
-    """The BM25 ranking of a collection that has one, in its language; None is 0.9 and 0.4."""
-    usual = SparseSettings()
-    sparse = SparseSettings(
-        k1=usual.k1 if k1 is None else k1,
-        b=usual.b if b is None else b,
-        language=generation.settings.language,
-    )
-    searcher = LuceneSparseSearcher(str(generation.lucene_folder), sparse)
-    return searcher.with_settings(name=CollectionRanking.BM25.value)
-
-
 def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
-    """The hits of a DataFrame of queries, as a DataFrame, as of `Collection.search`."""
+    """The hits of a DataFrame of queries, as a DataFrame, as in `Collection.search`."""
     import pandas
 
     missing = {'qid', 'query'} - set(queries.columns)
@@ -338,7 +335,7 @@ def open_collection_encoder(
     generation : of the collection
     name : catalog name or checkpoint folder; default: the one that the collection names
     device : where it runs
-    precision, max_length : as of `RepBertQueryEncoder`
+    precision, max_length : as in `RepBertQueryEncoder`
     """
     settings = {'precision': Precision(precision), 'max_length': max_length}
     if name:

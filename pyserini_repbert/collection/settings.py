@@ -28,7 +28,7 @@ from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 
 DEFAULT_ENCODER = 'minilm'
 
@@ -67,7 +67,7 @@ class EncoderSource:
         precision: Precision | str | None = None,
         token_budget: int | None = None,
         truncate_dim: int | None = None,
-        sparse: str | ImpactPassageEncoder | None = None,
+        sparse: str | TermWeightsEncoder | None = None,
         embedding: TextEmbedding | None = None,
     ) -> None:
         self._precision = None if precision is None else str(Precision(precision))
@@ -255,8 +255,8 @@ def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
 
 
 def learned_model(
-    sparse: str | ImpactPassageEncoder | None,
-) -> str | ImpactPassageEncoder | None:
+    sparse: str | TermWeightsEncoder | None,
+) -> str | TermWeightsEncoder | None:
     """The learned model that a user's sparse ranking is; None for another ranking."""
     if isinstance(sparse, str) and SparseKind.named(sparse) is not SparseKind.LEARNED:
         return None

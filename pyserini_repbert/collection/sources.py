@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from pyserini_repbert.collection.digests import digest_sources
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
@@ -143,6 +144,16 @@ class Sources:
             execute(
                 'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]
             )
+
+    def digest_with(self, source: DocumentSource | None) -> str:
+        """The digest of all sources, as it will be when `source` is stored; None: as they are."""
+        self._connection.execute('BEGIN IMMEDIATE')
+        try:
+            if source is not None:
+                self.store(source)
+            return digest_sources(self._connection)
+        finally:
+            self._connection.execute('ROLLBACK')
 
     def is_new_beside_others(self, source: DocumentSource) -> bool:
         """Whether any docid of a source may be that of another source."""

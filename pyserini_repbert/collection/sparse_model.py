@@ -16,12 +16,12 @@ from pyserini_repbert.index.records import MODEL_DIGESTS, FloatType, Length, Nam
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.term_vectors import TermVectors
 from pyserini_repbert.record import Model, Sha256
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
-    from pyserini_repbert.encode.sharding import Encoding
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.encode.sharding import BundleEncoding
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.index.records import TermWeightsSettings
 
 # What decides the weights of a passage's terms. They are stored in float32: rounded ones would
 # depend on the batches in which they were encoded.
@@ -40,7 +40,7 @@ _DECIDING = (
 class SparseModel:
     """All that decides the weights of terms in a collection, but for the text.
 
-    The fields are those of `EpicSettings`, as the encoder's own `encoding` has them.
+    The fields are those of `TermWeightsSettings`, as the encoder's own `encoding` has them.
     """
 
     encoder: Name  # catalog name or folder
@@ -55,7 +55,7 @@ class SparseModel:
     precision: FloatType  # that the model runs in
 
     @classmethod
-    def of(cls, settings: EpicSettings) -> SparseModel:
+    def of(cls, settings: TermWeightsSettings) -> SparseModel:
         """The model with which a bundle of these settings would be made."""
         values = {name: getattr(settings, name) for name in _DECIDING}
         return cls(encoder=settings.encoder, **values)
@@ -84,7 +84,7 @@ class SparseSource:
     device : where the model runs
     """
 
-    def __init__(self, encoder: str | ImpactPassageEncoder | None, device: str = 'cpu') -> None:
+    def __init__(self, encoder: str | TermWeightsEncoder | None, device: str = 'cpu') -> None:
         self._encoder = encoder
         self._device = device
         self._precision = 'float32'
@@ -119,12 +119,12 @@ class SparseSource:
         self._precision = precision
 
     @cached_property
-    def opened(self) -> ImpactPassageEncoder:
+    def opened(self) -> TermWeightsEncoder:
         """The encoder, after `complete`. Raises UnknownNameError for a name that means none."""
         encoder = self._encoder
         if isinstance(encoder, str):
             try:
-                return impact_encoder(encoder, self._device, precision=self._precision)
+                return term_weights_encoder(encoder, self._device, precision=self._precision)
             except UnknownNameError as error:
                 raise UnknownNameError(
                     f"sparse ranking '{encoder}' is unknown: expected bm25, none, the folder of a "
@@ -135,7 +135,7 @@ class SparseSource:
         return encoder
 
     @cached_property
-    def encoding(self) -> Encoding[EpicSettings]:
+    def encoding(self) -> BundleEncoding[TermWeightsSettings]:
         """How the encoder makes weights of passages."""
         return self.opened.encoding()
 

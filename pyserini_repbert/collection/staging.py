@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.collection.documents import fields_digest, text_digest
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.rows import KnownDocument, PassageRow, RowOfShard, StagedRows
@@ -27,6 +26,7 @@ from pyserini_repbert.collection.shards import (
 from pyserini_repbert.collection.spare_shards import SpareShards
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.stored_values import fields_digest, text_digest
 from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document

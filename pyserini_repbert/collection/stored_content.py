@@ -17,14 +17,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pyserini_repbert.collection.documents import (
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.stored_values import (
     fields_fit,
     input_digest,
     text_fits,
     typed_values,
 )
-from pyserini_repbert.collection.reading import Generation
-from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 
 _ALIVE = 'since <= :generation AND until > :generation'
 # What each table has of a document; the number of the document comes first.

@@ -14,19 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import best_positions
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.runs import rank_by_score
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
-from pyserini_repbert.rerank.impact_explanations import contributions, reason_text
+from pyserini_repbert.rerank.term_explanations import contributions, reason_text
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.documents import aggregate_groups
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
+from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 
 
@@ -54,7 +55,7 @@ class TermSearcher(Ranker):
         self,
         generation: Generation,
         vectors: PassageVectors,
-        query_encoder: ImpactEncoder,
+        query_encoder: TermWeightsEncoder,
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
     ) -> None:
         self.generation = generation
@@ -69,12 +70,13 @@ class TermSearcher(Ranker):
         for shard in vectors.shards:
             _ = shard.postings
 
-    def within(self, documents: NDArray[np.bool_]) -> Self:
-        """The same search among some documents: whether each counts, bool (numbers,) by number."""
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through."""
+        documents = wanted.mask(self.generation)
         return self.with_settings(_counted=self._counted & documents[self._vectors.documents])
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is the mean of its passages' weights of terms."""
+        """As in `Ranker`: a document's query is the mean of its passages' weights of terms."""
         return self.with_settings(takes_docids=True)
 
     def holds(self, docid: str) -> bool:
@@ -160,10 +162,7 @@ class TermSearcher(Ranker):
         return {docid: reason for docid, reason in reasons.items() if reason}
 
     def _reason(self, query: TermVector, passage: TermVector) -> str:
-        terms = np.intersect1d(query.terms, passage.terms)
-        names = self.query_encoder.term_names(terms.tolist())
-        of_query = query.weights_of(terms).tolist()
-        return reason_text(contributions(names, of_query, passage.weights_of(terms).tolist()))
+        return reason_text(contributions(self.query_encoder, query, passage))
 
     def _document_vector(self, docid: str) -> TermVector:
         """The mean weights of a document's passages; none where it is not here, or has no text."""
@@ -184,10 +183,10 @@ def sparse_model_of(generation: Generation) -> SparseModel:
     return model
 
 
-def open_sparse_encoder(generation: Generation, device: str = 'cpu') -> ImpactEncoder:
+def open_sparse_encoder(generation: Generation, device: str = 'cpu') -> TermWeightsEncoder:
     """The encoder of queries of a collection's learned sparse model.
 
     Raises InputError where the collection has none.
     """
     model = sparse_model_of(generation)
-    return impact_encoder(model.encoder, device, precision=model.precision)
+    return term_weights_encoder(model.encoder, device, precision=model.precision)

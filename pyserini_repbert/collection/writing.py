@@ -15,6 +15,7 @@ from typing import Self
 
 from pyserini_repbert.collection.cleaning import clean, remove_unpublished, shrink
 from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
+from pyserini_repbert.collection.digests import digest_owners, update_owners
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
@@ -211,8 +212,12 @@ class Writer:
 
     def _must_publish(self, merge: bool, compact: bool) -> bool:
         """Whether there may be anything for another generation."""
-        is_unmerged = self.published is not None and self.published.lucene_dead > 0
-        return self.has_changes or compact or (merge and is_unmerged)
+        if self.published is None or self.has_changes or compact:
+            return True
+        if merge and self.published.lucene_dead:
+            return True
+        sources = self.published.sources_sha256
+        return sources is not None and sources != self.sources.digest_with(self.source)
 
     def _update_lucene(self, merge: bool) -> LuceneState:
         before = self.published
@@ -245,7 +250,16 @@ class Writer:
             lucene_documents=lucene.documents,
             lucene_dead=lucene.dead,
             identity=self._identity,
+            sources_sha256=self.sources.digest_with(self.source),
+            owners_digest=self._owners_digest(),
         )
+
+    def _owners_digest(self) -> str:
+        generation = self.staging.generation
+        before = None if self.published is None else self.published.owners_digest
+        if before is None:
+            return digest_owners(self._connection, generation)
+        return update_owners(before, self._connection, generation)
 
     def _publish(self, manifest: GenerationManifest) -> None:
         """Publish a generation, whose files are on the disk; after this transaction, readers see

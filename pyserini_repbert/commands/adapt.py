@@ -88,9 +88,9 @@ def main(arguments: list[str]) -> None:
 def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
     from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
-    from pyserini_repbert.pipeline.spec import Machine
     from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
     from pyserini_repbert.search.dense import DenseSearcher
 
@@ -135,11 +135,11 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
     from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
     from pyserini_repbert.adapt.learning import N_MAPS
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import kind_of
 
     folder = Path(options.index)
     command.refuse(
-        not is_collection(folder),
+        not kind_of(options.index).is_writable,
         f"'{options.index}' is no collection: give --topics, --qrels and --output",
     )
     of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')
@@ -179,6 +179,7 @@ def _print_means(means: Mapping[str, float]) -> None:
 
 def _spec_of(options: argparse.Namespace) -> PipelineSpec:
     """The search that learns."""
+    from pyserini_repbert.pipeline.resolving import NO_ADAPTATION
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
     values = command.pick_options(
@@ -195,6 +196,8 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
         'corpus',
     )
     values['stages'] = [options.rerank] if options.rerank else []
+    # What is learned does not depend on what was learned before.
+    values['adapted'] = NO_ADAPTATION
     return PipelineSpec.of(values)
 
 

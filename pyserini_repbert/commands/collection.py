@@ -18,7 +18,6 @@ from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    stored = 'default: that of the collection, first'
+    stored = 'default: as the collection has it, first'
     add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
     add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
     add(
@@ -183,7 +182,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
 
 
 def _prefix_text(changes: Changes) -> str:
-    """With what the docids of a source begin; '' if they are those of the corpus."""
+    """With what the docids of a source begin; '' if they are the corpus's own."""
     if not changes.prefix:
         return ''
     return f"; docids begin with '{printable(changes.prefix)}'"
@@ -262,10 +261,11 @@ def _copy(options: argparse.Namespace) -> None:
 def _judgments(options: argparse.Namespace) -> None:
     """Import, export and count the judgments of a collection."""
     from pyserini_repbert.collection.adaptation import judgments_of
+    from pyserini_repbert.indexes.kind import kind_of
     from pyserini_repbert.names.topics import load_qrels, load_topics
 
     folder = Path(options.index)
-    if not is_collection(folder):
+    if not kind_of(options.index).is_writable:
         raise InputError(f'folder {folder} holds no collection: build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _exports(options)

@@ -136,7 +136,7 @@ def _flag(parameter: str) -> str:
 def left_work(output: str | None) -> bool:
     """Whether a stopped command left a begun index, reranked batches or a training's state.
 
-    The names are those of `encode`, `rerank` and `train`. Nothing is imported for them here: an
+    `encode`, `rerank` and `train` know these names. Nothing is imported for them here: an
     import may be what was interrupted.
     """
     if output is None:

@@ -13,7 +13,7 @@ from pyserini_repbert.commands.encoding import (
     add_encoding_arguments,
     check_encoding_flags,
     encode,
-    sparse_kind,
+    term_weights_kind,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def main(arguments: list[str]) -> None:
             f"'{options.encoder}' gives weights of terms: take --store float16, or `index sparse "
             '--weights uint8`',
         )
-        kind = sparse_kind(prune=0, weights=options.store)
+        from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+        kind = term_weights_kind(SparseTextEncoder, prune=0, weights=options.store)
     else:
         kind = _dense_kind(options.store, options.truncate_dim)
     encode(options, kind)
@@ -76,12 +78,12 @@ def main(arguments: list[str]) -> None:
 def _has_sparse_parts(output: str) -> bool:
     """Whether an output folder holds parts of an index of a `SparseEncoder`."""
     from pyserini_repbert.index.manifest import MANIFEST, PART, manifest_kind, read_manifest
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
     for part in sorted(Path(output).glob(f'{PART}*')):
-        if (part / MANIFEST).is_file() and manifest_kind(part) == EpicSettings.kind:
-            settings = read_manifest(part, EpicSettings).settings
+        if (part / MANIFEST).is_file() and manifest_kind(part) == TermWeightsSettings.kind:
+            settings = read_manifest(part, TermWeightsSettings).settings
             return settings.variant == SparseTextEncoder.variant
     return False
 
@@ -89,7 +91,7 @@ def _has_sparse_parts(output: str) -> bool:
 def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
     """The index of dense vectors, stored in `dtype`, of their first `truncate_dim` values."""
     from pyserini_repbert.encode.dense import dense_encoding
-    from pyserini_repbert.index.records import Settings
+    from pyserini_repbert.index.records import DenseSettings
     from pyserini_repbert.systems.encoders import document_encoder
 
     def open_encoder(name: str, device: str, **settings: Any) -> TextDocumentEncoder:
@@ -97,7 +99,7 @@ def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
         return encoder if truncate_dim is None else encoder.truncated(truncate_dim)
 
     return IndexKind(
-        settings=Settings,
+        settings=DenseSettings,
         open_encoder=open_encoder,
         encoding=partial(dense_encoding, dtype=dtype),
         describe=_describe,

@@ -51,27 +51,26 @@ class IndexKind:
     describe: Callable[[Any], str]
 
 
-def sparse_kind(prune: int, weights: str) -> IndexKind:
-    """The index of the weights of terms of a `SparseEncoder`.
+def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> IndexKind:
+    """An index of weights of terms.
 
     Parameters
     ----------
+    encoder_class : a subclass of `TermWeightsEncoder`
     prune : weights kept of a passage, 0 for all
     weights : their dtype
     """
-    from pyserini_repbert.index.records import EpicSettings
-    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
-    from pyserini_repbert.systems.sparse_encoder.encoding import sparse_encoding
+    from pyserini_repbert.index.records import TermWeightsSettings
 
     return IndexKind(
-        settings=EpicSettings,
-        open_encoder=SparseTextEncoder,
-        encoding=partial(sparse_encoding, prune=prune, weights=weights),
-        describe=describe_weights,
+        settings=TermWeightsSettings,
+        open_encoder=encoder_class,
+        encoding=partial(encoder_class.encoding, prune=prune, weights=weights),
+        describe=_describe_weights,
     )
 
 
-def describe_weights(manifest: Any) -> str:
+def _describe_weights(manifest: Any) -> str:
     """What an index of weights of terms holds."""
     settings = manifest.settings
     terms = f'{settings.prune} terms' if settings.prune else 'all terms'
@@ -276,7 +275,7 @@ def _encode_here(
 
 def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     """Encode a corpus in parts on a Ray cluster; returns the manifest of the whole index."""
-    from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
+    from pyserini_repbert.pipeline.ray_parts import EncodeParts, encode_parts
     from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     n_files = len(getattr(corpus, 'paths', []))

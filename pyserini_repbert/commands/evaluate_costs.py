@@ -101,14 +101,14 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
         nargs='+',
         type=positive_int,
         default=_K0,
-        help='numbers of candidates for monoBERT, at most those of the file',
+        help='numbers of candidates for monoBERT, at most as many as in the file',
     )
     add(
         '--k1',
         nargs='+',
         type=zero_or_more,
         default=_K1,
-        help='numbers of candidates for duoBERT, at most those of the file; 0 leaves it out',
+        help='numbers of candidates for duoBERT, at most as many as in the file; 0: none',
     )
     add('--methods', nargs='+', default=_METHODS, choices=_METHODS, help='aggregations')
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
@@ -129,7 +129,7 @@ def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) 
     compared = max((len(query.members) for query in saved), default=0)
     if not deepest:
         raise InputError(
-            f'{options.scores} has no scores of a first reranker: save those of two stages'
+            f'{options.scores} has no scores of a first reranker: save the scores of two stages'
         )
     asked = settings(options.k0, options.k1, options.methods, options.samples)
     chosen = [setting for setting in asked if setting.k0 <= deepest and setting.k1 <= compared]
@@ -142,7 +142,7 @@ def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) 
 
 
 def _print_points(points: Sequence[Point], front: Sequence[Point]) -> None:
-    """Print a table of settings; those of the front have a star."""
+    """Print a table of settings; a star marks the front."""
     rows = []
     for point in points:
         values = [f'{value:.4f}' for value in point.values.values()]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure
-from pyserini_repbert.evaluate.report.documents import open_documents
+from pyserini_repbert.evaluate.report.document_texts import open_documents
 from pyserini_repbert.evaluate.report.runs import MeasuredRun, measured_run
 from pyserini_repbert.evaluate.report.sentences import count
 from pyserini_repbert.evaluate.report.writing import ReportSettings, write_report

@@ -38,7 +38,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
-    settings = fusion_of_flags(options.method, options)
+    settings = fusion_of_flags(options.method, options).fusion_settings
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
     paths = named_paths(options.runs)

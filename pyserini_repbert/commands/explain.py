@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import (
@@ -21,13 +20,13 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.sparse_model import SparseModel
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 
@@ -101,7 +100,7 @@ def _check_flags(options: argparse.Namespace) -> None:
     refuse(
         options.passage and stored, '--index and --corpus are for --docid: a --passage is a text'
     )
-    is_searched = bool(options.index) and is_collection(Path(options.index))
+    is_searched = bool(options.index) and kind_of(options.index).finds_passages
     refuse(
         options.hits is not None and (not is_searched or bool(options.corpus)),
         '--hits are of a collection: name it as --index, without --corpus, or name passages by '
@@ -129,11 +128,10 @@ def main(arguments: list[str]) -> None:
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
     say_device(options)
-    bundle = _open_epic_bundle(options.index)
+    bundle, stored = _weights_of_terms(options.index)
     settings: dict[str, Any] = {'precision': options.precision, 'index': bundle}
     model = options.model
     if not model:
-        stored = _model_of_terms(options.index, bundle)
         if stored is None:
             raise InputError('--model names the reranker: give one, such as monobert-demo')
         refuse_code(stored.encoder, options.index, 'model')
@@ -164,36 +162,19 @@ def main(arguments: list[str]) -> None:
         print(_text(explained))
 
 
-def _open_epic_bundle(index: str | None) -> EpicBundle | None:
-    """The EPIC index in this folder; None for another index, or none."""
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-    from pyserini_repbert.index.records import EpicSettings
-
+def _weights_of_terms(
+    index: str | None,
+) -> tuple[TermWeightsBundle | None, TermWeightsSettings | SparseModel | None]:
+    """The weights of terms that an index has as a bundle, and the model that made its weights of
+    terms; None without them.
+    """
     if not index:
-        return None
-    folder = Path(index)
-    if (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind:
-        return EpicBundle(folder)
-    return None
+        return None, None
+    with contextlib.closing(kind_of(index).open(index, SearchOptions())) as opened:
+        return opened.term_weights, opened.term_model
 
 
-def _model_of_terms(
-    index: str | None, bundle: EpicBundle | None
-) -> EpicSettings | SparseModel | None:
-    """The model whose weights of terms an index has, a bundle or a collection; None without one."""
-    if bundle is not None:
-        return bundle.settings
-    if not index or not is_collection(Path(index)):
-        return None
-    from pyserini_repbert.collection.reading import open_generation
-
-    generation = open_generation(Path(index))
-    generation.close()
-    return generation.settings.sparse_model
-
-
-def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
+def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> Ranking:
     """The passages to explain; without texts if only an EPIC index has them, as vectors."""
     if options.passage:
         docids = [str(number) for number in range(1, len(options.passage) + 1)]
@@ -201,7 +182,7 @@ def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking
     if options.hits is not None:
         return _best_hits(options)
     docids = options.docid
-    if options.index and not options.corpus and is_collection(Path(options.index)):
+    if options.index and not options.corpus and kind_of(options.index).finds_passages:
         return _passages_of_documents(options)
     texts: list[str | None] = [None] * len(docids)
     if options.corpus or bundle is None or bundle.has_texts:
@@ -215,8 +196,9 @@ def _best_hits(options: argparse.Namespace) -> Ranking:
     Documents without a text are left out: there is nothing to explain. Raises MissingResourceError
     if none is left.
     """
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+    from pyserini_repbert.pipeline.spec import PipelineSpec
 
     spec = PipelineSpec(index=options.index, filter=options.filter)
     with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
@@ -237,8 +219,9 @@ def _passages_of_documents(options: argparse.Namespace) -> Ranking:
 
     Raises MissingResourceError for a document that is not there, or has no text.
     """
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+    from pyserini_repbert.pipeline.spec import PipelineSpec
 
     spec = PipelineSpec(index=options.index, rankings=('dense',))
     docids = options.docid
@@ -260,7 +243,7 @@ def _read_texts(options: argparse.Namespace, docids: Sequence[str]) -> list[str 
 
     Raises MissingResourceError for a passage that is not there.
     """
-    from pyserini_repbert.names.texts import open_texts
+    from pyserini_repbert.indexes.texts import open_texts
 
     if options.corpus:
         texts = open_texts(options.corpus, None, docids).texts(docids)

@@ -165,7 +165,8 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
 def _field_settings(name: str, of: Any) -> dict[str, Any]:
     """What `add_argument` needs to know of a field of PipelineSpec or Machine, or of `of`."""
     if of is None:
-        from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+        from pyserini_repbert.indexes.machine import Machine
+        from pyserini_repbert.pipeline.spec import PipelineSpec
 
         of = PipelineSpec if name in PipelineSpec.model_fields else Machine
     field = of.model_fields[name]
@@ -301,17 +302,16 @@ def _check_replaced(path: Path, options: argparse.Namespace) -> None:
         )
 
 
-def note_fusion(options: argparse.Namespace, spec: PipelineSpec) -> None:
-    """Give the options the settings of fusion that are used, for the record.
+def used_fusion(spec: PipelineSpec) -> dict[str, Any]:
+    """The settings of fusion that are used, by the names of their flags, for the record.
 
     Raises InputError for a setting of another method.
     """
     settings = spec.fusion_settings
-    options.alpha = None
+    alpha = None
     if not spec.weights:
-        options.alpha = ALPHA if spec.alpha is None else spec.alpha
-    options.rrf_k = settings.rrf_k
-    options.normalize = str(settings.normalize)
+        alpha = ALPHA if spec.alpha is None else spec.alpha
+    return {'alpha': alpha, 'rrf_k': settings.rrf_k, 'normalize': str(settings.normalize)}
 
 
 def check_outside(output: str, corpus: str | None) -> None:
@@ -351,6 +351,7 @@ def record_output(
     models: Iterable[Model] = (),
     inputs: Sequence[Input] = (),
     rankers: Sequence[Mapping[str, Any]] = (),
+    used: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the record of the command that has written `output`; does nothing for a pipe or a
     device.
@@ -364,6 +365,7 @@ def record_output(
     inputs : inputs whose files cannot be found from their names; they replace options of the same
         role
     rankers : what identifies rankers of the user's own
+    used : the values of flags that a user left open, or that mean something else
     """
     from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
 
@@ -374,9 +376,8 @@ def record_output(
     known = {entry.role for entry in inputs}
     by_option = _inputs_of(options, [role for role in roles if role not in known])
     apart = {*_LEFT_OUT, *known, *roles}
-    settings = {
-        name: plain(value) for name, value in sorted(vars(options).items()) if name not in apart
-    }
+    values = {**vars(options), **(used or {})}
+    settings = {name: plain(value) for name, value in sorted(values.items()) if name not in apart}
     if rankers:
         settings['rankers'] = plain(rankers)
     record = Record(

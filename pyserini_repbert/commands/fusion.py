@@ -22,10 +22,10 @@ from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
     add_flags,
     named_paths,
-    note_fusion,
     parse_flags,
     read_named,
     record_output,
+    used_fusion,
 )
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, methods_text
@@ -84,26 +84,22 @@ def main(arguments: list[str]) -> None:
     check_scores(options.method, options.runs)
     if options.documents:
         _check_passage_scores(options.runs)
-    settings = fusion_of_flags(options.method, options)
+    spec = fusion_of_flags(options.method, options)
+    settings = spec.fusion_settings
     combine = combiner(len(options.runs), settings, options.hits or None)
     n_queries = None
     if _can_read_twice(options):
         n_queries = _fuse_while_reading(options, combine)
     if not n_queries:
         n_queries = _fuse_whole_runs(options, settings)
-    record_output(options, options.output, ('runs',))
+    record_output(options, options.output, ('runs',), used=used_fusion(spec))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
 
 
-def fusion_of_flags(method: str, options: argparse.Namespace) -> FusionSettings:
-    """How runs are fused, from the flags. The flags get the values that are used, for the record.
-
-    Raises InputError for a flag that the method does not use.
-    """
-    spec = PipelineSpec.of({'fusion': method} | pick_options(options, *FUSION_SETTINGS))
-    note_fusion(options, spec)
-    return spec.fusion_settings
+def fusion_of_flags(method: str, options: argparse.Namespace) -> PipelineSpec:
+    """How runs are fused, from the flags."""
+    return PipelineSpec.of({'fusion': method} | pick_options(options, *FUSION_SETTINGS))
 
 
 def check_scores(method: str, paths: Iterable[str]) -> None:
@@ -184,7 +180,7 @@ def _fuse_whole_runs(options: argparse.Namespace, settings: FusionSettings) -> i
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.fusing import fuse_runs
     from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.search.documents import documents_of_run
+    from pyserini_repbert.search.documents_of_passages import documents_of_run
 
     paths = dict(enumerate(options.runs))
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from functools import partial
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -15,18 +14,16 @@ from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
-    IndexKind,
     add_encoding_arguments,
     check_encoding_flags,
     encode,
-    sparse_kind,
+    term_weights_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
-    from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.search.ann import AnnSettings
 
 # Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
@@ -75,18 +72,9 @@ def _add_check_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import kind_of
 
-    folder = Path(options.index)
-    if is_collection(folder):
-        from pyserini_repbert.collection.checking import check_collection
-
-        print(check_collection(folder, on_difference=_print_line))
-        return
-    from pyserini_repbert.index.check import check_index
-    from pyserini_repbert.names.indexes import ready_folder
-
-    print(check_index(ready_folder(options.index, options.encoder)))
+    print(kind_of(options.index).verify(options.index, options.encoder, _print_line))
 
 
 def _print_line(text: str) -> None:
@@ -146,61 +134,31 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
 
 def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.files import human_size
-    from pyserini_repbert.index.ann import ANN, INDEX
-    from pyserini_repbert.index.manifest import is_collection
-    from pyserini_repbert.names.indexes import ready_folder
+    from pyserini_repbert.indexes.kind import kind_of
 
-    folder = Path(options.index)
-    build = _build_collection_ann
-    if not is_collection(folder):
-        folder = Path(ready_folder(options.index, options.encoder))
-        build = _build_bundle_ann
-    record = build(folder, _ann_settings(options), options)
-    size = (folder / ANN / INDEX).stat().st_size
-    print(f'{options.index}: {record}, {human_size(size)}')
+    settings = _ann_settings(options)
+    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
+        built = kind_of(options.index).build_ann(
+            options.index, settings, options.encoder, options.overwrite, bar.update
+        )
+    print(f'{options.index}: {built.record}, {human_size(built.size)}')
 
 
 def _ann_settings(options: argparse.Namespace) -> AnnSettings:
     """What an approximate index has to reach, with the vectors of --topics."""
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.collections import apply_collection
-    from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.search.ann import AnnSettings
 
     queries = None
     if options.topics:
-        spec = PipelineSpec(index=options.index, encoder=options.encoder)
-        if is_collection(Path(options.index)):
-            spec = apply_collection(spec.model_copy(update={'rankings': ('dense',)}))
-        with contextlib.closing(open_searcher(spec)) as searcher:
-            dense = getattr(searcher, 'dense', searcher)
+        index = kind_of(options.index).open(options.index, SearchOptions(encoder=options.encoder))
+        with contextlib.closing(index):
+            dense: Any = index.ranking('dense', Machine())
             queries = dense.encode([topic.text for topic in load_topics(options.topics)])
     settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
     return AnnSettings(queries=queries, sample=options.topics, **settings)
-
-
-def _build_bundle_ann(
-    folder: Path, settings: AnnSettings, options: argparse.Namespace
-) -> AnnRecord:
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.search.ann import build_ann
-
-    bundle = DenseBundle(folder)
-    with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
-        return build_ann(
-            bundle, overwrite=options.overwrite, on_progress=bar.update, **vars(settings)
-        )
-
-
-def _build_collection_ann(
-    folder: Path, settings: AnnSettings, options: argparse.Namespace
-) -> AnnRecord:
-    from pyserini_repbert.collection.approximate import build_collection_ann
-
-    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
-        return build_collection_ann(folder, settings, options.overwrite, bar.update)
 
 
 def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
@@ -222,24 +180,17 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.systems.epic.encoder import EpicEncoder
-    from pyserini_repbert.systems.epic.encoding import epic_encoding
 
     def describe(manifest: Any) -> str:
-        bundle = EpicBundle(options.output, verify=False)
+        bundle = TermWeightsBundle(options.output, verify=False)
         terms = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
         size = f'{bundle.bytes_per_passage():,.0f} bytes a passage'
         return f'{len(bundle)} passages x {terms}, {size}'
 
-    kind = IndexKind(
-        settings=EpicSettings,
-        open_encoder=EpicEncoder,
-        encoding=partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights]),
-        describe=describe,
-    )
-    encode(options, kind)
+    kind = term_weights_kind(EpicEncoder, options.prune, WEIGHTS[options.weights])
+    encode(options, replace(kind, describe=describe))
 
 
 def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
@@ -261,7 +212,9 @@ def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
 
 def _sparse(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    encode(options, sparse_kind(options.prune, WEIGHTS[options.weights]))
+    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+    encode(options, term_weights_kind(SparseTextEncoder, options.prune, WEIGHTS[options.weights]))
 
 
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
@@ -279,15 +232,15 @@ def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
+    from pyserini_repbert.encode.pruning import prune_bundle
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
 
-    before = EpicBundle(options.index)
+    before = TermWeightsBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune
     weights = WEIGHTS.get(options.weights, before.settings.weights)
     settings = command.pick_options(options, 'output', 'shard_size', 'resume', 'overwrite')
     with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
-        pruned = prune_epic_bundle(
+        pruned = prune_bundle(
             before, prune=prune, weights=weights, on_progress=bar.update, **settings
         )
     record_output(options, options.output, ('index',))
@@ -367,13 +320,13 @@ def _lucene(options: argparse.Namespace) -> None:
 
 
 def _build_impact_index(options: argparse.Namespace) -> str:
-    """Index the weights of an EPIC index; returns what the new index holds."""
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.epic_impact import build_impact_index
+    """Index the weights of a bundle; returns what the new index holds."""
+    from pyserini_repbert.index.impact_index import build_impact_index
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.names.impacts import impact_terms
 
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
-        bundle = EpicBundle(options.vectors)
+        bundle = TermWeightsBundle(options.vectors)
         n_passages = build_impact_index(
             bundle,
             impact_terms(bundle, options.encoder),

@@ -27,7 +27,7 @@ from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
 from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.report import (
     RegressionOutcome,
     as_data,

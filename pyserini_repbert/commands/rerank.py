@@ -110,7 +110,7 @@ def _rerank(options: argparse.Namespace) -> None:
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
         _find_passages(options)
-    spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)
+    spec, machine = spec_of(options, index=None, texts_index=options.index)
     _check_topics(topics, run)
     with contextlib.ExitStack() as held:
         machine = connect_to_ray(options, machine, held)

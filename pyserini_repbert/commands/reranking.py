@@ -14,7 +14,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.terminal import costs_text, stages_text
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.trace import Notes
 
@@ -83,7 +84,7 @@ def report(
     Parameters
     ----------
     options : the command's flags
-    rerankers : those of the pipeline
+    rerankers : the pipeline's
     notes : what the pipeline reported
     about : what is said of the saved scores
     """

@@ -1,7 +1,8 @@
 """`python -m pyserini_repbert.search`: answer questions, or write a run file for topics.
 
-The way of a query: the flags become a `PipelineSpec` (what is searched) and a `Machine` (where).
-`open_pipeline` opens what the spec names. The pipeline ranks all questions or topics together.
+The way of a query: the flags become a `PipelineSpec` (what is asked) and a `Machine` (where it
+runs). `resolve` decides what is searched, and opens the index. `open_resolved` opens its rankings.
+The pipeline ranks all questions or topics together.
 Their hits are printed, or written as a run.
 """
 
@@ -13,16 +14,16 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
     add_flags,
-    note_fusion,
     parse_flags,
     record_output,
+    used_fusion,
 )
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
 from pyserini_repbert.commands.terminal import (
@@ -34,13 +35,14 @@ from pyserini_repbert.commands.terminal import (
     say_device,
 )
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.names.rankers import names_class
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.snippets import WordMatch
     from pyserini_repbert.pipeline.pipeline import Pipeline
+    from pyserini_repbert.pipeline.resolving import ResolvedSearch
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.trace import Notes
 
@@ -148,16 +150,17 @@ def _check_outputs(options: argparse.Namespace) -> None:
     )
 
 
-def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+def _check_searchers(
+    options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine
+) -> None:
     """Raise InputError for flags of searchers that are not asked."""
+    spec = resolved.spec
     command.refuse(
         (options.fusion or options.depth) and spec.n_rankings < 2,
         '--fusion and --depth need two rankings: give --index with --sparse, or --sparse twice',
     )
     has_bm25 = spec.k1 is not None or spec.b is not None
-    searches_words = spec.sparse or 'bm25' in spec.rankings
-    command.refuse(has_bm25 and not searches_words, '--k1 and --b are for --sparse')
-    _check_index_flags(options, spec)
+    command.refuse(has_bm25 and not resolved.searches_words, '--k1 and --b are for --sparse')
     reads_corpus = machine.build or spec.stages
     command.refuse(
         spec.corpus and not reads_corpus,
@@ -168,16 +171,14 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
 def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
     """Raise InputError for a missing --index, and for flags of another one."""
     command.refuse(
-        spec.index is None and (spec.encoder or not spec.sparse),
+        spec.index is None and not spec.adapted and (spec.encoder or not spec.sparse),
         '--index names what to search: a folder or a catalog name',
     )
-    command.refuse(spec.ann and spec.index is None, '--ann is for the vectors of an --index')
+    names_index = spec.index is not None or spec.adapted is not None
+    command.refuse(spec.ann and not names_index, '--ann is for the vectors of an --index')
     command.refuse(
-        options.ray is not None and (spec.index is None or spec.ann),
+        options.ray is not None and (not names_index or spec.ann),
         '--ray is for the exact search of an --index',
-    )
-    command.refuse(
-        options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
     )
     command.refuse(
         options.like and spec.stages,
@@ -195,72 +196,81 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adaptations import apply_adaptation
-    from pyserini_repbert.pipeline.collections import apply_collection
+    from pyserini_repbert.pipeline.resolving import resolve
 
-    spec, machine = spec_of(options, ray=None)
-    spec = apply_collection(apply_adaptation(spec))
-    note_fusion(options, spec)
+    spec, machine = spec_of(options)
     _check_outputs(options)
-    _check_searchers(options, spec, machine)
-    # The record has what was used.
-    options.rankings = spec.rankings
-    options.adapted = spec.adapted
-    options.fusion = spec.fusion
-    spec = _rank_deeper(spec, options)
+    _check_index_flags(options, spec)
     with contextlib.ExitStack() as held:
-        machine = _start_engines(options, spec, machine, held)
+        resolved = resolve(spec, machine)
+        held.callback(resolved.close)
+        used = _used(resolved.spec)
+        _check_searchers(options, resolved, machine)
+        resolved = _rank_deeper(resolved, options)
+        machine = _start_engines(options, resolved, machine, held)
         if options.topics:
-            _write_run(options, spec, machine)
+            _write_run(options, resolved, machine, used)
         else:
-            _answer(options, spec, machine)
+            _answer(options, resolved, machine)
 
 
-def _rank_deeper(spec: PipelineSpec, options: argparse.Namespace) -> PipelineSpec:
-    """The spec, with deeper rankings where ranks are shown.
+def _used(spec: PipelineSpec) -> dict[str, Any]:
+    """The values that flags have, or would have, for the record.
+
+    Raises InputError for a setting of another method of fusion.
+    """
+    decided = {'rankings': spec.rankings, 'adapted': spec.adapted, 'fusion': spec.fusion}
+    return decided | used_fusion(spec)
+
+
+def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> ResolvedSearch:
+    """The search, with deeper rankings where ranks are shown.
 
     Interleaving needs no more than --hits of each ranking. A hit's rank in each needs more.
     """
+    spec = resolved.spec
     shows_ranks = options.provenance or options.explain or options.interactive
     if not shows_ranks or spec.fusion != 'interleave' or spec.ann:
-        return spec
+        return resolved
     deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
-    return spec.model_copy(update={'depth': spec.depth or deepest})
+    return resolved.with_depth(spec.depth or deepest)
 
 
 def _start_engines(
-    options: argparse.Namespace, spec: PipelineSpec, machine: Machine, held: contextlib.ExitStack
+    options: argparse.Namespace,
+    resolved: ResolvedSearch,
+    machine: Machine,
+    held: contextlib.ExitStack,
 ) -> Machine:
     """The machine, connected to the Ray cluster if one is named; Java starts meanwhile if needed.
 
     Parameters
     ----------
     options : the command's flags
-    spec : what is searched
+    resolved : what is searched
     machine : where
     held : ends what was started
     """
-    sparse_names = [name.partition('@')[0] for name in spec.sparse]
-    if 'bm25' in spec.rankings or not all(map(names_class, sparse_names)):
+    if resolved.needs_java:
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
-    if spec.index or spec.stages:
+    if resolved.index or resolved.spec.stages:
         say_device(options)
     return connect_to_ray(options, machine, held)
 
 
-def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
-    from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.opening import open_resolved
 
     with ProgressBars(options) as watcher, _naming_command(options):
-        pipeline = open_pipeline(spec, machine, watcher.building).pipeline
+        pipeline = open_resolved(resolved, machine, watcher.building).pipeline
     if options.like:
         pipeline = _by_documents(pipeline, options.like)
 
     def answers(questions: Sequence[str]) -> list[str]:
-        return _answers(questions, pipeline, options, spec.depth)
+        return _answers(questions, pipeline, options, resolved.spec.depth)
 
     with contextlib.closing(pipeline):
         if options.interactive:
@@ -379,12 +389,20 @@ def _last_reranker(pipeline: Pipeline) -> Reranker | None:
     return rerankers[-1] if rerankers else None
 
 
-def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
-    """Write the run of all topics, and what else was asked for; say what it took."""
+def _write_run(
+    options: argparse.Namespace,
+    resolved: ResolvedSearch,
+    machine: Machine,
+    used: Mapping[str, Any],
+) -> None:
+    """Write the run of all topics, and what else was asked for; say what it took.
+
+    `used` are the values of flags for the record.
+    """
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.opening import open_resolved
     from pyserini_repbert.pipeline.pipeline import run_pipeline
     from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
@@ -392,7 +410,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     _advise_exact_search(options, n_topics=len(topics))
     with ProgressBars(options) as watcher:
         with _naming_command(options):
-            opened = open_pipeline(spec, machine, watcher.building)
+            opened = open_resolved(resolved, machine, watcher.building)
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):
             run = run_pipeline(
@@ -412,6 +430,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         models=opened.models,
         inputs=opened.indexes,
         rankers=opened.rankers,
+        used=used,
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]
@@ -421,7 +440,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
-        about = {'run': options.output, LAST_DEPTH: spec.stages[-1].k}
+        about = {'run': options.output, LAST_DEPTH: resolved.spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
 
 

@@ -39,7 +39,7 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> None:
     """Train a model by a recipe, and print its steps, its loss and its measure."""
     options = make_parser().parse_args(arguments)
-    from pyserini_repbert.train.reading import read_recipe, recipe_path
+    from pyserini_repbert.train.recipe_files import read_recipe, recipe_path
 
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
     output = options.output or f'runs/{recipe.name}'

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 from pyserini_repbert.data.values import has_surrogates
@@ -118,6 +118,9 @@ def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
         return _plain_number(name, value)
     if isinstance(value, (date, datetime)):
         return _checked_date(name, value.isoformat())
+    # A time of day, as TOML has them, is text.
+    if isinstance(value, time):
+        return value.isoformat()
     return _plain_container(name, value, depth)
 
 

@@ -14,12 +14,12 @@ from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
 
 # A header stands between two lines of hyphens (YAML) or of plus signs (TOML). Its first entry tells
-# it from a rule between paragraphs; comments may stand in front.
-_YAML_HEADER = re.compile(r'---[ \t]*\r?\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)', re.DOTALL)
-_TOML_HEADER = re.compile(r'\+\+\+[ \t]*\r?\n(.*?\n)\+\+\+[ \t]*(?:\r?\n|\Z)', re.DOTALL)
+# it from a rule between paragraphs; comments may stand in front, or alone.
+_YAML_HEADER = re.compile(r'---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)', re.DOTALL)
+_TOML_HEADER = re.compile(r'\+\+\+[ \t]*\r?\n(.*?)(?<=\n)\+\+\+[ \t]*(?:\r?\n|\Z)', re.DOTALL)
 _COMMENTS = r'(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*'
-_YAML_ENTRY = re.compile(_COMMENTS + r'[^\s:#-][^:\n]*:(?:\s|\Z)')
-_TOML_ENTRY = re.compile(_COMMENTS + r'(?:\[|[\w."\'-]+[ \t]*=)')
+_YAML_ENTRY = re.compile(_COMMENTS + r'(?:[^\s:#-][^:\n]*:(?:\s|\Z)|\Z)')
+_TOML_ENTRY = re.compile(_COMMENTS + r'(?:\[|[\w."\'-]+[ \t]*=|\Z)')
 _MOST_HEADER = 65_536  # characters
 # tomllib takes time quadratic in the parts of a dotted key.
 _MOST_KEY_PARTS = 50

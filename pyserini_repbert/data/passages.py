@@ -65,7 +65,7 @@ class Corpus(ABC):
     Attributes
     ----------
     name : what the user called it
-    on_error, keep_empty : as of `names.corpora.open_corpus`
+    on_error, keep_empty : as in `names.corpora.open_corpus`
     skipped : how many passages or lines the last complete iteration left out
     unread : a sentence about the files of a folder that are not read; '' where all are
     """

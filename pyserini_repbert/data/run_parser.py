@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
     columns: int  # of each line, 3 or 6
     qid: str
     docids: list[str]
-    keys: Array  # as of `Columns`
+    keys: Array  # as in `Columns`
 
 
 def stretches(path: StrPath) -> Iterator[Stretch]:

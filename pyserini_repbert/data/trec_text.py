@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from typing import NamedTuple
 
 from pyserini_repbert.data.markup import CDATA, escape_cdata, visible_text, without_cdata_tags
 
-_DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
+_MARK = re.compile(rb'(?i:<(/?)DOC>)|<!\[CDATA\[|\]\]>')
+_CDATA_BEGIN = CDATA.encode()
+_CDATA_END = b']]>'
+# A longer CDATA section with a </DOC> in it is taken as one that does not end.
+_MOST_CDATA = 1_048_576  # bytes
 _DOCNO = re.compile('<DOCNO>', re.IGNORECASE)
 _DOCNO_END = re.compile('</DOCNO>', re.IGNORECASE)
 _SHOWN = 40
@@ -42,17 +47,83 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[TrecDocument]
     Outside the documents there may be tags (an element around all of them, say), but no text.
     """
     reader = _DocumentReader()
-    for number, raw in lines:
-        position = 0
-        for tag in _DOC.finditer(raw):
-            yield from reader.read_text(number, raw[position : tag.start()])
-            position = tag.end()
-            if tag[1]:
-                yield from reader.close(number)
-            else:
-                yield from reader.open(number)
-        yield from reader.read_text(number, raw[position:])
+    for part in _protect_cdata(_split(lines)):
+        if part.kind is _Kind.OPEN:
+            yield from reader.open(part.line)
+        elif part.kind is _Kind.CLOSE:
+            yield from reader.close(part.line)
+        else:
+            yield from reader.read_text(part.line, part.raw)
     yield from reader.finish()
+
+
+class _Kind(Enum):
+    """What a part of a file is."""
+
+    TEXT = 0
+    OPEN = 1
+    CLOSE = 2
+    CDATA_BEGIN = 3
+    CDATA_END = 4
+
+
+class _Part(NamedTuple):
+    """A tag or the text between two tags: its kind, its line from 1, and its bytes."""
+
+    kind: _Kind
+    line: int
+    raw: bytes
+
+
+def _split(lines: Iterable[tuple[int, bytes]]) -> Iterator[_Part]:
+    """The parts of numbered lines."""
+    for number, raw in lines:
+        # Most lines have no mark, which this tells sooner than the pattern.
+        if b'<' not in raw and _CDATA_END not in raw:
+            yield _Part(_Kind.TEXT, number, raw)
+            continue
+        position = 0
+        for mark in _MARK.finditer(raw):
+            yield _Part(_Kind.TEXT, number, raw[position : mark.start()])
+            position = mark.end()
+            yield _Part(_kind_of(mark), number, mark[0])
+        yield _Part(_Kind.TEXT, number, raw[position:])
+
+
+def _kind_of(mark: re.Match[bytes]) -> _Kind:
+    if mark[0] == _CDATA_BEGIN:
+        return _Kind.CDATA_BEGIN
+    if mark[0] == _CDATA_END:
+        return _Kind.CDATA_END
+    return _Kind.CLOSE if mark[1] else _Kind.OPEN
+
+
+def _protect_cdata(parts: Iterable[_Part]) -> Iterator[_Part]:
+    """The parts, with the tags inside CDATA sections as text.
+
+    A section ends before the next one begins. Where it does not, it protects nothing: one that
+    lacks its end would make one document of all that follow.
+    """
+    section: list[_Part] = []
+    n_bytes = 0
+    for part in parts:
+        if part.kind is _Kind.CDATA_BEGIN:
+            yield from section
+            section = [part]
+            n_bytes = 0
+        elif not section:
+            yield part
+        elif part.kind is _Kind.CDATA_END:
+            raw = b''.join(inside.raw for inside in (*section, part))
+            yield _Part(_Kind.TEXT, section[0].line, raw)
+            section = []
+        else:
+            section.append(part)
+            n_bytes += len(part.raw)
+            if n_bytes > _MOST_CDATA:
+                yield from section
+                section = []
+    yield from section
 
 
 class _DocumentReader:

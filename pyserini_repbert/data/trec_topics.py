@@ -1,7 +1,7 @@
 """TREC's topics: `<top>` with fields that need not be closed, and the XML of later tracks.
 
 What tracks have in common is a number and a short question: `<title>` or `<query>`. Other fields
-(descriptions, narratives, dates) are passed over.
+(descriptions, narratives, dates) are passed over. `_XmlReader` says where other tracks differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyserini_repbert.data.markup import escape, escape_cdata, replace_sections,
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 
-_TOPIC = re.compile(r'<(top|topic|query)(?=[\s>])', re.IGNORECASE)
+_TOPIC = re.compile(r'<(top|topic|query|event|session|target)(?=[\s>])', re.IGNORECASE)
 # A field of CLEF has its language in front: <EN-title>.
 _FIELD = re.compile(r'<(/?)(?:\w{2}-)?(\w++)[^<>\n]*+>')
 _NUMBER = 'num'
@@ -40,6 +40,26 @@ _DECLARATIONS = re.compile(
 _NO_XML = re.compile(r'&(?:#?\w{1,40};)?|<(?![a-zA-Z/!?])')
 _XML_NUMBERS = ('number', 'num', 'id', 'qid', 'identifier')
 _XML_QUERIES = ('title', 'query', 'content', 'question', 'summary')
+# Where the element of a topic has another name, these fields are its question.
+_XML_QUERIES_OF = {
+    # Guidelines of TREC 2013's Temporal Summarization: the query is a few keywords, and the title
+    # is that of an article about the event.
+    'event': ('query', 'title'),
+    # Overview of TREC 2012's Session track: systems rank documents for the current query. The
+    # interactions before it have queries, too.
+    'session': ('currentquery',),
+}
+# A field of the Entity track's topics alone. Its overview of 2009 has the information need in the
+# narrative: a relation to this entity, in free text.
+_XML_ENTITY = 'entity_name'
+_XML_NARRATIVE = 'narrative'
+# Overview of TREC 2015's Dynamic Domain track: a topic's name is the first query.
+_XML_NAME = 'name'
+# The element of a series of questions, and that of a question
+_XML_TARGET = 'target'
+_XML_QUESTION = 'q'
+# What stands in place of a question about all else that is known of the target
+_XML_OTHER = 'other'
 # With these, a topic that has no query lacks it; without, all that it says is the query.
 _XML_PROSE = ('description', 'narrative', 'desc', 'narr', 'subtopic')
 _SHOWN = 40
@@ -64,7 +84,10 @@ def parse_marked_up(path: StrPath, lines: NumberedLines) -> Topics:
     first = _TOPIC.search(markup)
     if first is None or first[1].lower() == 'top':
         return _parse_trec(path, lines, markup)
-    return _XmlReader(path, lines, name=first[1].lower()).parse(markup)
+    name = first[1].lower()
+    if name == _XML_TARGET:
+        name = _XML_QUESTION
+    return _XmlReader(path, lines, name).parse(markup)
 
 
 def _without_sections(markup: str) -> str:
@@ -214,10 +237,14 @@ class _TrecReader:
 
 @dataclass
 class _XmlTopic:
-    """A topic of XML: where it begins, its attributes, its fields, and all of its text."""
+    """A topic of XML: where it begins, its attributes, its fields, and all of its text.
+
+    `target` is what a series of questions is about, '' elsewhere.
+    """
 
     line: int
     attributes: Mapping[str, str]
+    target: str = ''
     fields: dict[str, str] = field(default_factory=dict)
     text: str = ''
 
@@ -226,6 +253,10 @@ class _XmlReader:
     """Reads topics of XML: `<topic number="1"> <query>…</query> … </topic>`.
 
     The number is an attribute or a field. Files of several years may be concatenated.
+
+    A topic of Temporal Summarization is an <event>, one of the Session track a <session>, one of
+    question answering since 2004 a <q>. Such a question is only understood with the target of its
+    series (overview of TREC 2004's track), which therefore comes first in its text.
     """
 
     def __init__(self, path: StrPath, lines: NumberedLines, name: str) -> None:
@@ -234,6 +265,7 @@ class _XmlReader:
         self._name = name  # of the elements that are topics
         self._topics: list[_XmlTopic] = []
         self._topic: _XmlTopic | None = None
+        self._target = ''
         self._open_fields: list[str] = []
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
@@ -260,13 +292,15 @@ class _XmlReader:
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         name = name.lower()
+        values = {key.lower(): value for key, value in attributes.items()}
         if self._topic is not None:
             self._open_fields.append(name)
             if len(self._open_fields) == 1:
                 self._open_field(self._topic, name)
         elif name == self._name:
-            values = {key.lower(): value for key, value in attributes.items()}
-            self._topic = _XmlTopic(self._line(), values)
+            self._topic = _XmlTopic(self._line(), values, self._target)
+        elif name == _XML_TARGET:
+            self._target = values.get('text', '')
 
     def _open_field(self, topic: _XmlTopic, name: str) -> None:
         """Begin a field of a topic."""
@@ -305,13 +339,34 @@ class _XmlReader:
         qid = _first_of(topic.attributes, _XML_NUMBERS) or _first_of(topic.fields, _XML_NUMBERS)
         if not qid.strip():
             raise InputError.at(self._path, topic.line, f'a <{self._name}> without a number')
-        query = topic.text
-        if any(name in topic.fields for name in _XML_QUERIES):
-            query = _first_of(topic.fields, _XML_QUERIES)
-        elif any(name in topic.fields for name in _XML_PROSE):
-            problem = f"topic '{qid.strip()}' has no <title> or <query>"
+        fields = _XML_QUERIES_OF.get(self._name)
+        query = _question(topic, fields)
+        if query is None:
+            expected = ' or '.join(f'<{name}>' for name in fields or ('title', 'query'))
+            problem = f"topic '{qid.strip()}' has no {expected}"
             raise InputError.at(self._path, topic.line, problem)
         return FoundTopic(topic.line, qid.strip(), ' '.join(query.split()))
+
+
+def _question(topic: _XmlTopic, fields: tuple[str, ...] | None) -> str | None:
+    """The question of a topic; None for a topic without one.
+
+    `fields` are those that can hold it; None: this depends on what the topic has.
+    """
+    names = fields or _XML_QUERIES
+    if any(name in topic.fields for name in names):
+        return _first_of(topic.fields, names)
+    if fields:
+        return None
+    if topic.target:
+        is_other = topic.text.strip().lower() in ('', _XML_OTHER)
+        return topic.target if is_other else f'{topic.target}: {topic.text}'
+    if _XML_ENTITY in topic.fields:
+        return topic.fields.get(_XML_NARRATIVE)
+    if _XML_NAME in topic.attributes:
+        return topic.attributes[_XML_NAME]
+    has_prose = any(name in topic.fields for name in _XML_PROSE)
+    return None if has_prose else topic.text
 
 
 def _first_of(values: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyserini_repbert.data.passages import corpus_of
 from pyserini_repbert.encode.dense import dense_encoding
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.records import Manifest
 
@@ -22,8 +22,8 @@ def encode_corpus(
     overwrite: bool = False,
     **storage: Any,
 ) -> Manifest[Any]:
-    """Encode a corpus into the index folder `output`, an EPIC bundle with an EpicEncoder, else a
-    dense bundle.
+    """Encode a corpus into the index folder `output`: a bundle of term weights with a
+    `TermWeightsEncoder`, else a dense bundle.
 
     A shard appears only when whole; a killed run, called again with `resume`, goes on after the
     last whole shard and ends with the bytes of a run that was not killed. To share the work, encode
@@ -35,7 +35,7 @@ def encode_corpus(
     corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
         DataFrame
     encoder : a document encoder of RepBERT's form, whose vectors fill a dense bundle; or one with a
-        method `encoding`, as EpicEncoder has, which says how it fills an index
+        method `encoding`, as `TermWeightsEncoder` has, which says how it fills an index
     output : the index folder
     resume : go on with an encoding that was begun in `output`, with the same model, settings and
         corpus
@@ -44,5 +44,5 @@ def encode_corpus(
         store_text and shard_size
     """
     encoding_of = getattr(encoder, 'encoding', partial(dense_encoding, encoder))
-    encoding: Encoding[Any] = encoding_of(**storage)
+    encoding: BundleEncoding[Any] = encoding_of(**storage)
     return build_bundle(corpus_of(corpus), output, encoding, resume, overwrite)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import MODEL_DIGESTS, VECTOR_DTYPES, Settings
+from pyserini_repbert.index.records import MODEL_DIGESTS, VECTOR_DTYPES, DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.token_ids import TokenIds
 
@@ -29,7 +29,7 @@ def dense_encoding(
     shard_size: int = SHARD_SIZE,
     token_budget: int | None = None,
     on_progress: Callable[[int], object] = int,
-) -> Encoding[Settings]:
+) -> BundleEncoding[DenseSettings]:
     """How an encoder fills a dense bundle: with vectors in `dtype`, one of `VECTOR_DTYPES`.
 
     With `store_text`, the passages are stored, for showing and reranking them. A shard has
@@ -37,7 +37,7 @@ def dense_encoding(
     `on_progress` is called with the number of passages done since the last call.
     """
     check_vector_dtype(dtype)
-    settings = Settings(
+    settings = DenseSettings(
         encoder=encoder.name,
         **{digest: getattr(encoder, digest) for digest in MODEL_DIGESTS},
         pooling=encoder.pooling,
@@ -57,7 +57,7 @@ def dense_encoding(
         texts: Any = ids or [passage.text for passage in passages]
         return embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(
+    return BundleEncoding(
         settings,
         partial(DenseShardWriter, shorten=shorten),
         encode,

@@ -1,5 +1,5 @@
-"""Building a bundle, dense or EPIC, from a corpus: streamed, sharded, resumable to the same
-bytes.
+"""Building a bundle, dense or of term weights, from a corpus: streamed, sharded, resumable to the
+same bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WRITING = 4  # groups that wait for the writer, which stops for checksums at the
 
 
 @dataclass(frozen=True)
-class Encoding(Generic[SettingsT]):
+class BundleEncoding(Generic[SettingsT]):
     """How passages become the shards of a bundle."""
 
     settings: SettingsT
@@ -68,7 +68,7 @@ class Encoding(Generic[SettingsT]):
 def build_bundle(
     corpus: Iterable[Passage],
     output: StrPath,
-    encoding: Encoding[SettingsT],
+    encoding: BundleEncoding[SettingsT],
     resume: bool = False,
     overwrite: bool = False,
 ) -> Manifest[SettingsT]:
@@ -97,7 +97,7 @@ def build_bundle(
 def _build(
     corpus: Iterable[Passage],
     folder: Path,
-    encoding: Encoding[SettingsT],
+    encoding: BundleEncoding[SettingsT],
     resume: bool,
     overwrite: bool,
 ) -> Manifest[SettingsT]:
@@ -131,7 +131,7 @@ def _build(
 
 
 def _write_shards(
-    groups: Iterator[tuple[int, list[Passage]]], folder: Path, encoding: Encoding[SettingsT]
+    groups: Iterator[tuple[int, list[Passage]]], folder: Path, encoding: BundleEncoding[SettingsT]
 ) -> int:
     """Encode groups of passages and write their shards; returns how many shards there are."""
     total = 0
@@ -152,7 +152,7 @@ def _write_shards(
 
 
 def _groups(
-    passages: Iterator[Passage], folder: Path, encoding: Encoding[SettingsT]
+    passages: Iterator[Passage], folder: Path, encoding: BundleEncoding[SettingsT]
 ) -> Iterator[tuple[int, list[Passage]]]:
     """The passages to encode, in groups, each with the number of its shard; an empty group ends
     a shard.
@@ -170,7 +170,7 @@ def _groups(
 
 
 def _encoded(
-    groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[SettingsT]
+    groups: Iterator[tuple[int, list[Passage]]], encoding: BundleEncoding[SettingsT]
 ) -> Generator[tuple[int, list[Passage], Any]]:
     """The groups with their vectors; where workers tokenise, groups are read, tokenised and
     encoded ahead.

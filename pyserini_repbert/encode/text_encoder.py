@@ -88,7 +88,7 @@ class TextEncoder(ABC):
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> Vectors:
-        """As of `embed`, with all values that the model gives."""
+        """As in `embed`, with all values that the model gives."""
         limit = self.limit if max_length is None else self._checked(max_length)
         with torch.autocast(self.device.type, torch.float16, enabled=fp16):
             return self._embed(texts, limit, token_budget, on_progress)

@@ -146,8 +146,8 @@ def open_ann(
 ) -> AnnIndex[BundleAnnRecord]:
     """The approximate index of a dense bundle.
 
-    `verify` and `remembered` are as of `AnnIndex`. Raises InputError if there is none,
-    MismatchError for that of another bundle, DamagedFileError as `AnnIndex`.
+    `verify` and `remembered` are as in `AnnIndex`. Raises InputError if there is none,
+    MismatchError for another bundle's, DamagedFileError as `AnnIndex`.
     """
     folder = bundle.folder / ANN
     record = read_ann_record(bundle.folder, BundleAnnRecord)

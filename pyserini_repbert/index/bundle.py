@@ -1,4 +1,4 @@
-"""What dense and EPIC bundles share: shards of docids and texts, checked by their manifest."""
+"""What all bundles share: shards of docids and texts, checked by their manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a dense or EPIC bundle, of its shards and of its parts: only these are removed."""
+"""The files of a bundle, of its shards and of its parts: only these are removed."""
 
 from __future__ import annotations
 

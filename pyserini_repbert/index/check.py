@@ -12,7 +12,6 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import ANN, open_ann
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -22,7 +21,8 @@ from pyserini_repbert.index.manifest import (
     rendered,
     verify_files,
 )
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.sparse_settings import recorded_language
 
 
@@ -60,8 +60,8 @@ def _check_files(folder: Path) -> str:
 
 
 def _check_bundle(folder: Path) -> str:
-    is_epic = manifest_kind(folder) == EpicBundle.settings_kind.kind
-    kind = EpicBundle if is_epic else DenseBundle
+    has_term_weights = manifest_kind(folder) == TermWeightsBundle.settings_kind.kind
+    kind = TermWeightsBundle if has_term_weights else DenseBundle
     bundle = kind(folder, verify=False)
     for record, shard in zip(bundle.manifest.shards, bundle.shards, strict=True):
         verify_files(folder / record.folder, record, remembered=False)
@@ -69,7 +69,7 @@ def _check_bundle(folder: Path) -> str:
         shard.docids.verify()
         shard.check_values()
     _compare(folder / SETTINGS, bundle.settings)
-    if isinstance(bundle, EpicBundle):
+    if isinstance(bundle, TermWeightsBundle):
         size = f'{_terms_text(bundle.settings)} {bundle.settings.weights}'
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
@@ -79,7 +79,7 @@ def _check_bundle(folder: Path) -> str:
     return line
 
 
-def _terms_text(settings: EpicSettings) -> str:
+def _terms_text(settings: TermWeightsSettings) -> str:
     """How many terms a passage has at most: '1000', or 'all'."""
     if settings.layout == 'all':
         return str(settings.vocabulary)

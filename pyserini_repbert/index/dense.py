@@ -14,14 +14,21 @@ from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.overlap import Shorten, measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
-from pyserini_repbert.index.records import SCALES, VECTORS, WHOLE, Overlap, Settings, ShardRecord
+from pyserini_repbert.index.records import (
+    SCALES,
+    VECTORS,
+    WHOLE,
+    DenseSettings,
+    Overlap,
+    ShardRecord,
+)
 from pyserini_repbert.index.shard_writer import NpyStream, ShardWriter
 
 
 class DenseShard(Shard):
     """One shard: `vectors`, float32, float16 or int8 (count, d), memory-mapped."""
 
-    def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
+    def __init__(self, folder: Path, record: ShardRecord, settings: DenseSettings) -> None:
         super().__init__(folder, record, settings)
         shape = (record.count, settings.dimension)
         self.vectors = mapped_vectors(folder, settings.dtype, shape)
@@ -49,10 +56,10 @@ def mapped_vectors(folder: Path, dtype: str, shape: tuple[int, int]) -> StoredVe
     return Int8Vectors(vectors, mapped(folder / SCALES, np.float32, shape[:1], 'c'))
 
 
-class DenseBundle(Bundle[Settings, DenseShard]):
-    """An index folder of vectors; its parameters are those of `Bundle`."""
+class DenseBundle(Bundle[DenseSettings, DenseShard]):
+    """An index folder of vectors; its parameters are as in `Bundle`."""
 
-    settings_kind = Settings
+    settings_kind = DenseSettings
     shard_kind = DenseShard
 
     def blocks(
@@ -75,7 +82,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
         return vectors
 
 
-class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
+class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):
     """A context in which passages are appended to a shard of a dense bundle.
 
     Vectors are float32 (n, D), as the model gives them. If they are stored in fewer bytes, the
@@ -83,11 +90,13 @@ class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
 
     Parameters
     ----------
-    target, settings : as of `ShardWriter`
+    target, settings : as in `ShardWriter`
     shorten : makes vectors float32 (n, d) of those that are given; None: D is d
     """
 
-    def __init__(self, target: Path, settings: Settings, shorten: Shorten | None = None) -> None:
+    def __init__(
+        self, target: Path, settings: DenseSettings, shorten: Shorten | None = None
+    ) -> None:
         super().__init__(target, settings)
         self._shorten = shorten or _unchanged
         self._is_whole = shorten is None and settings.dtype == 'float32'

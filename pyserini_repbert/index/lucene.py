@@ -70,7 +70,7 @@ def build_lucene_index(
     """Write a Lucene index with positions, document vectors and raw passages.
 
     The folder appears when it is whole. The passages that `LuceneSparseSearcher.texts` gives back
-    are those of the corpus, whatever was added for Lucene.
+    are the corpus's, whatever was added for Lucene.
 
     Parameters
     ----------

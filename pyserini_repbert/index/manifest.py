@@ -24,8 +24,8 @@ from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.index.records import (
     FORMAT_VERSION,
     MODEL_DIGESTS,
+    DenseSettings,
     Manifest,
-    Settings,
     SettingsT,
     ShardRecord,
 )
@@ -100,7 +100,7 @@ def manifest_kind(folder: StrPath) -> str:
     """The kind of the bundle in a folder; 'dense' where no manifest names another."""
     path = Path(folder) / MANIFEST
     values = _parsed(dict[str, Any], _bytes(path), path) if path.is_file() else {}
-    return str(values.get('kind', Settings.kind))
+    return str(values.get('kind', DenseSettings.kind))
 
 
 def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[SettingsT]:
@@ -110,7 +110,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
-        raise _missing_manifest(folder, path)
+        raise missing_manifest(folder)
     raw = _bytes(path)
     values = _parsed(dict[str, Any], raw, path)
     version = values.get('format_version')
@@ -120,7 +120,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
             f'{FORMAT_VERSION}: build the index again, or use the release that built it'
         )
     body = _unsigned(raw, path) if version > 1 else raw
-    kind = values.get('kind', Settings.kind if version == 1 else None)
+    kind = values.get('kind', DenseSettings.kind if version == 1 else None)
     if kind != settings.kind:
         expected = f"one of kind '{settings.kind}' was expected"
         raise MismatchError(f"{path}: the index is of kind '{_short(kind)}', {expected}")
@@ -138,7 +138,7 @@ def is_collection(folder: Path) -> bool:
     return (folder / COLLECTION_FILE).is_file()
 
 
-def _missing_manifest(folder: StrPath, path: Path) -> InputError:
+def missing_manifest(folder: StrPath) -> InputError:
     """The error for a folder without a manifest: what it is instead, and what to do."""
     if any(Path(folder).glob(f'{PART}*')):
         advice = 'encode those that are missing, and finish it, or wait until that has ended'
@@ -159,8 +159,8 @@ def _missing_manifest(folder: StrPath, path: Path) -> InputError:
             'it as it is'
         )
     return InputError(
-        f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
-        "'docid'"
+        f"'{folder}' is not an index folder: expected {Path(folder) / MANIFEST}, or Pyserini's "
+        "files 'index' and 'docid'"
     )
 
 
@@ -175,7 +175,7 @@ def _warn_of_version_1(path: Path) -> None:
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
-    """Compare a shard's files with their sha256; `remembered` as of `compare_digest`."""
+    """Compare a shard's files with their sha256; `remembered` as in `compare_digest`."""
     for name, sha256 in record.files.items():
         compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 

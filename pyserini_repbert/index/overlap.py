@@ -30,7 +30,7 @@ def measure_overlap(whole: NDArray[np.float32], stored: StoredVectors, shorten: 
     ----------
     whole : the model's vectors, float32 (n, D)
     stored : the vectors of the same passages in an index, (n, d)
-    shorten : makes a query's vector, float32 (m, D), as long as those of the index
+    shorten : makes a query's vector, float32 (m, D), as long as the index's
     """
     n_queries = min(QUERIES, len(whole))
     rows = np.arange(n_queries) * len(whole) // n_queries

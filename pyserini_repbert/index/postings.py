@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 # Rows of a block: so many fit into two bytes.
@@ -25,7 +25,7 @@ _BLOCK_WEIGHTS = 1 << 23
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PostingsBlock:
-    """The postings of a block of rows, those of a term together, terms ascending.
+    """The postings of a block of rows, term by term, terms ascending.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Postings:
     Raises InputError for a bundle of layout 'all', which has each term in each passage.
     """
 
-    def __init__(self, bundle: EpicBundle) -> None:
+    def __init__(self, bundle: TermWeightsBundle) -> None:
         if bundle.settings.layout == 'all':
             raise InputError(
                 f'index {bundle.folder} keeps all weights of each passage, too many to search: '

@@ -83,7 +83,7 @@ class ShardRecord:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class Settings:
+class DenseSettings:
     """How the vectors of a dense bundle were made.
 
     The checksums of configuration and tokenizer are None where an earlier release or an encoder of
@@ -117,10 +117,10 @@ class Settings:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class EpicSettings:
+class TermWeightsSettings:
     """How the vectors of a bundle of term weights, EPIC's or others, were made and are stored.
 
-    What it shares with `Settings` means the same.
+    What it shares with `DenseSettings` means the same.
     """
 
     kind: ClassVar[str] = 'epic'
@@ -142,7 +142,8 @@ class EpicSettings:
     precision: FloatType
     shard_size: Count
     texts: bool
-    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]  # see `index/epic.py`
+    # `index/term_weights.py` describes both.
+    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
@@ -156,7 +157,7 @@ class EpicSettings:
         return tuple(files)
 
 
-BundleSettings = Settings | EpicSettings  # of every kind of bundle
+BundleSettings = DenseSettings | TermWeightsSettings  # of every kind of bundle
 SettingsT = TypeVar('SettingsT', bound=BundleSettings)
 
 
@@ -167,7 +168,7 @@ class Manifest(Generic[SettingsT]):
     settings: SettingsT
     count: Count
     shards: tuple[ShardRecord, ...]
-    kind: str = Settings.kind
+    kind: str = DenseSettings.kind
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property
@@ -214,7 +215,7 @@ def setting_difference(before: BundleSettings, settings: BundleSettings) -> str 
 
 
 def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
-    """How a shard's files differ from those of the format, in words; None if they do not."""
+    """How a shard's files differ from the format's, in words; None if they do not."""
     expected = settings.files()
     for name in expected:
         if name not in shard.files:

@@ -1,4 +1,4 @@
-"""The common writer of dense and EPIC bundles: a shard appears only when it is complete."""
+"""The common writer of all bundles: a shard appears only when it is complete."""
 
 from __future__ import annotations
 

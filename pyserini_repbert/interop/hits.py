@@ -13,15 +13,16 @@ from typing import Any
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_searcher
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 from pyserini_repbert.search.hybrid import as_ranker
 
 
 class Documents(Corpus):
-    """Documents of another project; `settings` are those of `Corpus`."""
+    """Documents of another project; `settings` are as in `Corpus`."""
 
     def __init__(
         self, name: str, passages: Iterable[Passage | BadPassage], **settings: Any
@@ -138,7 +139,7 @@ def rerank_texts(
     query : a question
     texts : what is reranked
     docids : one for each text, by which a reranker with an index finds its vectors; a text whose
-        docid is None, or that of another text, too, is encoded
+        docid is None, or also names another text, is encoded
     k : how many texts; None: all
     """
     names = _distinct_names(docids)

@@ -27,7 +27,7 @@ with needs('llama-index-core', __name__, 'llama-index'):
 
 
 class NodeRetriever(BaseRetriever):  # type: ignore[misc]
-    """A `BaseRetriever`; searcher, k and texts are those of `interop.hits.hits_with_text`.
+    """A `BaseRetriever`; searcher, k and texts are as in `interop.hits.hits_with_text`.
 
     `searcher` may be the folder of an index or a collection. Of a document of a collection, the
     node's text is the passage that decided, and the metadata have the document's title, and the

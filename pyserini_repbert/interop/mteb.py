@@ -218,7 +218,7 @@ class SparseSearch(_Search):
 
 
 class HybridSearch(_Search):
-    """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are those of fusion in
+    """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are fusion's in
     `PipelineSpec`.
     """
 

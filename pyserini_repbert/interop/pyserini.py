@@ -36,7 +36,7 @@ def register() -> None:
     _put_first(KEYWORD, KEYWORD)
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         name, _, md5 = marker.parent.name.rpartition('.')
-        # Pyserini derives the folder's name from that of the packed index.
+        # Pyserini derives the folder's name from the packed index's.
         packed = marker.parent.with_name(f'{name}.tar.gz')
         entry = {'filename': packed.name, 'urls': [packed.as_uri()], 'md5': md5, 'texts': None}
         add_index(prebuilt_tables()['dense'], name, entry)

@@ -126,7 +126,7 @@ class InstalledIndexes(dict[str, Any]):
 def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> None:
     """Put an index into one of Pyserini's tables, for all its modules.
 
-    Tables of Pyserini 1.6 are dicts; those of 2.x look a name up in their sources, one after the
+    Tables of Pyserini 1.6 are dicts; tables of 2.x look a name up in their sources, one after the
     other.
     """
     if isinstance(table, MutableMapping):

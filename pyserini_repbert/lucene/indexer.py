@@ -65,7 +65,7 @@ class LuceneWriter:
         """
         try:
             if self._impact:
-                # Anserini reads raw documents as those of JsonCollection, whatever the collection.
+                # Anserini reads raw documents as JsonCollection's, whatever the collection.
                 parsed = [self._vector_document(self._json.readTree(text)) for text in documents]
                 added = self._java.addJsonDocuments(parsed)
             else:

@@ -1,8 +1,8 @@
 """Pyserini's topics and judgments by name, at addresses that stay.
 
 Pyserini 1.6 fetches them from a branch that no longer has them. This table names a commit of
-castorini/eval instead, with checksums, whatever Pyserini is installed. `tools/publish_names.py`
-writes it.
+castorini/eval instead, with checksums, whatever Pyserini is installed. Files that were removed
+before this commit have an older one. `tools/publish_names.py` writes the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PublishedFile:
     def fetch(self, target: Path | None = None) -> Path:
         """The file, by default among the downloads, fetched if it is not there yet.
 
-        Errors are those of `download.fetch`.
+        Raises the errors of `download.fetch`.
         """
         path = target or downloads_folder() / self.kind / self.file
         return fetch(self.address, path, self.md5, self.size, self.file)
@@ -89,4 +89,5 @@ def published_file(kind: str, name: str) -> PublishedFile | None:
 
 def _address(path: str) -> str:
     table = _table()
-    return f'{_SITE}/{table["repository"]}/{table["commit"]}/{path}'
+    at_commit = table['files'][path].get('former', f'{table["commit"]}/{path}')
+    return f'{_SITE}/{table["repository"]}/{at_commit}'

@@ -9,6 +9,7 @@ from typing import Any
 from pyserini_repbert import catalog
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import (
+    InputError,
     JavaError,
     MissingDependencyError,
     MissingResourceError,
@@ -20,6 +21,12 @@ from pyserini_repbert.lucene.compat import import_pyserini, named_files, path_of
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.lucene.published import published_file, published_names
 from pyserini_repbert.ranking import Query
+
+# Where Anserini's readers put the question. The second is of TREC-COVID, Epidemic QA, BRIGHT and
+# ViDoRe, the third of M-BEIR.
+_QUESTION_FIELDS = ('title', 'query', 'query_txt')
+# What M-BEIR writes in place of a question that is an image
+_NO_TEXT = {'query_txt': 'null'}
 
 
 def prebuilt_index(name: str, download: bool = False) -> Path:
@@ -77,9 +84,10 @@ def _size(entry: Mapping[str, Any]) -> str:
 def pyserini_topics(name: str) -> list[Query]:
     """Pyserini's topics of a name, in ascending order of their qids.
 
-    The order is that of numbers where all qids are numeric. qids are strings here, although
+    They are ordered as numbers where all qids are numeric. qids are strings here, although
     Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name, with the
-    nearest names, MissingResourceError where Pyserini has to download the topics and cannot.
+    nearest names, MissingResourceError where Pyserini has to download the topics and cannot,
+    InputError for topics without text: vectors or images of queries.
     """
     search = _pyserini_search('topics', name)
     published = published_file('topics', name)
@@ -95,9 +103,24 @@ def pyserini_topics(name: str) -> list[Query]:
     are_numeric = all(isinstance(qid, int) for qid in topics_by_qid)
     topics = []
     for qid in sorted(topics_by_qid, key=None if are_numeric else str):
-        title = str(topics_by_qid[qid].get('title') or '')
-        topics.append(Query(str(qid), ' '.join(title.split())))
+        topics.append(Query(str(qid), _question(topics_by_qid[qid])))
+    if not any(topic.text for topic in topics):
+        has_vectors = any('vector' in fields for fields in topics_by_qid.values())
+        content = 'vectors of queries' if has_vectors else 'queries of another kind'
+        raise InputError(
+            f"topics '{name}' are {content}, without text: give the name of topics that have text, "
+            "without an encoder's name in it"
+        )
     return topics
+
+
+def _question(fields: Mapping[str, Any]) -> str:
+    """The question among the fields of a topic, in one line; '' for a topic without text."""
+    for field in _QUESTION_FIELDS:
+        text = ' '.join(str(fields.get(field) or '').split())
+        if text and text != _NO_TEXT.get(field):
+            return text
+    return ''
 
 
 def pyserini_qrels(name: str) -> Path:

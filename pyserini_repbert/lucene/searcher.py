@@ -178,7 +178,7 @@ class LuceneSparseSearcher(Ranker):
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """As of `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
+        """As in `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
@@ -200,7 +200,7 @@ class LuceneSparseSearcher(Ranker):
         return self.with_settings(settings=self._bag_of_words, _filter=filter_query)
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
+        """As in `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
 
         Feedback and the sequential dependence model are left out.
         """
@@ -363,7 +363,7 @@ class _Closed:
 def index_folder(index: StrPath, download: bool = False) -> Path:
     """The folder of a Lucene index, from its path or a prebuilt index's name.
 
-    Errors are those of the searcher.
+    Raises the searcher's errors.
     """
     folder = Path(index)
     if folder.is_dir():

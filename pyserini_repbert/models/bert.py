@@ -100,7 +100,7 @@ class Bert(nn.Module):
 
         Parameters
         ----------
-        input_ids, token_type_ids, attention_mask : as of `forward`
+        input_ids, token_type_ids, attention_mask : as in `forward`
         position_ids : int64 (n, length), for sequences whose positions do not simply count from 0
         """
         batch = self._batch(input_ids, attention_mask)

@@ -70,7 +70,7 @@ class PreTrainedBert(nn.Module):
 
         Parameters
         ----------
-        input_ids, token_type_ids, attention_mask : as of `Bert.forward`
+        input_ids, token_type_ids, attention_mask : as in `Bert.forward`
         positions : int64 (m,), the masked positions in the flattened (n · length) input
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)

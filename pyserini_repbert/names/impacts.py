@@ -5,23 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import check_fits
+from pyserini_repbert.encode.term_weights import check_fits
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_impact import vocabulary_of
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.impact_index import vocabulary_of
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.search.impacts import ExactImpactSearcher
-from pyserini_repbert.systems.encoders import impact_encoder, stored_name
+from pyserini_repbert.systems.encoders import stored_name, term_weights_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
-
-
-def is_impact_bundle(folder: StrPath) -> bool:
-    """Whether a folder is a bundle of weights of terms: EPIC's, or of a `SparseEncoder`."""
-    path = Path(folder)
-    is_bundle = (path / MANIFEST).is_file()
-    return is_bundle and manifest_kind(path) == EpicBundle.settings_kind.kind
 
 
 def open_impact_searcher(
@@ -44,7 +36,7 @@ def open_impact_searcher(
     Raises InputError for a length with another encoder, and the errors of `ExactImpactSearcher`.
     """
     settings: dict[str, Any] = {'precision': Precision(precision)}
-    bundle = EpicBundle(folder)
+    bundle = TermWeightsBundle(folder)
     if query_length is not None:
         if bundle.settings.variant != SparseTextEncoder.variant:
             raise InputError(
@@ -54,14 +46,14 @@ def open_impact_searcher(
             )
         settings['query_length'] = query_length
     if encoder:
-        opened = impact_encoder(encoder, device, **settings)
+        opened = term_weights_encoder(encoder, device, **settings)
     else:
         with stored_name(f'index {folder}'):
-            opened = impact_encoder(bundle.settings.encoder, device, **settings)
+            opened = term_weights_encoder(bundle.settings.encoder, device, **settings)
     return ExactImpactSearcher(bundle, opened)
 
 
-def impact_terms(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
+def impact_terms(bundle: TermWeightsBundle, encoder: str | None = None) -> list[str]:
     """The names of a bundle's terms, by the encoder that it names or by `encoder`.
 
     Raises MismatchError for another encoder.

@@ -13,7 +13,7 @@ from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -39,7 +39,7 @@ class NamedIndex:
 
     def check(self) -> None:
         """Raises MismatchError where the folder holds another index than the catalog's."""
-        manifest = read_manifest(self.folder, Settings)
+        manifest = read_manifest(self.folder, DenseSettings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         wrong = self.difference(manifest.count, digest)
         if wrong:
@@ -95,14 +95,14 @@ class NamedIndex:
 
 
 def over_shards(digests: Sequence[str]) -> str:
-    """The sha256 of a corpus, from those of its shards of `SHARD_SIZE` passages."""
+    """The sha256 of a corpus, from the digests of its shards of `SHARD_SIZE` passages."""
     return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
 
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
     """The index that a path or a name means: a catalog index, or an existing folder.
 
-    A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises
+    A catalog index is built by `encoder`; default: the encoder that the catalog names. Raises
     UnknownNameError, with the nearest names, for anything else.
     """
     if catalog.find('indexes', index) is None and Path(index).exists():
@@ -193,7 +193,7 @@ def ready_folder(
 
     Parameters
     ----------
-    index, encoder : as of `locate`
+    index, encoder : as in `locate`
     device : where a build encodes
     asked_to_build : build the index if it is not there; one that builds itself needs no asking
     corpus : a path or name of the catalog's collection, used only if `asked_to_build`

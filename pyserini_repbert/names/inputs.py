@@ -38,7 +38,7 @@ def _path_in_catalog(role: str, name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The source of passages, a corpus or an index: arguments of `names.texts.texts_opener`."""
+    """The source of passages, a corpus or an index: arguments of `indexes.texts.texts_opener`."""
 
     corpus: str | None
     index: str | None
@@ -47,7 +47,7 @@ class Passages:
 
 
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
-    """The source of the passages of a run or an index, by its record or those of its inputs.
+    """The source of the passages of a run or an index, by its record or the records of its inputs.
 
     None if none names one. An index of the catalog stands for its collection. Outputs already
     visited, those `above`, are not followed again: a file may have been rebuilt from its own

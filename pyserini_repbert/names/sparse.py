@@ -24,7 +24,7 @@ from pyserini_repbert.names.rankers import (
     ranker_class,
 )
 from pyserini_repbert.ranking import Ranker
-from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
+from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
 
 
 def open_sparse(
@@ -44,9 +44,9 @@ def open_sparse(
 
     Parameters
     ----------
-    spec, index, on_build, download : as of `names.rankers.find_sparse`
+    spec, index, on_build, download : as in `names.rankers.find_sparse`
     device : encodes the queries of an index of EPIC's impacts
-    k1, b : of BM25, instead of those of the technique or of the index's own record
+    k1, b : of BM25, instead of the technique's, or of the index's own record
     language : of the analyzer of an index without a record of its own
 
     Raises the errors of `find_sparse`, and InputError for BM25's constants with another technique.

@@ -44,7 +44,7 @@ def load_topics(spec: str, topics_format: str = TopicsFormat.DEFAULT) -> list[Qu
 
 
 def load_qrels(spec: str) -> Qrels:
-    """The judgments of a file or a name, which is looked up as of `load_topics`."""
+    """The judgments of a file or a name, which is looked up as in `load_topics`."""
     judgments = collection_judgments(spec)
     if judgments is not None:
         return judgments.qrels()

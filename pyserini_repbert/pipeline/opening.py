@@ -5,31 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.searching import CollectionRanking
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.indexes.kind import Building, Index, SearchOptions, kind_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
-from pyserini_repbert.names.dense import RepBertSearcher
-from pyserini_repbert.names.impacts import is_impact_bundle, open_impact_searcher
-from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rerankers import open_reranker
-from pyserini_repbert.names.sparse import names_impact_encoder, open_impacts, open_sparse
-from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adaptations import apply_adaptation, apply_query_map
-from pyserini_repbert.pipeline.collections import apply_collection, open_collection_searcher
+from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
-from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, Machine, PipelineSpec, StageSpec
+from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
+from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
@@ -37,8 +33,7 @@ from pyserini_repbert.search.dense import DenseSearcher
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
 
-Building = Callable[[NamedIndex | Path], Any]
-"""Called before an index is built; returns a callback for passages done."""
+_DENSE = str(CollectionRanking.DENSE)
 
 
 @dataclass(frozen=True)
@@ -71,10 +66,25 @@ def open_pipeline(
 ) -> OpenedPipeline:
     """Open everything that a spec names; `on_build` is called with an index, or its folder,
     before it is built.
+
+    Raises the errors of `resolve`.
     """
-    spec = apply_collection(apply_adaptation(spec))
+    return open_resolved(resolve(spec, machine), machine, on_build)
+
+
+def open_resolved(
+    resolved: ResolvedSearch,
+    machine: Machine | None = None,
+    on_build: Building = lambda index: int,
+) -> OpenedPipeline:
+    """The pipeline of a search that is resolved; to close its first stage releases the index."""
+    spec = resolved.spec
     machine = machine or Machine()
-    searchers = _open_searchers(spec, machine, on_build)
+    try:
+        searchers = _open_searchers(resolved, machine, on_build)
+    except BaseException:
+        resolved.close()
+        raise
     rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
     pipeline = join_rankers(
         spec, [searcher.ranker for searcher in searchers], rerankers, _open_texts(spec, machine)
@@ -118,17 +128,22 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
     """What gives the passages to rerank, if the spec names it; else the first stage does."""
     if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
         return None
-    if spec.texts_index and is_collection(Path(spec.texts_index)):
-        # The passages of a document that fit the query best are found by their vectors.
-        collection = {'index': spec.texts_index, 'rankings': ('dense',), 'sparse': ()}
-        return open_collection_searcher(spec.model_copy(update=collection), machine)
+    if spec.texts_index:
+        kind = kind_of(spec.texts_index)
+        if kind.finds_passages:
+            # The passages of a document that fit the query best are found by their vectors.
+            options = SearchOptions(precision=spec.precision, rankings=(_DENSE,))
+            return kind.open(spec.texts_index, options).searcher(machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )
 
 
-def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> list[_Searcher]:
-    """The first stages of a spec, in the order in which they are fused."""
+def _open_searchers(
+    resolved: ResolvedSearch, machine: Machine, on_build: Building
+) -> list[_Searcher]:
+    """The first stages of a search, in the order in which they are fused."""
+    spec = resolved.spec
     if FusionMethod(spec.fusion) is not FusionMethod.INTERLEAVE:
         # Refuses wrong settings before anything is opened.
         combiner(spec.n_rankings, spec.fusion_settings)
@@ -136,9 +151,9 @@ def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) ->
     if spec.prf is not None:
         feedback = VectorFeedback.parse(spec.prf)
     searchers = [_open_sparse(name, spec, machine, on_build) for name in spec.sparse]
-    if spec.index or spec.encoder:
+    if resolved.index is not None:
         position = len(searchers) if spec.sparse_first else 0
-        searchers.insert(position, _open_index(spec, machine, on_build))
+        searchers.insert(position, _open_index(resolved.index, spec, machine, on_build))
     _check_language(spec, [searcher.ranker for searcher in searchers])
     if feedback is not None:
         _give_feedback([searcher.ranker for searcher in searchers], feedback)
@@ -197,86 +212,15 @@ def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Buil
     return _Searcher(ranker.with_settings(name=name), (Input('sparse', name, checksum(index)),))
 
 
-def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
-    """The ranking of `index`: of vectors, or of a Lucene index."""
-    index = str(spec.index)
-    if is_collection(Path(index)):
-        searcher = open_collection_searcher(spec, machine)
-        inputs = [Input('index', index, searcher.generation.sha256)]
-        if spec.adapted:
-            inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
-        return _Searcher(searcher, tuple(inputs))
-    is_lucene = is_lucene_index(index)
-    # Another encoder is of vectors, which no Lucene index has: said below.
-    if is_lucene and spec.encoder and names_impact_encoder(spec.encoder):
-        impacts = open_impacts(index, spec.encoder)
-        return _Searcher(impacts, (Input('index', index, checksum(index)),))
-    if is_lucene and not spec.encoder:
-        ranker = open_sparse(
-            index, device=machine.devices[0], k1=spec.k1, b=spec.b, language=spec.language
-        )
-        return _Searcher(ranker, (Input('index', index, checksum(index)),))
-    folder = ready_folder(
-        index,
-        spec.encoder,
-        machine.devices[0],
-        machine.build,
-        spec.corpus,
-        spec.precision,
-        on_build=on_build,
-    )
-    if is_impact_bundle(folder):
-        return _open_impacts(folder, spec, machine)
-    dense = _open_dense(folder, spec, machine)
-    inputs = [Input('index', index, checksum(folder))]
-    if spec.adapted:
-        dense = apply_query_map(dense, spec.adapted)
-        inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
-    return _Searcher(dense.with_settings(name=Path(dense.name).name), tuple(inputs))
-
-
-def _open_impacts(folder: Path, spec: PipelineSpec, machine: Machine) -> _Searcher:
-    """The exact search of an index of weights of terms."""
-    is_given = {
-        'ann': spec.ann,
-        'adapted': spec.adapted is not None,
-        'ray': machine.ray is not None,
-    }
-    for name, given in is_given.items():
-        if given:
-            raise InputError(
-                f"index {folder} holds weights of terms, '{name}' is for dense vectors: leave it "
-                'out',
-                parameters=(name,),
-            )
-    searcher = open_impact_searcher(
-        folder,
-        spec.encoder,
-        machine.devices[0],
-        precision=spec.precision,
-        query_length=spec.max_length,
-    )
-    inputs = (Input('index', str(spec.index), checksum(folder)),)
-    return _Searcher(searcher.with_settings(name=Path(searcher.name).name), inputs)
-
-
-def _open_dense(folder: Path, spec: PipelineSpec, machine: Machine) -> RepBertSearcher:
-    """The search of an index of vectors; on a Ray cluster, if the machine has one."""
-    spread = None
-    if machine.ray is not None:
-        from pyserini_repbert.pipeline.ray_shards import ShardSearch
-
-        spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
-    return RepBertSearcher(
-        folder,
-        spec.encoder,
-        machine.devices[0],
-        spread=spread,
-        ann=spec.ann,
-        device_dtype=spec.device_dtype,
-        precision=spec.precision,
-        max_length=spec.max_length,
-    )
+def _open_index(
+    index: Index, spec: PipelineSpec, machine: Machine, on_build: Building
+) -> _Searcher:
+    """The rankings of an index, fused as the spec says where there are no others."""
+    fusion = None
+    if len(index.rankings) > 1 and not spec.sparse:
+        fusion = spec.fusion_settings
+    ranker = index.searcher(machine, fusion, on_build)
+    return _Searcher(ranker, index.inputs())
 
 
 def _open_rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:

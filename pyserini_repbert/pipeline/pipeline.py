@@ -152,7 +152,7 @@ class Pipeline(Ranker):
             )
 
     def by_documents(self) -> Self:
-        """As of `Ranker`. Raises InputError for rerankers, which read a question."""
+        """As in `Ranker`. Raises InputError for rerankers, which read a question."""
         if self.first is None or self.rerankers is not None:
             raise InputError(
                 'a reranker reads a question, and was given a document: leave rerankers out',
@@ -434,7 +434,7 @@ def _with_excerpts(topics: Sequence[Query], run: Run, source: Ranker, rerankers:
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
-    """The run with text for those of the first `depth` candidates that have none."""
+    """The run with texts for the first `depth` candidates, where they have none."""
     if texts is None:
         return run
     docids = _docids_without_text(run, depth)
@@ -455,7 +455,7 @@ def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
 
 
 def _docids_without_text(run: Run, depth: int | None) -> list[str]:
-    """The distinct docids of those of the first `depth` candidates that have no text."""
+    """The distinct docids of candidates without text among the first `depth`."""
     docids: dict[str, None] = {}
     for ranking in run.values():
         for candidate in ranking[:depth]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS
-from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
+from pyserini_repbert.worker_pool import Job, WorkerPool
 
 # Texts that a worker encodes together: a collection is written in groups of some 1,000.
 _TEXTS = 32
@@ -46,7 +46,7 @@ class EncodeTexts:
     def open(self, threads: int) -> Callable[[Sequence[str]], NDArray[np.float32]]:
         """Open the encoder; returns a function from texts to their vectors, float32 (n, d).
 
-        Raises MismatchError for another checkpoint than that of the machine that writes.
+        Raises MismatchError for another checkpoint than the writing machine has.
         """
         import torch
 
@@ -71,7 +71,7 @@ def _digests(encoder: TextDocumentEncoder) -> tuple[str | None, ...]:
 class ClusterEmbedding:
     """Encodes texts on the workers of a cluster, in an encoder's place.
 
-    Vectors equal those of one machine to 1e-5: their last bits depend on the batch.
+    Vectors equal one machine's to 1e-5: their last bits depend on the batch.
 
     Parameters
     ----------

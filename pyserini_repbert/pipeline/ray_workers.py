@@ -18,7 +18,7 @@ from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import ClusterError, InputError, needs
-from pyserini_repbert.pipeline.worker_pool import Job, JobResult, WorkerPool, WorkerTask
+from pyserini_repbert.worker_pool import Job, JobResult, WorkerPool, WorkerTask
 
 CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')

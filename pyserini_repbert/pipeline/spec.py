@@ -1,15 +1,16 @@
-"""`PipelineSpec`: what to run; `Machine`: where it runs."""
+"""`PipelineSpec`: what to run, as a user says it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
+from pyserini_repbert.data.checked_values import CheckedValues
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import methods as fusion_methods
@@ -137,26 +138,7 @@ def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
         raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')
 
 
-class _Values(BaseModel):
-    model_config = ConfigDict(frozen=True, extra='forbid', arbitrary_types_allowed=True)
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """The values that are not None, checked.
-
-        Raises InputError, naming the parameter, for a wrong one.
-        """
-        try:
-            return cls(**{name: value for name, value in values.items() if value is not None})
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            names = [str(name) for name in wrong['loc'][:1]]
-            raise InputError(
-                f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names
-            ) from error
-
-
-class PipelineSpec(_Values):
+class PipelineSpec(CheckedValues):
     """All that decides the rankings of a pipeline.
 
     Without `index`, `encoder` and `sparse` it reranks a given run.
@@ -349,21 +331,3 @@ class PipelineSpec(_Values):
         names = [name.partition('@')[0] for name in self.sparse]
         names += [stage.name for stage in self.stages]
         return any(names_class(name) for name in names)
-
-
-class Machine(_Values):
-    """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches."""
-
-    devices: tuple[str, ...] = ('cpu',)
-    """Rerankers run on all of them; query encoders and dense search on the first."""
-    threads: int = Field(default=1, ge=1)
-    workers: int = Field(default=0, ge=0)
-    """Processes that tokenise for the rerankers; 0: that of the model does."""
-    batch_size: int = Field(default=512, ge=1, description='topics searched together')
-    batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
-    download: bool = Field(
-        default=False, description='fetch a prebuilt sparse index that is missing'
-    )
-    build: bool = Field(default=False, description='build a catalog index that is missing')
-    ray: Any = None
-    """Workers of a cluster (`ray_worker_pool`), which search dense shards, or rerank."""

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
-from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
+from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.processes import end_with_parent
 from pyserini_repbert.ranking import Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
+from pyserini_repbert.worker_pool import Job, WorkerPool
 
 # Opens the rerankers of a spec on a device.
 OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]
@@ -34,7 +35,7 @@ class ChainFacts(NamedTuple):
 
     Attributes
     ----------
-    identity, models : those of the rerankers
+    identity, models : the rerankers'
     planned : the model inputs of lists of 0, 1, … candidates
     """
 
@@ -57,7 +58,7 @@ class RerankBatches:
         """The answers of a worker on a device, by default the machine's first.
 
         The answer to a batch is its number, run and notes; that to lengths of candidate lists the
-        `ChainFacts`. The first call opens the rerankers, so that errors are those of a call.
+        `ChainFacts`. The first call opens the rerankers, so that their errors are raised by a call.
         """
         import torch
 
@@ -83,7 +84,7 @@ def _answer(chain: Ranker, request: Request) -> Any:
 class SpreadRerankers(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
-    The workers are those of the machine's `ray`, or a process for each of its devices. Scores do
+    The workers are the machine's `ray`, or a process for each of its devices. Scores do
     not depend on how topics are spread, except for the rounding of different hardware.
     """
 

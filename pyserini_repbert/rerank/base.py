@@ -204,7 +204,7 @@ class Reranker(Ranker):
         return [self.inferences(min(n, self.reads) * self.n_excerpts) for n in lengths]
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """As of `Ranker`. All topics are scored in one call: their inputs may share batches."""
+        """As in `Ranker`. All topics are scored in one call: their inputs may share batches."""
         given: Run = {}
         for topic in topics:
             given[topic.qid] = (run or {}).get(topic.qid, NO_HITS)

@@ -7,15 +7,14 @@ from pyserini_repbert import lazily
 if TYPE_CHECKING:
     from pyserini_repbert.names.dense import RepBertSearcher as RepBertSearcher
     from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
-    from pyserini_repbert.systems.epic.encoder import (
+    from pyserini_repbert.systems.impact_searcher import (
         EpicImpactQueryEncoder as EpicImpactQueryEncoder,
+        EpicImpactSearcher as EpicImpactSearcher,
     )
-    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher as EpicImpactSearcher
 
 _NAMES = {
-    'pyserini_repbert.systems.epic.encoder': ('EpicImpactQueryEncoder',),
     'pyserini_repbert.names.dense': ('RepBertSearcher',),
     'pyserini_repbert.search.hybrid': ('HybridSearcher',),
-    'pyserini_repbert.systems.epic.searcher': ('EpicImpactSearcher',),
+    'pyserini_repbert.systems.impact_searcher': ('EpicImpactQueryEncoder', 'EpicImpactSearcher'),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

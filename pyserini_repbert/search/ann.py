@@ -64,7 +64,7 @@ _ROWS = 65536
 
 
 class ShardedVectors(Blocks, Protocol):
-    """Vectors in the rows of an index's shards: those of a bundle, or of a collection."""
+    """Vectors in the rows of the shards of a bundle, or of a collection."""
 
     @property
     def folder(self) -> Path:
@@ -194,7 +194,7 @@ def build_ann(
     Parameters
     ----------
     bundle : the vectors
-    kind, recall, hits, queries, sample, threads : as of `AnnSettings`
+    kind, recall, hits, queries, sample, threads : as in `AnnSettings`
     overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 
@@ -349,7 +349,7 @@ def _measure(
     truth: list[TopRows],
     hits: int,
 ) -> float:
-    """The recall of an index of FAISS with a setting, as of `mean_recall`."""
+    """The recall of an index of FAISS with a setting, as in `mean_recall`."""
     candidates = allowed_rows(candidate_rows(index, kind, queries, effort), live)
     return mean_recall(truth, best_of(vectors, queries, candidates, hits), hits)
 

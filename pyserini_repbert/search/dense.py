@@ -86,7 +86,7 @@ class DenseSearcher(Ranker):
     query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
         None: q stays as it is
     takes_docids : whether the texts of topics are docids, see `by_documents`
-    feedback : moves a query's vector towards those of its best hits; None: it stays as it is
+    feedback : moves a query's vector towards its best hits' vectors; None: it stays as it is
     ann : the approximate index that is searched, or None
     dimension : d, the length of a vector
 
@@ -198,7 +198,7 @@ class DenseSearcher(Ranker):
         return self.of_vectors(vectors, k)
 
     def by_documents(self) -> Self:
-        """As of `Ranker`: a document's query is its own vector, without the query map.
+        """As in `Ranker`: a document's query is its own vector, without the query map.
 
         Raises InputError for a FAISS folder.
         """

@@ -138,7 +138,7 @@ class ExactIndex:
     def search(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None = None
     ) -> list[TopRows]:
-        """The k best rows of each query, as of `VectorSearch`.
+        """The k best rows of each query, as in `VectorSearch`.
 
         An index of fewer than k rows gives all.
 
@@ -163,7 +163,7 @@ class ExactIndex:
     def _search_gathered(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]
     ) -> list[TopRows]:
-        """As of `search`, in a copy of the vectors that are allowed."""
+        """As in `search`, in a copy of the vectors that are allowed."""
         rows = np.flatnonzero(allowed)
         parts = []
         for first, vectors in self._index.blocks(BLOCK_ROWS):
@@ -178,7 +178,7 @@ class ExactIndex:
         allowed: NDArray[np.bool_] | None,
         n_allowed: int,
     ) -> list[TopRows]:
-        """As of `search`, for at most `QUERY_GROUP` queries; k is at most `n_allowed`."""
+        """As in `search`, for at most `QUERY_GROUP` queries; k is at most `n_allowed`."""
         if k == 0:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
         products = self._rounded_products(queries, k)
@@ -199,7 +199,7 @@ class ExactIndex:
     def _search_from_first_block(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None
     ) -> list[TopRows]:
-        """As of `search`, with thresholds that k rows of the first block reach."""
+        """As in `search`, with thresholds that k rows of the first block reach."""
         products = Float32Products(self._index, queries, self._device, self._parts)
         return self._collect(queries, k, products, products.lowest(k, allowed), allowed)
 
@@ -293,7 +293,7 @@ class ArrayVectors:
         return len(self._vectors)
 
     def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
-        """As of `Blocks`."""
+        """As in `Blocks`."""
         for first in range(0, len(self._vectors), size):
             yield first, self._vectors[first : first + size]
 
@@ -334,7 +334,8 @@ def _available_memory() -> float:
 
 
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
-    """One query's k best rows of an index, and all that tie with the last, from those of its parts.
+    """One query's k best rows of an index, and all that tie with the last, from the rows of its
+    parts.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Pseudo-relevance feedback of dense search: a query's vector moves towards those of its best hits.
+"""Pseudo-relevance feedback of dense search: a query's vector moves towards its best hits.
 
 Li et al., Pseudo Relevance Feedback with Deep Language Models and Dense Retrievers, TOIS 2023. The
-methods, their names of settings and their defaults are those of Pyserini's `--prf-method`.
+methods, their settings' names and their defaults are as in Pyserini's `--prf-method`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyserini_repbert.errors import InputError
 
 
 class FeedbackMethod(Choice, what='feedback method'):
-    """How vectors of hits change that of a query."""
+    """How vectors of hits change a query's vector."""
 
     AVERAGE = 'average'
     ROCCHIO = 'rocchio'
@@ -34,7 +34,7 @@ class VectorFeedback:
 
     Attributes
     ----------
-    method : 'average': the mean of the query's vector and those of the hits; 'rocchio': alpha times
+    method : 'average': the mean of the query's vector and the hits' vectors; 'rocchio': alpha times
         the query's, plus beta times the mean of the first `topk` hits', minus gamma times the mean
         of the last `bottomk` of them
     depth : hits that are read

@@ -50,7 +50,7 @@ class Gpu:
     ) -> Tensor:
         """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory.
 
-        `index`, `dimension` and `dtype` are those of `streamed`, and so are the errors.
+        `index`, `dimension`, `dtype` and the errors are as in `streamed`.
         """
         whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
         for first, block in self.streamed(index, start, stop, dimension, dtype):

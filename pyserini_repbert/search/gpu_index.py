@@ -57,7 +57,7 @@ class GpuIndex:
     device : 'cuda:N', or 'cuda' for all GPUs that this process sees
     dtype : 'float16' or 'float32': the type in which vectors and queries are multiplied; sums are
         float32
-    gpus : used instead of those of `device`
+    gpus : used instead of the GPUs that `device` names
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class GpuIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k best rows of each query, as of `exact.VectorSearch`.
+        """The k best rows of each query, as in `exact.VectorSearch`.
 
         Raises InputError for vectors, of the index or of queries, not finite in the dtype.
         """
@@ -96,7 +96,7 @@ class GpuIndex:
                 return self._shares[0].search(queries, k)
             with ThreadPoolExecutor(len(self._shares)) as pool:
                 tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
-        # Each share's rows are those of the whole index already.
+        # Each share's rows are numbered as in the whole index already.
         starts = [0] * len(tops)
         return [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
 

@@ -169,7 +169,7 @@ class HybridSearcher(Fusion):
         ----------
         queries, q_ids : as many of each
         threads : queries that are answered at a time
-        k0, k, alpha, normalization, weight_on_dense : as of `search`
+        k0, k, alpha, normalization, weight_on_dense : as in `search`
         """
         depth = k0 or self.settings.depth or max(k, DEPTH)
         asked = self.with_settings(settings=self.settings.changed(depth=depth))
@@ -182,7 +182,7 @@ class HybridSearcher(Fusion):
         return Ranker.batch_search(asked, queries, q_ids, k, threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
-        """As of `Fusion`, or by Pyserini's formula."""
+        """As in `Fusion`, or by Pyserini's formula."""
         if self.pyserini_alpha is None:
             return super().fused(runs, k)
         return pyserini_hybrid(

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pyserini_repbert.data.runs import rank_by_score
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder, check_fits
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder, check_fits
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.postings import Postings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.search.exact import merged, top_rows
@@ -42,7 +42,7 @@ class ExactImpactSearcher(Ranker):
     MismatchError : the index was built with another encoder
     """
 
-    def __init__(self, index: EpicBundle, query_encoder: ImpactEncoder) -> None:
+    def __init__(self, index: TermWeightsBundle, query_encoder: TermWeightsEncoder) -> None:
         check_fits(index, query_encoder)
         self.index = index
         self.query_encoder = query_encoder

@@ -158,7 +158,7 @@ def shard_pair_scores(
     rows: NDArray[np.int64],
     owners: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """As of `pair_scores`, with rows that are numbered across shards."""
+    """As in `pair_scores`, with rows that are numbered across shards."""
     scores = np.empty(len(rows), np.float32)
     first = 0
     for shard in shards:

@@ -171,7 +171,7 @@ class RoundedProducts:
     def reaching(
         self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As of `Float32Products`."""
+        """As in `Float32Products`."""
         limits = thresholds.double()
         # Lowered for the errors of the threshold's sum, and of its two summands.
         limits -= (2 * self._g + 2.0**-15) * limits.abs()
@@ -206,7 +206,7 @@ class ByteVectors:
     ----------
     vectors, scales : int8 (n, d) and float32 (n,)
     norms : |x - x'| and |x|, rounded up: float32 (n, 2)
-    usable : as of `RoundedVectors`
+    usable : as in `RoundedVectors`
     """
 
     def __init__(self, index: Blocks, dimension: int) -> None:
@@ -264,7 +264,7 @@ class ByteProducts:
     def reaching(
         self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As of `Float32Products`."""
+        """As in `Float32Products`."""
         block = self._rounded.block(first, len(vectors))
         errors = block.copy.norms[block.rows] @ self._weights
         highest = self._products(block.copy, block.rows).add_(errors)

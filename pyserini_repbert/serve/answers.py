@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
@@ -24,7 +25,6 @@ from pyserini_repbert.serve.answer_models import (
     Place,
     SearchResponse,
 )
-from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.documents import (
     display_parts,
     document,
@@ -33,7 +33,7 @@ from pyserini_repbert.serve.documents import (
 )
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import too_long_answer
-from pyserini_repbert.serve.requests import ALL_FIELDS, Search
+from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
@@ -137,31 +137,21 @@ def document_fields(
 
 def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions) -> list[Any]:
     """Documents as the options have them, None for each that the index lacks."""
-    if index.keeps_raws or not options.parse:
-        raws = index.raws(docids)
+    if index.store.keeps_raws or not options.parse:
+        raws = index.store.raws(docids)
         return [document(raw, options.parse, options.max_length) for raw in raws]
-    if index.collection is None:
-        return [text and text[: options.max_length] for text in index.texts(docids)]
-    found = index.collection.documents(docids)
+    found = index.store.documents(docids)
     return [own and parsed_document(own, options.max_length) for own in found]
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
     """What is displayed of documents: their texts, without the title of a collection's."""
-    if index.collection is None:
-        return index.texts(docids)
-    texts = []
-    for found in index.collection.documents(docids):
-        texts.append(None if found is None else found.text)
-    return texts
+    found = index.store.documents(docids)
+    return [None if own is None else own.text for own in found]
 
 
 def excerpt_fields(
-    index: ServedIndex,
-    collection: ServedCollection,
-    hits: Ranking,
-    options: AnswerOptions,
-    query: str,
+    index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
 ) -> list[ShownDocument]:
     """For each hit of a collection its title, its best passage as `doc`, where that is, and the
     document's fields.
@@ -169,13 +159,12 @@ def excerpt_fields(
     Parameters
     ----------
     index : what holds the documents
-    collection : of the index
     hits : with their passages
     options : how they are shown; documents that are not parsed are whole
     query : whose words `display` marks
     """
     fields = []
-    stored_fields = select_fields(collection, hits.docids, options.fields)
+    stored_fields = index.store.fields(hits.docids, options.fields)
     for hit, own_fields in zip(hits, stored_fields, strict=True):
         shown: ShownDocument = {'title': '', 'doc': '', 'passage': None}
         if hit.excerpts:
@@ -191,24 +180,9 @@ def excerpt_fields(
             shown['display'] = snippet_parts(query, text, index.find_words)
         fields.append(shown)
     if not options.parse:
-        for shown, raw in zip(fields, index.raws(hits.docids), strict=True):
+        for shown, raw in zip(fields, index.store.raws(hits.docids), strict=True):
             shown['doc'] = raw
     return fields
-
-
-def select_fields(
-    collection: ServedCollection, docids: Sequence[str], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The fields of documents that have these names; `ALL_FIELDS` among them stands for all."""
-    if not names:
-        return [{} for _ in docids]
-    selected = []
-    for stored in collection.generation.fields(docids):
-        fields = stored or {}
-        if ALL_FIELDS not in names:
-            fields = {name: fields[name] for name in names if name in fields}
-        selected.append(fields)
-    return selected
 
 
 def _hit_documents(
@@ -218,10 +192,10 @@ def _hit_documents(
     documents: list[ShownDocument] = []
     for first in range(0, len(hits), _HITS_AT_ONCE):
         some = hits[first : first + _HITS_AT_ONCE]
-        if index.collection is None:
+        if index.passage_finder is None:
             shown = document_fields(index, some.docids, options, query)
         else:
-            shown = excerpt_fields(index, index.collection, some, options, query)
+            shown = excerpt_fields(index, some, options, query)
         if options.size is not None:
             options.size.add(shown)
         documents += shown
@@ -296,8 +270,8 @@ def search_answer(
         _add_provenance(candidates, answer.parts, grades)
         response['rankings'] = [part.name for part in answer.parts]
         response['judged'] = judged
-    if index.collection is not None:
-        response['generation'] = index.collection.generation.number
+    if index.index.generation_number is not None:
+        response['generation'] = index.index.generation_number
     if answer.warnings:
         response['warnings'] = list(answer.warnings)
     return response
@@ -430,6 +404,5 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
     }
-    if index.collection is not None:
-        info.update(cast(IndexInfo, index.collection.about()))
+    info.update(cast(IndexInfo, index.index.about()))
     return info

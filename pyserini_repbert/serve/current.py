@@ -12,7 +12,7 @@ from pyserini_repbert.serve.indexes import ServedIndex
 
 
 class CurrentIndex:
-    """An index whose versions follow each other: those of a collection, one for each generation.
+    """An index whose versions follow each other: a collection has one for each generation.
 
     A version is closed when a newer one has come and no request uses it any more.
 
@@ -53,12 +53,11 @@ class CurrentIndex:
         Raises LostCollectionError for a version of another collection, which is closed.
         """
         before = self.newest
-        if before.collection is not None and index.collection is not None:
-            try:
-                before.collection.generation.known.check(index.collection.generation.known)
-            except LostCollectionError:
-                index.close()
-                raise
+        try:
+            before.index.check_successor(index.index)
+        except LostCollectionError:
+            index.close()
+            raise
         with self._lock:
             self.newest = index
             is_used = before in self._requests

@@ -10,6 +10,7 @@ from typing import Any
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
 from pyserini_repbert.data.spelling import mended
+from pyserini_repbert.indexes.stores import document_values
 from pyserini_repbert.lucene.analysis import WordFinder
 from pyserini_repbert.serve.answer_models import Part
 
@@ -72,16 +73,6 @@ def _cut_fields(fields: dict[str, Any], max_length: int | None) -> dict[str, Any
         is_text = isinstance(item, str) and name.lower() in _CUT_FIELDS
         cut[name] = item[:max_length] if is_text else item
     return cut
-
-
-def document_values(document: Document) -> dict[str, Any]:
-    """The title of a collection's document, if it has one, its text, and its fields."""
-    values: dict[str, Any] = {'text': document.text}
-    if document.title:
-        values = {'title': document.title, **values}
-    for name, value in document.fields.items():
-        values.setdefault(name, value)
-    return values
 
 
 def parsed_document(document: Document, max_length: int | None = None) -> Any:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
-from pyserini_repbert.collection.adaptation import adaptation_in_use
-from pyserini_repbert.collection.reading import read_known
-from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -23,26 +19,24 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
+from pyserini_repbert.indexes.lucene.searching import techniques_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.lucene.analysis import word_finder
-from pyserini_repbert.lucene.impacts import ImpactSearcher
-from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.languages import language_of
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
-from pyserini_repbert.names.impacts import is_impact_bundle
+from pyserini_repbert.lucene.sparse_settings import built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adaptations import apply_adaptation
-from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
+from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
-from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.adapted_folder import read_adapted
+from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.search.feedback import VectorFeedback
-from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
@@ -51,14 +45,9 @@ logger = logging.getLogger(__name__)
 
 DENSE = 'dense'
 ANN = 'ann'
-HYBRID = 'hybrid'
 BM25 = 'bm25'
-SPARSE = 'sparse'
-COLLECTION = 'collection'
-IMPACT = 'impact'
+HYBRID = 'hybrid'
 ADAPTED = 'adapted'
-# The rankings of vectors, which take feedback.
-_VECTOR_SYSTEMS = frozenset((DENSE, ANN))
 
 
 def index_type_of(alias: str, settings: IndexSettings) -> str:
@@ -74,7 +63,8 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         raise UnknownNameError(
             f"index '{alias}': '{location}' is neither a folder nor an index of the catalog{near}"
         )
-    index_type = _type_at(location)
+    kind = kind_of(location)
+    index_type = kind.index_type(location)
     expected = settings.index_type or index_type
     if (expected, index_type) == ('impact', 'tf'):
         # Lucene's files do not say that they hold impacts.
@@ -85,22 +75,22 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' should be of type '{expected}', but {location} is of "
             f"type '{index_type}'"
         )
-    _check_settings(alias, settings, index_type)
+    _check_settings(alias, settings, kind, index_type)
     return index_type
 
 
-def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> None:
-    """Raises InputError for settings that an index of this type does not take."""
-    if settings.ray and index_type != 'dense':
+def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_type: str) -> None:
+    """Raises InputError for settings that an index of this kind does not take."""
+    if settings.ray and (index_type == 'faiss' or 'ray' not in kind.takes):
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
-    if index_type == COLLECTION and (settings.base_index or settings.sparse):
+    if kind.is_writable and (settings.base_index or settings.sparse):
         raise InputError(
-            f"index '{alias}' is a collection, which has its own rankings: leave base_index and "
+            f"index '{alias}' is {kind.what}, which has its own rankings: leave base_index and "
             'sparse out'
         )
-    if settings.writable and index_type != COLLECTION:
+    if settings.writable and not kind.is_writable:
         raise InputError(
             f"index '{alias}' is of type '{index_type}': only a collection is writable"
         )
@@ -124,20 +114,7 @@ def _check_impacts(alias: str, settings: IndexSettings) -> None:
         raise MismatchError(
             f"index '{alias}' is said to be of type 'impact', {settings.location} is of type 'tf'"
         )
-
-
-def _type_at(location: str) -> str:
-    """The type of a catalog's index, or of a folder."""
-    folder = Path(location)
-    if catalog.find('indexes', location):
-        return 'dense'
-    if is_collection(folder):
-        return COLLECTION
-    if is_lucene_index(folder):
-        return IMPACT if built_variant(folder) == EPIC_IMPACT else 'tf'
-    if is_impact_bundle(folder):
-        return IMPACT
-    return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
+    check_impact_encoder(settings.encoder)
 
 
 def sparse_specs(
@@ -146,12 +123,10 @@ def sparse_specs(
     """The sparse systems of a Lucene index, by name: those wanted; None: the catalog's techniques
     that fit it.
 
-    `language` is that of an index that does not say its own.
+    `language` is for an index that does not say its own.
     """
     if wanted is None:
-        variant = built_variant(Path(location)) or 'bm25'
-        entries = catalog.entries('sparse')
-        wanted = [name for name, entry in entries.items() if entry.values['variant'] == variant]
+        wanted = techniques_of(built_variant(Path(location)) or BM25)
     specs = {}
     for spec in wanted:
         name = spec.partition('@')[0]
@@ -166,6 +141,9 @@ def sparse_specs(
 class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
+    The systems are the rankings of the index, sparse ones that the settings name or that a base
+    index has, and what `adapt` wrote.
+
     Parameters
     ----------
     alias : how clients call it
@@ -177,12 +155,14 @@ class ServedIndex:
 
     Attributes
     ----------
+    index : what is searched, open until `close`
     index_type : 'tf' (Lucene), 'dense', 'faiss', 'impact' or 'collection'
-    collection : of an index of that type; None for the others
-    specs : the sparse systems by name, each opened when it is first searched
+    beside : the sparse systems that are not rankings of the index, by name
     adapted : the folder of what `adapt` wrote, or of what a collection learned and uses; None
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
+    store : the documents, or passages, of the index, or of its base
+    passage_finder : gives hits the passages that fit the query best; None where hits are passages
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
     encoder : name of the encoder of its dense vectors; None without any
@@ -190,7 +170,6 @@ class ServedIndex:
     query_encoder : the encoder itself, of queries
     language : of Lucene's analyzer; None without one
     find_words : finds the words of a query in a text
-    keeps_raws : whether documents are stored as they were given, not only their texts
     topics : by qid; empty if none are known
     qrels : the judgments; empty if none are known
     """
@@ -212,56 +191,137 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
+        self.index_type = index_type_of(alias, settings)
         self.encoder: str | None = None
         self.encoder_location = ''
         self.query_encoder: QueryEncoder | None = None
-        self.index_type = index_type_of(alias, settings)
-        self.collection: ServedCollection | None = None
-        self.specs = self._specs()
-        has_vectors = self.index_type in ('dense', 'faiss')
-        if has_vectors:
-            queues['dense'].call(self._open_vectors)
-        if self.index_type == COLLECTION:
-            self._open_collection(before)
+        self.index = self._open_index(before)
+        self._held.callback(self.index.close)
+        try:
+            self.beside = self._specs_beside()
+            self._open_vectors(before)
+            self._choose_systems()
+            self._open_documents()
+            self._load_judgments()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_index(self, before: Self | None) -> Index:
+        """Open the index itself; its rankings are opened later."""
+        settings = self.settings
+        kind = kind_of(settings.location)
+        options = SearchOptions(
+            encoder=settings.encoder,
+            precision=self._service.precision,
+            language=settings.language,
+            # Others are opened when they are first searched.
+            rankings=(DENSE,) if 'rankings' in kind.takes else (),
+        )
+        return kind.open(settings.location, options, before.index if before else None)
+
+    def _specs_beside(self) -> dict[str, PipelineSpec]:
+        """The sparse systems by name that the settings name, or that the base has."""
+        settings = self.settings
+        where = self._base.settings if self._base else settings
+        if settings.sparse is None:
+            has_others = self._base or catalog.find('indexes', settings.location)
+            if not has_others or not self.index.of_vectors:
+                return {}
+        return sparse_specs(where.location, settings.sparse, where.language)
+
+    def _open_vectors(self, before: Self | None) -> None:
+        """Open exact search of the vectors, and approximate search if it is offered."""
+        if not self.index.of_vectors:
+            return
+        queue = self._queues['dense']
+        dense: Any
+        if before is None:
+            dense = queue.call(self._open_dense)
+        else:
+            # Not in the queue, where requests to the earlier generation wait.
+            dense = self._open_dense()
+        self._rankers[DENSE] = BatchedRanker(dense, queue, DENSE)
+        if self.settings.ann:
+            ann = self._open_ann(dense, is_needed=before is None)
+            self._rankers[ANN] = BatchedRanker(ann, queue, ANN)
+        self.query_encoder = dense.query_encoder
+        self.encoder_location = self.index.encoder or ''
+        self.encoder = Path(self.encoder_location).name
+
+    def _open_dense(self) -> Ranker:
+        machine = self._machine.model_copy(update={'threads': 1})
+        if self.settings.ray:
+            from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
+
+            on_gpu = self._service.device not in ('cpu', 'auto')
+            workers = self._held.enter_context(ray_worker_pool(self.settings.ray, gpu=on_gpu))
+            machine = machine.model_copy(update={'ray': workers})
+        dense = self.index.ranking(DENSE, machine)
+        # The first search is slow.
+        self.index.prepare(machine)
+        return dense
+
+    def _open_ann(self, dense: Ranker, is_needed: bool) -> Ranker:
+        """The approximate search.
+
+        Raises InputError where there is none and it is needed. Where it is not, because an earlier
+        generation had one, vectors are searched exactly.
+        """
+        try:
+            return self.index.ranking(ANN, self._machine)
+        except InputError as error:
+            if is_needed:
+                raise
+            logger.warning("index '%s' is searched exactly: %s", self.alias, error)
+            return dense
+
+    def _choose_systems(self) -> None:
+        """Decide which systems there are, and which of them answer where none is named."""
         # One ranking of the vectors and one of Lucene, before `adapted` is one more.
         usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
-        learned = self._learned_folder()
-        self.adapted = settings.adapted or learned
+        learned = self.index.learned()
+        self.adapted = self.settings.adapted or learned
         if self.adapted:
             self._open_adapted(self.adapted)
         self.systems = self._list_systems()
         # The user's own classes answer only where they are named.
-        searchers = [name for name in self.systems if not names_class(name)]
-        if not searchers:
-            raise InputError(f"index '{alias}' has nothing to search")
+        self._searchers = [name for name in self.systems if not names_class(name)]
+        if not self._searchers:
+            raise InputError(f"index '{self.alias}' has nothing to search")
         self._open_named_systems()
         opened = [name for name in usual if self.opens(name)]
         if self.adapted and self.adapted == learned:
             # People have chosen that the collection is searched so.
             opened = [ADAPTED]
-        self.default = tuple(opened or searchers[:1])
+        self.default = tuple(opened or self._searchers[:1])
 
-        first: Any = self.ranker(searchers[0]).ranker
-        self._store: Ranker = base._store if base else first
-        self._check_texts(first)
-        self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
-        if self.collection is not None:
-            self.passages: int = self.collection.n_passages
-            self._store = self.collection.searcher
-        else:
-            self.passages = len(first) if has_vectors else first.size
-        self.hits: int = self.passages if self.collection is None else len(self.collection)
+    def _open_documents(self) -> None:
+        """Open what the index stores, and count it."""
+        if not self._rankers:
+            self.ranker(self._searchers[0])
+        machine = self._machine
+        self.store = self._stored()
+        self.passage_finder: Ranker | None = None
+        if self.index.kind.finds_passages:
+            finder = self.index.searcher(machine)
+            self.passage_finder = BatchedRanker(finder, self._queues['dense'], self.alias)
+        self.passages = self.index.n_passages(machine)
+        self.hits = self.index.n_hits(machine)
         self.language = self._language()
         self.find_words = word_finder(self.language)
-        self._load_judgments()
 
-    def _check_texts(self, first: Ranker) -> None:
-        """Raises InputError for an index of impacts without passages, its own or its base's."""
-        if self._base is None and isinstance(first, ImpactSearcher) and not first.stores_texts:
+    def _stored(self) -> DocumentStore:
+        """What is stored, by the base or else by the index. Raises InputError without passages."""
+        if self._base is not None:
+            return self._base.store
+        store = self.index.store(self._machine)
+        if store is None:
             raise InputError(
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
                 f'base_index'
             )
+        return store
 
     def _language(self) -> str | None:
         """The language of the first system that reads words; None if none is open."""
@@ -280,10 +340,11 @@ class ServedIndex:
         return systems
 
     def _sparse_systems(self) -> list[str]:
-        """The names of the rankings by words."""
-        if self.collection is not None:
-            return [ranking.value for ranking in self.collection.rankings[1:]]
-        return list(self.specs)
+        """The names of the rankings by words, and of those beside the index."""
+        own = [name for name in self.index.offered if name not in self.index.of_vectors]
+        if self.settings.sparse is not None and self.index.searches_words:
+            own = []
+        return [*own, *self.beside]
 
     def _load_judgments(self) -> None:
         settings = self.settings
@@ -298,130 +359,38 @@ class ServedIndex:
         judged = [topic for topic in self.topics.values() if topic.qid in self.qrels]
         self._judged_qids = {_folded(topic.text): topic.qid for topic in judged}
 
-    def _specs(self) -> dict[str, PipelineSpec]:
-        """The sparse systems by name: of the index itself, or of its base."""
-        settings = self.settings
-        if self.index_type == IMPACT:
-            return self._impact_specs()
-        if self.index_type == 'tf':
-            return sparse_specs(settings.location, settings.sparse, settings.language)
-        if self._base:
-            base = self._base.settings
-            return sparse_specs(base.location, settings.sparse, base.language)
-        if settings.sparse is not None or catalog.find('indexes', settings.location):
-            return sparse_specs(settings.location, settings.sparse, settings.language)
-        return {}
-
-    def _impact_specs(self) -> dict[str, PipelineSpec]:
-        """The system of an index of weights of terms: Lucene's, or a bundle that has texts."""
-        settings = self.settings
-        if not is_impact_bundle(settings.location):
-            if settings.encoder:
-                check_impact_encoder(settings.encoder)
-                return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
-            return {'epic': PipelineSpec(sparse=(settings.location,))}
-        bundle = EpicBundle(settings.location)
-        if self._base is None and not bundle.has_texts:
-            raise InputError(
-                f"index '{self.alias}' stores no passages: encode it with its texts, or name "
-                'the Lucene index that has them as its base_index'
-            )
-        spec = PipelineSpec(
-            index=settings.location, encoder=settings.encoder, precision=self._service.precision
-        )
-        return {'sparse': spec}
-
-    def _open_vectors(self) -> None:
-        """Open exact search of the vectors, and approximate search if it is offered."""
-        settings = self.settings
-        spec = PipelineSpec(
-            index=settings.location, encoder=settings.encoder, precision=self._service.precision
-        )
-        machine = self._machine.model_copy(update={'threads': 1})
-        if settings.ray:
-            from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
-
-            on_gpu = self._service.device not in ('cpu', 'auto')
-            workers = self._held.enter_context(ray_worker_pool(settings.ray, gpu=on_gpu))
-            machine = machine.model_copy(update={'ray': workers})
-        dense: Any = open_searcher(spec, machine)
-        self._rankers[DENSE] = BatchedRanker(dense, self._queues['dense'], DENSE)
-        if settings.ann:
-            ann = open_searcher(spec.model_copy(update={'ann': True}), machine)
-            ann = ann.with_settings(query_encoder=dense.query_encoder)
-            self._rankers[ANN] = BatchedRanker(ann, self._queues['dense'], ANN)
-        self._set_encoder(dense, str(getattr(dense.query_encoder, 'name', settings.encoder)))
-        if self._base is None and not getattr(dense.index, 'has_texts', False):
-            raise InputError(
-                f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
-                f'base_index'
-            )
-        # The first search is slow.
-        dense.search('warm', 1)
-
-    def _open_collection(self, before: Self | None) -> None:
-        """Open the collection's documents, and the search of their vectors."""
-        collection = ServedCollection(
-            self.alias,
-            self.settings,
-            self._service,
-            self._queues['dense'],
-            before.collection if before is not None else None,
-        )
-        self._held.callback(collection.close)
-        self.collection = collection
-        self._rankers[DENSE] = BatchedRanker(
-            collection.searcher.dense, self._queues['dense'], DENSE
-        )
-        if self.settings.ann:
-            is_first = before is None
-            ann = collection.open_ann(is_needed=is_first)
-            self._rankers[ANN] = BatchedRanker(ann, self._queues['dense'], ANN)
-        named = self.settings.encoder or collection.generation.settings.encoder
-        self._set_encoder(collection.searcher.dense, named)
-
-    def _set_encoder(self, dense: DenseSearcher, location: str) -> None:
-        self.query_encoder = dense.query_encoder
-        self.encoder_location = location
-        self.encoder = Path(location).name
-
-    def _learned_folder(self) -> str | None:
-        """The folder of what a collection learned, if it is in use."""
-        if self.collection is None:
-            return None
-        generation = self.collection.generation
-        folder = adaptation_in_use(generation.folder, generation.settings)
-        return None if folder is None else str(folder)
-
     def _open_adapted(self, folder: str) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
         rerankers.
         """
         settings = self.settings
-        spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
-        # The classes that the operator names: the folder may name no other.
-        allowed = [name.partition('@')[0] for name in settings.sparse or ()]
-        allowed += self._service.rerankers or ()
-        spec = apply_adaptation(spec, allowed)
-        has_reranker = bool(spec.stages)
+        has_reranker = bool(read_adapted(folder).stages)
         queue = self._queues['rerank' if has_reranker else 'java']
-        ranker: Ranker
-        if self.collection is not None and not has_reranker:
-            ranker = queue.call(partial(self.collection.open_adapted, folder))
-            self._held.callback(ranker.close)
-        else:
-            ranker = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+
+        def open_learned() -> Ranker:
+            if not has_reranker:
+                learned = self.index.as_learned(folder, self._machine)
+                if learned is not None:
+                    return learned
+            spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
+            # The classes that the operator names: the folder may name no other.
+            allowed = [name.partition('@')[0] for name in settings.sparse or ()]
+            allowed += self._service.rerankers or ()
+            resolved = resolve(spec, self._machine, allowed)
+            return open_resolved(resolved, self._machine).pipeline
+
+        ranker = queue.call(open_learned)
+        self._held.callback(ranker.close)
         self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED)
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
-            if self.collection is not None:
-                searcher: Ranker = self.collection.open_sparse().with_settings(
-                    threads=self._machine.threads
-                )
-                self._held.callback(searcher.close)
+            if system in self.beside:
+                searcher = open_searcher(self.beside[system], self._machine)
             else:
-                searcher = open_searcher(self.specs[system], self._machine)
+                searcher = self.index.ranking(system, self._machine)
+                searcher = searcher.with_settings(threads=self._machine.threads)
+            self._held.callback(searcher.close)
             self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
 
     def _open_named_systems(self) -> None:
@@ -429,7 +398,7 @@ class ServedIndex:
         start, not at the first query.
         """
         if self.settings.sparse:
-            for name in self.specs:
+            for name in self.beside:
                 self.ranker(name)
 
     def opens(self, name: str) -> bool:
@@ -451,14 +420,9 @@ class ServedIndex:
 
         Raises LostCollectionError where the folder does not hold the collection any more.
         """
-        if self.collection is None:
-            return False
-        known = self.collection.generation.known
-        newest = read_known(self.collection.generation.folder)
-        known.check(newest)
-        if not self.settings.adapted and self.adapted != self._learned_folder():
+        if self.index.has_newer():
             return True
-        return newest.sha256 != known.sha256
+        return not self.settings.adapted and self.adapted != self.index.learned()
 
     def searchable_systems(self) -> list[str]:
         """The rankings that can be opened here, without the user's own classes."""
@@ -466,8 +430,16 @@ class ServedIndex:
         return [name for name in names if self.opens(name)]
 
     def close(self) -> None:
-        """Release the workers of a Ray cluster, and the generation of a collection."""
+        """Release the workers of a Ray cluster, and the index."""
         self._held.close()
+
+    def with_usual_fusion(self, spec: PipelineSpec, systems: Sequence[str]) -> PipelineSpec:
+        """The spec, with the index's own fusion where a client names none.
+
+        Systems that are not the rankings that the index fuses are fused as elsewhere.
+        """
+        usual = self.index.fusion_of(systems)
+        return spec if usual is None else with_usual_fusion(spec, usual)
 
     def resolve_systems(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none; for 'hybrid', dense and BM25, or all
@@ -475,12 +447,10 @@ class ServedIndex:
 
         Raises UnknownNameError for a system that is not here, InputError for one given twice.
         """
-        hybrid = [DENSE, BM25]
-        if self.collection is not None and len(self.collection.rankings) > 1:
-            hybrid = [ranking.value for ranking in self.collection.rankings]
+        hybrid = self.index.hybrid or (DENSE, BM25)
         systems: list[str] = []
         for name in names or self.default:
-            systems += hybrid if name == HYBRID else [name]
+            systems += hybrid if name == HYBRID else (name,)
         for name in systems:
             if name not in self.systems:
                 near = catalog.did_you_mean(name, self.systems)
@@ -495,31 +465,33 @@ class ServedIndex:
 
     @property
     def _reranks_adapted(self) -> bool:
-        """Whether what `adapt` wrote is more than a search of the collection's generation."""
+        """Whether what `adapt` wrote is more than a search of the index."""
         adapted = self._rankers.get(ADAPTED)
-        return adapted is not None and not isinstance(adapted.ranker, CollectionSearcher)
+        return adapted is not None and not hasattr(adapted.ranker, 'within')
 
     @property
     def document_systems(self) -> tuple[str, ...]:
         """The systems that take a document in place of a question."""
-        unable = set()
-        if self._reranks_adapted:
-            unable.add(ADAPTED)
-        if self.index_type == 'faiss':
-            unable |= _VECTOR_SYSTEMS
-        if self.index_type == IMPACT:
-            unable.update(self.specs)
-        return tuple(name for name in self.systems if name not in unable and not names_class(name))
+        names = []
+        for name in self.systems:
+            is_able = name in self.index.of_documents
+            if name in self.beside:
+                is_able = not names_class(name)
+            elif name == ADAPTED:
+                is_able = not self._reranks_adapted
+            if is_able:
+                names.append(name)
+        return tuple(names)
 
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
-        return system in (DENSE, ANN, ADAPTED, SPARSE) or self.index_type == IMPACT
+        return system == ADAPTED or system in self.index.of_models
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
-        if self.collection is None:
+        if 'filter' not in self.index.kind.takes:
             raise InputError(
                 f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
@@ -527,7 +499,7 @@ class ServedIndex:
             raise InputError(
                 f"system '{ADAPTED}' has a reranker, and no filter: name the rankings of the index"
             )
-        self.collection.mask(text)
+        self.index.within(DocumentFilter(text))
 
     def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:
         """Raises InputError for feedback that cannot be read, is too deep, or has no dense ranking
@@ -540,12 +512,12 @@ class ServedIndex:
             raise InputError(
                 f"'prf' reads {feedback.depth} hits of a query, expected at most {limits.hits}"
             )
-        if not _VECTOR_SYSTEMS.intersection(systems):
+        if not self.index.of_vectors.intersection(systems):
             raise InputError(
                 "'prf' is feedback of a dense ranking, and none is asked: name system 'dense', or "
                 "'bm25+rm3' for feedback of BM25"
             )
-        if self.index_type == 'faiss':
+        if not self.index.takes_feedback:
             raise InputError(
                 f"index '{self.alias}' is a FAISS folder, and 'prf' takes the vectors of a bundle"
             )
@@ -564,25 +536,43 @@ class ServedIndex:
         ranker = self._rankers[system]
         if settings is None:
             return ranker
+        changed: Any = ranker.ranker
         weights = _bm25_weights(settings)
         if weights:
-            searcher: Any = ranker.ranker
-            weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
-            ranker = BatchedRanker(weighted, ranker.queue, system)
-        if settings.filter is not None and self.collection is not None:
-            ranker = self.collection.rank_within(
-                settings.filter, ranker, system, is_usual=not weights
-            )
-        if settings.prf is not None and system in _VECTOR_SYSTEMS:
-            feedback = VectorFeedback.parse(settings.prf)
-            moved = ranker.ranker.with_settings(feedback=feedback)
-            ranker = BatchedRanker(moved, ranker.queue, system)
-        return ranker
+            changed = changed.with_settings(settings=replace(changed.settings, **weights))
+        if settings.filter is not None:
+            changed = self._within(settings.filter, changed, ranker, is_usual=not weights)
+        if settings.prf is not None and system in self.index.of_vectors:
+            changed = changed.with_settings(feedback=VectorFeedback.parse(settings.prf))
+        if changed is ranker.ranker:
+            return ranker
+        return BatchedRanker(changed, ranker.queue, system)
+
+    def _within(self, text: str, changed: Any, ranker: BatchedRanker, is_usual: bool) -> Ranker:
+        """A ranking among the documents that a filter lets through.
+
+        Parameters
+        ----------
+        text : the filter
+        changed : the ranking, with the settings of the request
+        ranker : the system's, in whose queue it is opened
+        is_usual : whether it has the settings of the index; requests share it then
+        """
+        wanted = DocumentFilter(text)
+        within: Ranker
+        if not is_usual or ranker.name not in self.index.offered:
+            within = ranker.queue.call(lambda: changed.within(wanted))
+            return within
+        index = self.index.within(wanted)
+        if index.is_open(ranker.name):
+            return index.ranking(ranker.name, self._machine)
+        within = ranker.queue.call(lambda: index.ranking(ranker.name, self._machine))
+        return within
 
     def holds(self, docid: str, systems: Sequence[str]) -> bool:
         """Whether systems search a document of this docid; a collection has some without text."""
-        if self.collection is not None:
-            return self.collection.searcher.holds(docid)
+        if self.passage_finder is not None:
+            return self.passage_finder.holds(docid)
         return any(self.ranker(system).holds(docid) for system in systems)
 
     def source_for(self, like: str | None) -> Texts:
@@ -591,40 +581,21 @@ class ServedIndex:
         Of a collection, they are the passages that fit the query best; the query is a document
         where `like` is one.
         """
-        if self.collection is None:
-            return self
+        if self.passage_finder is None:
+            return self.store
         if like is None:
-            return self.collection.store
-        return self.collection.store.by_documents()
-
-    def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts, or whole documents, one for each docid, None where the index lacks it."""
-        return self._store.texts(docids)
+            return self.passage_finder
+        return self.passage_finder.by_documents()
 
     def with_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with their texts: of documents, the passages that fit the query best.
 
         A hit has none where the index lacks it. `n_excerpts` is how many passages a document has.
         """
-        if self.collection is not None:
-            ranking = self.collection.store.with_stored_texts(query, ranking, n_excerpts)
-        texts = self.texts(ranking.docids)
+        if self.passage_finder is not None:
+            ranking = self.passage_finder.with_stored_texts(query, ranking, n_excerpts)
+        texts = self.store.texts(ranking.docids)
         return ranking.with_texts(dict(zip(ranking.docids, texts, strict=True)))
-
-    def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """Documents as they are stored, one for each docid, None where the index lacks it."""
-        if isinstance(self._store, LuceneSparseSearcher):
-            return self._store.raws(docids)
-        if self.collection is not None:
-            return self.collection.raws(docids)
-        raws: list[str | None] = []
-        for docid, text in zip(docids, self.texts(docids), strict=True):
-            raw = None
-            if text is not None:
-                # As Lucene stores a document.
-                raw = json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
-            raws.append(raw)
-        return raws
 
     def grades(self, qid: str) -> dict[str, int]:
         """The judgments of a topic: docid -> grade.

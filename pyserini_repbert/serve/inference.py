@@ -45,7 +45,7 @@ class EncodedTexts:
 
 
 class TextEncoders:
-    """The encoders of a service's indexes, by name; those of documents are opened when first used.
+    """The encoders of a service's indexes, by name; a document encoder is opened when first used.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class TextEncoders:
 
         Parameters
         ----------
-        indexes : those of the service
+        indexes : the service's
         model : name of an encoder, or of an index, whose encoder is meant
         texts : none is empty; or the token ids of each
         kind : 'query' or 'document': some encoders read them in different ways
@@ -131,8 +131,8 @@ def _decode(
 ) -> list[str]:
     """The texts, decoded where they are token ids.
 
-    Raises InputError for token ids that are not said to be those of the index's encoder: ids do not
-    tell whose they are, and those of another tokenizer would be vectors of other words.
+    Raises InputError for token ids that are not said to be of the index's encoder: ids do not
+    tell whose they are, and ids of another tokenizer would be vectors of other words.
     """
     decoded = []
     for text in texts:
@@ -195,7 +195,7 @@ def rerank_texts(
 
     Parameters
     ----------
-    rerankers : those of the service
+    rerankers : the service's
     model : name of one of them, or of a system, whose first reranker is meant
     query : a question
     texts : to rerank

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
@@ -21,7 +21,7 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
     json_response,
 )
-from pyserini_repbert.serve.requests import NOT_BLANK, StrictModel
+from pyserini_repbert.serve.requests import NOT_BLANK, NotBlank, StrictModel
 from pyserini_repbert.serve.routes import Call
 from pyserini_repbert.serve.searching import RequestTrace
 
@@ -42,6 +42,12 @@ _KINDS = {
 }
 
 
+# What the document says of token ids and lists; their refusal has its own words.
+_TokenId = Annotated[StrictInt, Field(json_schema_extra={'minimum': 0})]
+_Value = TypeVar('_Value')
+_Some = Annotated[list[_Value], Field(json_schema_extra={'minItems': 1})]
+
+
 class TextDocument(BaseModel):
     """A document as an object; what is reranked is its `text`, or the fields of `rank_fields`."""
 
@@ -55,7 +61,7 @@ class RerankTextsRequest(StrictModel):
 
     model: str = Field(description='name of a reranker, as in /v1/models, or of its system')
     query: str = Field(description='the question', json_schema_extra=NOT_BLANK)
-    documents: list[str | TextDocument] = Field(
+    documents: list[NotBlank | TextDocument] = Field(
         description='texts, or objects with a text', json_schema_extra={'minItems': 1}
     )
     top_n: Annotated[int, Field(ge=1)] | None = Field(None, description='how many; default: all')
@@ -93,7 +99,7 @@ class EmbeddingsRequest(StrictModel):
     """Texts to encode."""
 
     model: str = Field(description='name of an encoder, as in /v1/models, or of an index')
-    input: str | list[str] | list[StrictInt] | list[list[StrictInt]] = Field(
+    input: NotBlank | _Some[NotBlank] | _Some[_TokenId] | _Some[_Some[_TokenId]] = Field(
         description='a text, or several; or, with `tokenizer`, token ids of a text, or of several'
     )
     tokenizer: str | None = Field(
@@ -227,7 +233,7 @@ async def rerank(call: Call, body: RerankTextsRequest) -> Response:
 )
 async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
     texts = _texts_of(body)
-    kind = _KINDS.get(body.input_type or DOCUMENT)
+    kind = _KINDS.get(DOCUMENT if body.input_type is None else body.input_type)
     if kind is None:
         raise InputError(f"input_type '{body.input_type}': expected {', '.join(_KINDS)}")
     service = call.service

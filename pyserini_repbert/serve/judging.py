@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
-from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answer_models import (
@@ -24,7 +23,7 @@ from pyserini_repbert.serve.answer_models import (
     QuestionsResponse,
     QuestionState,
 )
-from pyserini_repbert.serve.answers import AnswerOptions, select_fields
+from pyserini_repbert.serve.answers import AnswerOptions
 from pyserini_repbert.serve.documents import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
@@ -140,9 +139,7 @@ def _pooled_documents(
     names.
     """
     hits = index.with_texts(question, Ranking(docids, [0.0] * len(docids)))
-    all_fields: list[dict[str, Any]] = [{} for _ in docids]
-    if index.collection is not None:
-        all_fields = select_fields(index.collection, docids, names)
+    all_fields = index.store.fields(docids, names)
     documents = []
     for hit, fields in zip(hits, all_fields, strict=True):
         documents.append(_pooled_document(index, question, hit, fields))
@@ -183,14 +180,10 @@ def store_judgments(
 
     Raises InputError for one that cannot be stored; none is stored then.
     """
-    if index.collection is None:
-        store.add(judgments)
-        return
-    generation = index.collection.generation
-    versions = generation.versions([judgment.docid for judgment in judgments])
+    versions = index.store.versions([judgment.docid for judgment in judgments])
     complete = []
     for judgment, version in zip(judgments, versions, strict=True):
-        values = asdict(judgment) | {'generation': generation.sha256, 'version': version}
+        values = asdict(judgment) | {'generation': index.store.digest, 'version': version}
         complete.append(Judgment(**values))
     store.add(complete)
 
@@ -204,13 +197,10 @@ def judgments_answer(
     ----------
     index : has the documents
     store : has the judgments
-    judge, question : only those of this judge, and of this question; None: of all
+    judge, question : only judgments of this judge, and of this question; None: of all
     """
     judgments = store.judgments(judge, question)
-    versions = ['' for _ in judgments]
-    if index.collection is not None:
-        docids = [judgment.docid for judgment in judgments]
-        versions = index.collection.generation.versions(docids)
+    versions = index.store.versions([judgment.docid for judgment in judgments])
     listed = []
     for judgment, version in zip(judgments, versions, strict=True):
         info = JudgmentInfo(
@@ -271,11 +261,10 @@ def learning_answer(
     learnings = store.learnings()
     due = None
     in_use = False
-    if learnings and index.collection is not None:
-        generation = index.collection.generation
-        due = why_learn_again(generation, learnings[-1])
+    if learnings:
+        due = index.index.why_learn_again(learnings[-1])
         # What was learned for another encoder is not used.
-        in_use = adaptation_in_use(generation.folder, generation.settings) is not None
+        in_use = index.index.learned() is not None
     state = learner.state()
     report = None
     if learnings:

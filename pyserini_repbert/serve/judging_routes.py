@@ -18,6 +18,7 @@ from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
@@ -38,28 +39,32 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
 )
 from pyserini_repbert.serve.requests import (
-    ALL_FIELDS,
     NOT_BLANK,
     Fields,
     Stages,
     StrictModel,
 )
-from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 
 _LESS = (
     "ask for the judgments of one 'judge' or one 'question', or for a file of them ('format'); of "
     "a pool, for a lesser 'depth' or for fewer 'fields'"
 )
+_LESS_OF_FILE = (
+    "ask for 'qrels' in place of 'jsonl', let `index judgments` write the file where the service "
+    "runs, or give the service a greater 'answer_bytes' in its settings"
+)
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     tags=['judging'],
     dependencies=[Depends(check_parameters)],
     responses=RESPONSES,
     redirect_slashes=False,
 )
 JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
-_Question = Annotated[str, Field(max_length=2000)]
+_Question = Annotated[str, Field(max_length=2000, json_schema_extra=NOT_BLANK)]
 # As the page's buttons.
 _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
 
@@ -81,8 +86,10 @@ _WRITES = [Depends(check_may_judge)]
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: _Question = Field(description='the question', json_schema_extra=NOT_BLANK)
-    docid: str = Field(max_length=1000, description='docid of the document')
+    question: _Question = Field(description='the question')
+    docid: str = Field(
+        max_length=1000, description='docid of the document', json_schema_extra=NOT_BLANK
+    )
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
     comment: str = Field('', max_length=2000, description='of the judge')
@@ -104,7 +111,7 @@ class QuestionsRequest(StrictModel):
 class PoolRequest(StrictModel):
     """A question whose best documents are to be judged."""
 
-    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
+    question: _Question = Field(description='the question')
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
@@ -185,8 +192,9 @@ async def list_judgments(
 ) -> Response:
     store = call.service.judgments(index)
     if format is not None:
-        text = await call.service.run(lambda _: exported(store, format))
-        return PlainTextResponse(text)
+        return await call.respond(
+            lambda _: PlainTextResponse(exported(store, format)), less=_LESS_OF_FILE
+        )
     return await _answer(
         call, index, lambda served, _: judgments_answer(served, store, judge, question)
     )

@@ -47,7 +47,7 @@ class CollectionLearner:
             self._thread.start()
 
     def state(self) -> dict[str, Any]:
-        """How far it is, as of `learning_state`."""
+        """How far it is, as in `learning_state`."""
         # Until the process has loaded the model, nothing but this object knows that it learns.
         is_starting = self._thread is not None and self._thread.is_alive()
         return learning_state(self.folder, is_starting)

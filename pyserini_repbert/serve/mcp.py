@@ -16,6 +16,7 @@ from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
@@ -133,7 +134,7 @@ class ServiceTools:
             options = AnswerOptions(
                 parse=parse,
                 provenance=provenance,
-                fields=[requests.ALL_FIELDS] if fields is None else fields,
+                fields=[ALL_FIELDS] if fields is None else fields,
                 size=AnswerSize(self.service.settings.limits.answer_bytes),
             )
             with self.service.hold(alias) as served:
@@ -271,7 +272,7 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
     """The tool, whose errors are ToolErrors: what is the client's fault reaches it with its
     message, in one line.
 
-    `most_bytes` are those of an answer; a longer one is refused.
+    An answer of more than `most_bytes` is refused.
     """
 
     @wraps(tool)
@@ -301,7 +302,7 @@ def _tool_error(error: ValidationError) -> ToolError:
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is that of FastMCP."""
+    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
     _log_plainly()
     mcp = FastMCP(
         'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]

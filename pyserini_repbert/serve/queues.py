@@ -56,7 +56,7 @@ class JobQueue:
     max_waiting : jobs that may wait; further ones are refused
     max_batch : the most jobs of a batch
     window : seconds to wait for more jobs after a batch of several
-    on_batch : called with the queue's name, each batch's number of jobs, and that of those waiting
+    on_batch : called with the queue's name, the size of each batch, and the number of jobs waiting
     max_seconds : a job that would wait longer, by the pace of the last ones, is refused at once
     """
 
@@ -161,7 +161,7 @@ class JobQueue:
             start = time.monotonic()
             wanted = [job for job in batch if job.result.set_running_or_notify_cancel()]
             if self.max_batch == 1:
-                # While two threads hold OpenMP's threads, those of both wait slowly: a query takes
+                # While two threads hold OpenMP's threads, all of these wait slowly: a query takes
                 # twice as long.
                 name = f'job-{self.name}'
                 thread = threading.Thread(target=_run, args=(wanted,), name=name, daemon=True)

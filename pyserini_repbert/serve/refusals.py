@@ -176,7 +176,7 @@ async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Resp
 
 
 def _status_of(error: PyseriniRepbertError) -> int:
-    """The status of the answer to an error, which is that of its nearest class."""
+    """The status of the answer to an error, by its nearest class."""
     for kind in type(error).__mro__:
         if kind in _STATUS:
             return _STATUS[kind]

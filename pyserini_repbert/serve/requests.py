@@ -16,6 +16,7 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -32,6 +33,10 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
+# What the document says of values that are refused in other places, with words of their own
+NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
+NotBlank = Annotated[str, Field(json_schema_extra=NOT_BLANK)]
+_DIFFERENT: dict[str, Any] = {'uniqueItems': True}
 _SYSTEMS = (
     "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is dense and "
     "bm25, or the learned sparse one in its place; default: all that the index's `default` names"
@@ -40,9 +45,12 @@ _STAGES = (
     'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '
     'passages of each document of a collection; repeatable'
 )
-Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
+Systems = Annotated[
+    list[str], Field(max_length=8, description=_SYSTEMS, json_schema_extra=_DIFFERENT)
+]
 Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _spec_field('weights')]
-Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
+_Stage = Annotated[str, Field(json_schema_extra={'pattern': r'\S@[0-9]'})]
+Stages = Annotated[list[_Stage], Field(max_length=4, description=_STAGES)]
 Fusion = Annotated[
     FusionName,
     Field(
@@ -67,7 +75,6 @@ Like = Annotated[
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
-ALL_FIELDS = '*'
 Fields = Annotated[
     list[str],
     Field(
@@ -101,8 +108,6 @@ def _without_blanks(parts: list[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-# What the description says of a text that is refused if it is blank; the refusal has its own words.
-NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 # Lists in an address are given in several parameters or with commas.
 WITH_COMMAS = BeforeValidator(_split_at_commas)
 _STAGES_WITH_COMMAS = BeforeValidator(_split_stages)
@@ -160,7 +165,7 @@ class PipelineRequest(StrictModel):
 class SearchedRequest(PipelineRequest):
     """A question, or a document in its place, how many hits its answer has, and its pipeline."""
 
-    query: str = Field('', description='the question')
+    query: str = Field('', description='the question', json_schema_extra=NOT_BLANK)
     like: Like = None
     hits: Hits = None
 
@@ -185,7 +190,7 @@ class SearchedRequest(PipelineRequest):
 class BatchQuery(StrictModel):
     """A query of a batch."""
 
-    text: str = Field(description='the question')
+    text: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     qid: str | None = Field(
         None, description='name of the answer; default: the number of the query, from 0'
     )
@@ -233,9 +238,13 @@ class CompareRequest(QueryRequest):
 class ExplainRequest(StrictModel):
     """Hits to explain, and how."""
 
-    query: str = Field(description='a question')
+    query: str = Field(description='a question', json_schema_extra=NOT_BLANK)
     model: str = Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
-    docid: list[str] = Field(min_length=1, description='a hit to explain; repeatable')
+    docid: list[str] = Field(
+        min_length=1,
+        description='a hit to explain; repeatable',
+        json_schema_extra=_DIFFERENT,
+    )
     top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
     layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
         (), description='CEDR: layers, as 0,6; default: the last'
@@ -306,7 +315,7 @@ def resolve_search(
     ----------
     search : what a client asks for
     index : what it searches
-    rerankers : those of the service
+    rerankers : the service's
     limits : the most that a client may ask for
 
     Raises
@@ -320,8 +329,7 @@ def resolve_search(
         raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
     systems = index.resolve_systems(search.systems)
     spec = search.spec
-    if index.collection is not None:
-        spec = index.collection.complete_fusion(spec, systems)
+    spec = index.with_usual_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
     index.check_feedback(spec.prf, systems, limits)
     has_weights = spec.k1 is not None or spec.b is not None

@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.serve import answer_models as models, requests
@@ -38,6 +41,7 @@ from pyserini_repbert.serve.refusals import (
 )
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import RESERVED
 
 _CHECK_EVERY = 0.25  # seconds between checks that a client is still connected
 
@@ -55,7 +59,16 @@ class ClientCall:
         reranks: bool = False,
         less: str = '',
     ) -> Response:
-        """The JSON of `work`, done in a thread, and given up if the client goes away.
+        """The JSON of `work`; the parameters are as in `respond`."""
+        return await self.respond(lambda trace: json_response(work(trace)), reranks, less)
+
+    async def respond(
+        self,
+        work: Callable[[RequestTrace], Response],
+        reranks: bool = False,
+        less: str = '',
+    ) -> Response:
+        """What `work` returns, done in a thread, and given up if the client goes away.
 
         Parameters
         ----------
@@ -72,9 +85,7 @@ class ClientCall:
         trace = RequestTrace()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
-        running = self.service.run(
-            lambda trace: self._bounded(json_response(work(trace)), less), reranks, trace
-        )
+        running = self.service.run(lambda trace: self._bounded(work(trace), less), reranks, trace)
         task = asyncio.ensure_future(running)
         try:
             while not task.done():
@@ -96,10 +107,10 @@ class ClientCall:
 
     @contextmanager
     def hold(self, alias: str) -> Iterator[ServedIndex]:
-        """A context as of `Service.hold`; the log says which generation of a collection answers."""
+        """A context as in `Service.hold`; the log says which generation of a collection answers."""
         with self.service.hold(alias) as index:
-            if index.collection is not None:
-                self._request.state.generation = index.collection.generation.number
+            if index.index.generation_number is not None:
+                self._request.state.generation = index.index.generation_number
             yield index
 
 
@@ -111,8 +122,20 @@ async def get_call(request: Request) -> ClientCall:
 Call = Annotated[ClientCall, Depends(get_call)]
 IndexName = Annotated[str, Path(description='name of an index, see /v1/indexes')]
 
+
+class IndexRoute(APIRoute):
+    """An address of an index; names that no index can have are other addresses."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        if child.get('path_params', {}).get('index') in RESERVED:
+            return Match.NONE, {}
+        return match, child
+
+
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     responses=RESPONSES,
     dependencies=[Depends(check_parameters)],
     redirect_slashes=False,

@@ -169,7 +169,7 @@ def _search_depth(search: Search) -> int:
 def _first_stage_parts(
     search: Search, index: ServedIndex, depth: int, notes: Notes
 ) -> list[RankedPart]:
-    """The ranking of each system, and that of their fusion if there are several."""
+    """The ranking of each system, and their fusion if there are several."""
     systems = notes.leaves()
     fusion = search.spec.fusion_settings
     searched_depth = depth

@@ -24,7 +24,6 @@ from typing import Any, TypeVar
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.reading import read_known
 from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.errors import (
     InputError,
@@ -33,6 +32,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import explanation
+from pyserini_repbert.indexes.collection.searching import CollectionIndex
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
@@ -81,7 +81,7 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
-    encoders : those of the indexes, for texts of other programs
+    encoders : the indexes' encoders, for texts of other programs
     writers : of the collections that are writable, by alias
     judgment_stores : of the indexes that take judgments, by alias
     learners : of the collections that learn from their judgments, by alias
@@ -207,10 +207,9 @@ class Service:
         """Let people judge in collections, and in the indexes whose settings name a file."""
         for alias, current in self._current.items():
             settings = self.settings.indexes[alias]
-            is_collection = current.newest.collection is not None
             if isinstance(settings.judgments, str):
                 self.judgment_stores[alias] = JudgmentStore(Path(settings.judgments))
-            elif is_collection and settings.judgments is None:
+            elif current.newest.index.kind.is_writable and settings.judgments is None:
                 folder = Path(settings.location)
                 if not os.access(folder, os.W_OK):
                     logger.info("index '%s' takes no judgments: its folder is read-only", alias)
@@ -242,10 +241,7 @@ class Service:
 
     def _check_folder(self, alias: str) -> None:
         """Raises LostCollectionError where the folder of an index is not what was opened."""
-        collection = self._current[alias].newest.collection
-        if collection is not None:
-            generation = collection.generation
-            generation.known.check(read_known(generation.folder))
+        self._current[alias].newest.index.has_newer()
 
     def check_ready(self) -> None:
         """Raises NotReadyError until the indexes are open, and where the folder of one holds
@@ -305,7 +301,7 @@ class Service:
         Parameters
         ----------
         work : takes the trace
-        reranks : whether it has the time limit of reranking, or that of searches
+        reranks : whether it has the time limit of reranking, not of searches
         trace : None: a new one
 
         Raises
@@ -440,9 +436,9 @@ class Service:
 
 def _known_collection(current: CurrentIndex) -> KnownCollection:
     """The collection that searches see."""
-    collection = current.newest.collection
-    assert collection is not None
-    return collection.generation.known
+    index = current.newest.index
+    assert isinstance(index, CollectionIndex)
+    return index.generation.known
 
 
 async def _return_memory() -> None:

@@ -178,7 +178,7 @@ class IndexSettings(_Settings):
         those that fit the Lucene index
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
     language : of a Lucene index without a record of its own: 'de', for its analyzer
-    topics, qrels : files or catalog names; None: those of the catalog's collection
+    topics, qrels : files or catalog names; None: the catalog collection's
     writable : of a collection: whether clients with a key of `write_keys` may change it
     source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
     judgments : a file in which judgments of people are kept; False: none are taken; None: a

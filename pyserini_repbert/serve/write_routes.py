@@ -22,7 +22,7 @@ from pyserini_repbert.serve.refusals import (
     check_parameters,
     json_response,
 )
-from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.writes import (
     CollectionWriter,
@@ -61,6 +61,7 @@ _LINES_BODY = {
 
 router = APIRouter(
     prefix='/v1',
+    route_class=IndexRoute,
     tags=['writing'],
     dependencies=[Depends(check_parameters)],
     responses=RESPONSES,

@@ -52,7 +52,7 @@ class Edit:
 
     Attributes
     ----------
-    put : to add, or to replace those of the same docids
+    put : to add, or to replace documents of the same docids
     deleted : docids of documents to delete
     source : a corpus to bring the collection up to date with; None: none
     """

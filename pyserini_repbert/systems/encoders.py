@@ -1,6 +1,6 @@
 """Encoders by name: RepBERT's, another system's, or those of a sentence-transformers folder.
 
-They are dense, or weigh terms (`impact_encoder`).
+They are dense, or weigh terms (`term_weights_encoder`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
+from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
 from pyserini_repbert.errors import MismatchError, UnknownNameError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
@@ -46,7 +46,9 @@ def document_encoder(
     return encoder
 
 
-def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> ImpactPassageEncoder:
+def term_weights_encoder(
+    name: str | Path, device: str = 'cpu', **settings: Any
+) -> TermWeightsEncoder:
     """The encoder of weights of terms of a `SparseEncoder` folder, or of an EPIC checkpoint.
 
     Parameters
@@ -56,8 +58,8 @@ def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> Im
     settings : precision and max_length
     """
     system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
-    encoder_class = load(str(systems()[system].impact_encoder))
-    encoder: ImpactPassageEncoder = encoder_class(name, device, **settings)
+    encoder_class = load(str(systems()[system].term_weights_encoder))
+    encoder: TermWeightsEncoder = encoder_class(name, device, **settings)
     return encoder
 
 

@@ -59,7 +59,7 @@ class System:
     name : the `ranking.system` in the config.json of its checkpoints
     title : its name in prose
     query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
-    impact_encoder : its encoder of weights of terms, an `encode.impact_encoder.ImpactEncoder`
+    term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
     task : a subclass of `tasks.task.Task`, which trains it
     group_size : how many candidates its training groups have; None: 2 or more
@@ -73,7 +73,7 @@ class System:
     title: str
     query_encoder: str | None = None
     document_encoder: str | None = None
-    impact_encoder: str | None = None
+    term_weights_encoder: str | None = None
     reranker: str | None = None
     task: str | None = None
     group_size: int | None = None

@@ -19,9 +19,9 @@ from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
+from pyserini_repbert.indexes.texts import open_texts
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker

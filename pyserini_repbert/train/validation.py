@@ -14,10 +14,10 @@ from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
+from pyserini_repbert.indexes.texts import open_texts
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.rerankers import open_reranker
-from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder

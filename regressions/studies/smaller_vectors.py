@@ -23,7 +23,7 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.overlap import measure_overlap
 from pyserini_repbert.index.quantized import StoredVectors, stored_as
-from pyserini_repbert.index.records import Overlap, Settings
+from pyserini_repbert.index.records import DenseSettings, Overlap
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search.dense import DenseSearcher
 from pyserini_repbert.search.exact import ArrayVectors
@@ -66,7 +66,7 @@ class SmallerIndex(ArrayVectors):
         super().__init__(vectors)
         self._bundle = bundle
         self.folder: Path = bundle.folder
-        self.settings: Settings = replace(bundle.settings, dimension=vectors.shape[1])
+        self.settings: DenseSettings = replace(bundle.settings, dimension=vectors.shape[1])
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows."""

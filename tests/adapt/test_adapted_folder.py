@@ -9,8 +9,8 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
 
@@ -55,9 +55,8 @@ def test_the_weights_and_the_reranker_come_from_the_folder(tmp_path):
         estimate={},
         stages=('monobert@10:weight=0.7',),
     )
-    spec = apply_adaptation(
-        PipelineSpec(adapted=str(tmp_path / 'mine'), index='moved', sparse=('bm25@elsewhere',))
-    )
+    asked = PipelineSpec(adapted=str(tmp_path / 'mine'), index='moved', sparse=('bm25@elsewhere',))
+    spec = resolve(asked).spec
     assert spec == PipelineSpec(
         adapted=str(tmp_path / 'mine'),
         index='moved',
@@ -73,12 +72,12 @@ def test_the_weights_and_the_reranker_come_from_the_folder(tmp_path):
 
 def test_other_sparse_techniques_are_refused(adapted):
     with pytest.raises(MismatchError, match='bm25 were given, .* learnt to fuse none'):
-        apply_adaptation(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
+        resolve(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
 
 
 def test_another_fusion_is_refused(adapted):
     with pytest.raises(InputError, match='decides how rankings are fused'):
-        apply_adaptation(PipelineSpec(adapted=str(adapted), fusion='rrf'))
+        resolve(PipelineSpec(adapted=str(adapted), fusion='rrf'))
 
 
 def test_another_encoder_is_refused(adapted, tiny_checkpoint, tmp_path):

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.index.dense import DenseBundle, DenseShardWriter
-from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.faiss_layout import export_faiss
-from pyserini_repbert.index.records import EpicSettings, Settings
+from pyserini_repbert.index.records import DenseSettings, TermWeightsSettings
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 PASSAGES = [Passage(f'd{number}', f'passage {number}: {"cät" * number}') for number in range(5)]
 MODEL = {'config_sha256': '2' * 64, 'tokenizer_sha256': '3' * 64}
-DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True, **MODEL)
-EPIC = EpicSettings(
+DENSE = DenseSettings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True, **MODEL)
+EPIC = TermWeightsSettings(
     'tiny',
     '0' * 64,
     'official',
@@ -49,18 +49,25 @@ def term_vectors(passages: Sequence[Passage]) -> TermVectors:
     )
 
 
-ENCODING = Encoding(DENSE, DenseShardWriter, vectors, 2)
+ENCODING = BundleEncoding(DENSE, DenseShardWriter, vectors, 2)
 
 
-def dense(folder: Path, settings: Settings = DENSE, **options: object) -> Path:
+def dense(folder: Path, settings: DenseSettings = DENSE, **options: object) -> Path:
     """A dense bundle in three shards."""
-    build_bundle(PASSAGES, folder, Encoding(settings, DenseShardWriter, vectors, 2), **options)
+    build_bundle(
+        PASSAGES, folder, BundleEncoding(settings, DenseShardWriter, vectors, 2), **options
+    )
     return folder
 
 
-def epic(folder: Path, settings: EpicSettings = EPIC, **options: object) -> Path:
+def epic(folder: Path, settings: TermWeightsSettings = EPIC, **options: object) -> Path:
     """An EPIC bundle in three shards."""
-    build_bundle(PASSAGES, folder, Encoding(settings, EpicShardWriter, term_vectors, 2), **options)
+    build_bundle(
+        PASSAGES,
+        folder,
+        BundleEncoding(settings, TermWeightsShardWriter, term_vectors, 2),
+        **options,
+    )
     return folder
 
 

@@ -23,15 +23,15 @@ from pyserini_repbert.data.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index.check import check_index
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import SETTINGS, SHARD
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.pipeline.part_file import open_part_file
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.trace import Notes
 
 KINDS = {'dense': indexes.dense, 'epic': indexes.epic, 'faiss': indexes.faiss}
-OPENED = {'dense': DenseBundle, 'epic': EpicBundle, 'faiss': FaissFolder}
+OPENED = {'dense': DenseBundle, 'epic': TermWeightsBundle, 'faiss': FaissFolder}
 QUICK = 50  # of the bytes, one in how many has a bit flipped in the quick tests
 UNREAD = (SETTINGS, SHARD)  # by a search: resuming and checking read them
 

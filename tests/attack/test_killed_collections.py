@@ -29,9 +29,9 @@ from pyserini_repbert.collection import (
     staging,
     store,
 )
-from pyserini_repbert.encode.sharding import Encoding
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.encode.sharding import BundleEncoding
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 KILLS = int(os.environ.get('KILLS', '10'))
@@ -76,7 +76,7 @@ class FakeTerms:
         self.log = log
 
     def encoding(self):
-        settings = EpicSettings(
+        settings = TermWeightsSettings(
             encoder=self.name,
             weights_sha256=self.weights_sha256,
             variant='sparse_encoder',
@@ -90,7 +90,7 @@ class FakeTerms:
             texts=False,
             layout='blocks',
         )
-        return Encoding(settings, EpicShardWriter, self.encode, 1)
+        return BundleEncoding(settings, TermWeightsShardWriter, self.encode, 1)
 
     def encode(self, passages):
         texts = [passage.text for passage in passages]

@@ -1,16 +1,19 @@
 """What reads texts of strangers takes time in proportion to their length.
 
-Each text here has `LENGTH` characters. A linear reader takes milliseconds of processor time for
-one, a quadratic reader several seconds.
+Each reader and each pattern is timed on a text of `LENGTH` characters and on one of eight times as
+many. A linear one takes eight times as long for the second, a quadratic one sixty-four times.
 """
 
 import ast
 import importlib
 import re
 import signal
+import time
 from collections import deque
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +21,10 @@ from hypothesis import given, strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pyserini_repbert
+from pyserini_repbert import folder_forms
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passages import PassageCutter, boundary_ends
+from pyserini_repbert.data import yaml_schema
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.markup import visible_text
@@ -29,17 +34,23 @@ from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.serve.requests import SearchRequest
 
 PACKAGE = Path(pyserini_repbert.__file__).parent
 SCRIPTS = PACKAGE / 'serve' / 'page' / 'js'
-LENGTH = 40_000
-MOST_SECONDS = 0.4  # of processor time, for one text
+LENGTH = 5_000
+TIMES = 8
+# Between those of a linear and of a quadratic reader.
+MOST_GROWTH = 24
+# Less says nothing; a quadratic pattern takes more than 24 times as long for 40,000 characters.
+LEAST_SECONDS = 0.008
+RUNS = 3
 SCRIPT_PATTERN = re.compile(r'[(=] ?/(?![*/])((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+)/([a-z]*)')
 WHOLE = ('match', 'fullmatch')
 SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
-# Its patterns read the first bytes of a page; `READERS` has the whole reader.
-BOUNDED = ('html_documents.py',)
+# Calls whose pattern depends on what a function is given: `other_patterns` has examples of them.
+OF_FUNCTIONS = {'folder_forms.py: is_temporary', 'folder_forms.py: _pattern'}
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
 
 
@@ -48,7 +59,7 @@ class TooSlowError(Exception):
 
 
 @contextmanager
-def bounded(seconds=MOST_SECONDS):
+def bounded(seconds):
     """Ends what takes longer, in seconds of this process's own time, whatever else runs."""
 
     def end(*_):
@@ -61,6 +72,40 @@ def bounded(seconds=MOST_SECONDS):
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def seconds_of(read, text):
+    """The processor time that a reader takes for a text, whether or not it refuses the text."""
+    begun = time.thread_time()
+    with suppress(ValueError, InputError):
+        read(text)
+    return time.thread_time() - begun
+
+
+def is_linear(read: Callable[[object], object], make_text: Callable[[int], object]) -> bool:
+    """Whether a reader's time grows with the length of a text, and not with its square.
+
+    The shortest of several runs counts for both lengths.
+
+    Parameters
+    ----------
+    read : reads a text
+    make_text : from a length to a text of about so many characters
+    """
+    short = make_text(LENGTH)
+    long = make_text(TIMES * LENGTH)
+    seconds = min(seconds_of(read, short) for _ in range(RUNS))
+    most = MOST_GROWTH * max(seconds, LEAST_SECONDS)
+    for _ in range(RUNS):
+        with suppress(TooSlowError), bounded(most):
+            read_or_refuse(read, long)
+            return True
+    return False
+
+
+def read_or_refuse(read, text):
+    with suppress(ValueError, InputError):
+        read(text)
 
 
 @dataclass(frozen=True)
@@ -77,63 +122,117 @@ def is_of(node, name):
     return is_method and isinstance(node.func.value, ast.Name) and node.func.value.id == name
 
 
-def named_patterns(path):
-    """The patterns of a module's names, with their uses in this module."""
-    module = '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts)
+def functions_and_calls(tree):
+    """(name of the function around it, call) of each call in a module; '' outside of functions."""
+    pending = [('', tree)]
+    while pending:
+        function, node = pending.pop()
+        if isinstance(node, ast.FunctionDef):
+            function = node.name
+        if isinstance(node, ast.Call):
+            yield function, node
+        pending += [(function, child) for child in ast.iter_child_nodes(node)]
+
+
+def module_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix('').parts
+    return importlib.import_module('.'.join(parts))
+
+
+def names_of_patterns(tree):
+    """The name that each call `re.compile(…)` is assigned to, by the call."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            names[node.value] = node.targets[0].id
+    return names
+
+
+def module_patterns(path):
+    """(name, use) of each pattern of a module, in functions, tables and calls, too.
+
+    Of a call whose pattern depends on what its function is given, the use is None.
+    """
     source = path.read_text()
-    if 're.compile(' not in source:
+    if 're.' not in source:
         return
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    for name, pattern in vars(importlib.import_module(module)).items():
-        if isinstance(pattern, re.Pattern) and f'{name} = ' in source:
-            methods = {call.func.attr for call in calls if is_of(call, name)}
-            yield Used(pattern, methods & {*WHOLE, *SEARCHING} or {'finditer'})
-
-
-def direct_patterns(path):
-    """The patterns that a module gives to functions of `re`, where they are literal."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if not is_of(node, 're') or node.func.attr not in (*WHOLE, *SEARCHING):
+    tree = ast.parse(source)
+    names = names_of_patterns(tree)
+    calls = list(functions_and_calls(tree))
+    for function, call in calls:
+        if not is_of(call, 're') or call.func.attr not in ('compile', *WHOLE, *SEARCHING):
             continue
-        if isinstance(node.args[0], ast.Constant):
-            yield Used(re.compile(node.args[0].value), {node.func.attr})
+        flags = [item.value for item in call.keywords if item.arg == 'flags']
+        compiled = ast.Call(ast.parse('re.compile').body[0].value, [call.args[0], *flags], [])
+        if call.func.attr == 'compile':
+            compiled = call
+        try:
+            # What it names are constants of the module.
+            pattern = eval(ast.unparse(compiled), dict(vars(module_of(path))))
+        except (NameError, AttributeError):
+            yield f'{path.relative_to(PACKAGE)}: {function}', None
+            continue
+        methods = {call.func.attr}
+        if call.func.attr == 'compile':
+            name = names.get(call)
+            methods = {user.func.attr for _, user in calls if name and is_of(user, name)}
+        used = Used(pattern, methods & {*WHOLE, *SEARCHING} or {'finditer'})
+        yield f'{path.relative_to(PACKAGE)}: {pattern.pattern}', used
+
+
+def other_patterns():
+    """Patterns that are made of what a function is given: names of files, kinds of values."""
+    yield (
+        'files.py: leftovers',
+        Used(re.compile(rf'\.run\.txt\.{folder_forms._MARK}'), {'match'}),
+    )
+    for _, form, _ in yaml_schema._CORE_SCHEMA:
+        yield f'yaml_schema.py: {form}', Used(re.compile(rf'(?:{form})\Z'), {'match'})
+    for path in sorted(PACKAGE.rglob('*.py')):
+        if 'FolderForm(' not in path.read_text():
+            continue
+        for name, value in vars(module_of(path)).items():
+            if isinstance(value, FolderForm):
+                yield f'{path.name}: {name}', Used(value._pattern, {'fullmatch'})
 
 
 def script_patterns(path):
     """The patterns of a script of the page."""
     for text, flags in SCRIPT_PATTERN.findall(path.read_text()):
         as_python = re.sub(r'\\p\{[LN]\}', lambda _: r'\w', text)
-        yield Used(re.compile(as_python, re.DOTALL if 's' in flags else 0), {'finditer'})
+        used = Used(re.compile(as_python, re.DOTALL if 's' in flags else 0), {'finditer'})
+        yield f'{path.name}: {text}', used
 
 
 def all_patterns():
-    patterns = {}
+    patterns = dict(other_patterns())
     for path in sorted(PACKAGE.rglob('*.py')):
-        if path.name in BOUNDED:
-            continue
-        for used in (*named_patterns(path), *direct_patterns(path)):
-            patterns[f'{path.relative_to(PACKAGE)}: {used.pattern.pattern}'] = used
+        patterns.update(module_patterns(path))
     for path in sorted(SCRIPTS.glob('*.js')):
-        for used in script_patterns(path):
-            patterns[f'{path.relative_to(PACKAGE)}: {used.pattern.pattern}'] = used
+        patterns.update(script_patterns(path))
     return patterns
 
 
-def hostile_texts(pattern):
-    """Long texts of the characters and words that a pattern names, behind others of them."""
+def hostile_parts(pattern):
+    """What hostile texts begin with, and what they repeat: characters and words of a pattern."""
     text = pattern if isinstance(pattern, str) else pattern.decode('latin-1')
     plain = re.sub(r'\\[a-zA-Z]|[\\()|?*+]', '', text)
     signs = list(dict.fromkeys(sign for sign in plain if not sign.isalnum()))
-    words = re.findall(r'[<&./]*[A-Za-z]{2,}', text)
+    words = re.findall(r'[<&./]+[A-Za-z]+|[A-Za-z]{2,}', text)
     repeated = {'a', '1', *SPACES, *signs, *words}
     named = ''.join([*signs[:1], *words[:1]])
     for begin in ('', named):
         for part in sorted(repeated):
-            hostile = begin + part * (LENGTH // len(part)) + '\0'
-            yield hostile if isinstance(pattern, str) else hostile.encode()
+            yield begin, part
+
+
+def hostile_text(begin, part, length, end='\0'):
+    return begin + part * (length // len(part)) + end
 
 
 def apply_pattern(used, text):
+    if isinstance(used.pattern.pattern, bytes):
+        text = text.encode()
     for method in used.methods:
         if method in WHOLE:
             getattr(used.pattern, method)(text)
@@ -141,19 +240,39 @@ def apply_pattern(used, text):
             deque(used.pattern.finditer(text), maxlen=0)
 
 
+def slow_text(used):
+    """The beginning of a text for which a pattern takes more than linear time; None for none."""
+    for begin, part in hostile_parts(used.pattern.pattern):
+        make_text = partial(hostile_text, begin, part)
+        if not is_linear(partial(apply_pattern, used), make_text):
+            return make_text(20)
+    return None
+
+
 def test_every_pattern_of_the_package_is_linear():
-    slow = []
+    slow = {}
+    of_functions = set()
     patterns = all_patterns()
     for name, used in patterns.items():
-        for text in hostile_texts(used.pattern.pattern):
-            try:
-                with bounded():
-                    apply_pattern(used, text)
-            except TooSlowError:
-                slow.append((name, text[:20]))
-                break
+        if used is None:
+            of_functions.add(name)
+            continue
+        text = slow_text(used)
+        if text is not None:
+            slow[name] = text
     assert not slow
-    assert len(patterns) > 60
+    assert of_functions == OF_FUNCTIONS
+    assert len(patterns) > 120
+
+
+@pytest.mark.parametrize('pattern', ['<a[^>]*>', rb'<a[^>]*>'])
+def test_a_quadratic_pattern_is_found(pattern):
+    assert slow_text(Used(re.compile(pattern), {'finditer'})) is not None
+
+
+@pytest.mark.parametrize('pattern', [r' ++$', r'[a1],', r'\s++x', rb'<a[^<>]*+>', r'"([^"]*)",'])
+def test_a_linear_pattern_is_not_found(pattern):
+    assert slow_text(Used(re.compile(pattern), {'match'})) is None
 
 
 def tokenizer():
@@ -165,9 +284,8 @@ def tokenizer():
 
 @pytest.mark.parametrize('line', ['\n\u00a0', '\n \t', '\n1. ', '\n- x'])
 def test_long_texts_are_cut_in_linear_time(line):
-    with bounded(seconds=3):
-        cutter = PassageCutter(tokenizer(), 16, 10, 3)
-        cutter.cut([''], ['x x' + line * LENGTH])
+    cutter = PassageCutter(tokenizer(), 16, 10, 3)
+    assert is_linear(lambda text: cutter.cut([''], [text]), partial(hostile_text, 'x x', line))
 
 
 def read_trec(text):
@@ -205,21 +323,20 @@ REPEATED = (
 def test_readers_of_texts_are_linear(reader):
     for begin in BEGINS:
         for part in REPEATED:
-            text = begin + part * (LENGTH // len(part)) + 'x'
-            try:
-                with bounded():
-                    READERS[reader](text)
-            except (ValueError, InputError):
-                pass
-            except TooSlowError:
-                pytest.fail(f'{begin!r}, then {part!r} many times')
+            make_text = partial(hostile_text, begin, part, end='x')
+            assert is_linear(READERS[reader], make_text), f'{begin!r}, then {part!r} many times'
 
 
 @pytest.mark.parametrize('begin', ['a', '[a', 'b = {a'])
 def test_a_key_of_many_parts_is_refused_in_linear_time(begin):
-    """tomllib would take seconds for one."""
-    with bounded(), pytest.raises(ValueError, match='a key of more than 50 parts'):
-        document_of_markdown('d', f'+++\nx = 1\n{begin}{".a" * (LENGTH // 2)} = 1\n+++\n')
+    """tomllib would take time with the square of their number."""
+
+    def make_text(length):
+        return f'+++\nx = 1\n{begin}{".a" * (length // 2)} = 1\n+++\n'
+
+    with pytest.raises(ValueError, match='a key of more than 50 parts'):
+        document_of_markdown('d', make_text(LENGTH))
+    assert is_linear(lambda text: document_of_markdown('d', text), make_text)
 
 
 def test_dots_in_a_value_are_no_key():
@@ -230,10 +347,14 @@ def test_dots_in_a_value_are_no_key():
 @pytest.mark.parametrize('hostile', ['<a', '<1 ', '<'])
 def test_topics_are_read_in_linear_time(tmp_path, hostile):
     path = tmp_path / 'topics.txt'
-    path.write_text(f'<top><num> 1 <title> cat {hostile}{"a" * LENGTH}\n</top>\n')
-    with bounded():
+
+    def read(text):
+        path.write_text(text)
         (topic,) = read_topics(path)
-    assert topic.text.startswith('cat')
+        assert topic.text.startswith('cat')
+
+    begin = f'<top><num> 1 <title> cat {hostile}'
+    assert is_linear(read, partial(hostile_text, begin, 'a', end='\n</top>\n'))
 
 
 # What the first pattern for boundaries found; it read the white space anew for each line's end.

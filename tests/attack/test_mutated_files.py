@@ -15,9 +15,9 @@ from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.search.adapted_folder import QUERY_MAP, read_adapted
-from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.recipe_files import read_recipe
 
 CASES = [200, pytest.param(2000, marks=pytest.mark.slow)]
 TREC_RUN = (

@@ -15,8 +15,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 
@@ -68,18 +68,18 @@ def test_an_adapted_folder_names_no_code(flag, imported, tmp_path, capsys):
 def test_what_one_adapted_oneself_is_named_again(imported, tmp_path):
     folder = adapted_folder(tmp_path / 'mine', **NAMED['rerank'])
     own = PipelineSpec(adapted=str(folder), stages=(f'{EVIL}@10:weight=0.5',))
-    assert apply_adaptation(own).stages == own.stages
+    assert resolve(own).spec.stages == own.stages
     folder = adapted_folder(tmp_path / 'other', **NAMED['sparse'])
     own = PipelineSpec(adapted=str(folder), sparse=('bm25@moved', f'{EVIL}@words'))
-    assert apply_adaptation(own).sparse == own.sparse
+    assert resolve(own).spec.sparse == own.sparse
 
 
 def test_an_operator_of_a_service_allows_classes(imported, tmp_path):
     folder = adapted_folder(tmp_path / 'mine', **NAMED['rerank'])
-    spec = apply_adaptation(PipelineSpec(adapted=str(folder)), allowed_classes=[EVIL])
+    spec = resolve(PipelineSpec(adapted=str(folder)), allowed_classes=[EVIL]).spec
     assert str(spec.stages[0]) == f'{EVIL}@10:weight=0.5'
     # It is opened as it is.
-    assert apply_adaptation(spec) == spec
+    assert resolve(spec).spec == spec
 
 
 def test_an_index_of_weights_of_terms_names_no_code(imported, tmp_path, capsys):

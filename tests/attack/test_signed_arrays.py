@@ -19,13 +19,13 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.index.check import check_index
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST, SHARD, read_manifest, write_json
 from pyserini_repbert.index.postings import Postings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.search.dense import DenseSearcher
 from pyserini_repbert.search.exact import ExactIndex
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 
 
 def change_array(path, change):
@@ -56,7 +56,7 @@ def put(position, value):
 
 def read_terms(folder):
     """Read a bundle of term weights in each way there is."""
-    bundle = EpicBundle(folder)
+    bundle = TermWeightsBundle(folder)
     rows = np.arange(len(bundle))
     for read in (
         lambda: bundle.weights_of(rows, np.array([3, 9, 255, 256, 299])),
@@ -97,7 +97,7 @@ def test_a_bundle_of_term_weights(kind, tmp_path):
     name, change, message = OF_TERMS[kind]
     folder = indexes.epic(tmp_path / 'index')
     change_array(folder / 'shard-00000' / f'{name}.npy', change)
-    sign(folder, EpicBundle.settings_kind)
+    sign(folder, TermWeightsBundle.settings_kind)
     with pytest.raises(DamagedFileError, match=message):
         check_index(folder)
     with pytest.raises(DamagedFileError, match=message):
@@ -107,7 +107,7 @@ def test_a_bundle_of_term_weights(kind, tmp_path):
 def test_terms_that_do_not_ascend_are_found_by_a_check(tmp_path):
     folder = indexes.epic(tmp_path / 'index')
     change_array(folder / 'shard-00000' / 'terms.npy', put(0, 200))
-    sign(folder, EpicBundle.settings_kind)
+    sign(folder, TermWeightsBundle.settings_kind)
     with pytest.raises(DamagedFileError, match='the terms of a row do not ascend'):
         check_index(folder)
     read_terms(folder)
@@ -118,14 +118,14 @@ def test_a_weight_that_is_not_finite(value, tmp_path):
     settings = replace(indexes.EPIC, weights='float16')
     folder = indexes.epic(tmp_path / 'index', settings)
     change_array(folder / 'shard-00000' / 'weights.npy', put(0, value))
-    sign(folder, EpicBundle.settings_kind)
+    sign(folder, TermWeightsBundle.settings_kind)
     message = r'weights.npy is damaged, a weight is not finite'
     with pytest.raises(DamagedFileError, match=message):
         check_index(folder)
     with pytest.raises(DamagedFileError, match=message):
-        EpicBundle(folder).weights_of(np.array([0]), np.array([0]))
+        TermWeightsBundle(folder).weights_of(np.array([0]), np.array([0]))
     with pytest.raises(DamagedFileError, match=message):
-        Postings(EpicBundle(folder))
+        Postings(TermWeightsBundle(folder))
 
 
 class OneVector:
@@ -190,7 +190,7 @@ def open_collection(tmp_path, tiny_checkpoint, tiny_epic):
     collection = Collection.open(
         tmp_path / 'mine',
         encoder=str(tiny_checkpoint()),
-        sparse=impact_encoder(str(tiny_epic())),
+        sparse=term_weights_encoder(str(tiny_epic())),
         passage_tokens=10,
         overlap=3,
     )

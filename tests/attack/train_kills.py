@@ -15,7 +15,7 @@ import safetensors.torch
 import torch
 
 torch.set_num_threads(1)
-from pyserini_repbert.train.reading import read_recipe  # noqa: E402
+from pyserini_repbert.train.recipe_files import read_recipe  # noqa: E402
 from pyserini_repbert.train.training import train  # noqa: E402
 
 

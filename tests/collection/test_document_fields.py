@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.collection.documents import typed_values
+from pyserini_repbert.collection.stored_values import typed_values
 from pyserini_repbert.data.documents import Document, plain_fields
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown
@@ -203,13 +203,18 @@ def test_codes_of_a_header_stay_text(open_collection):
         ('+++\n# A comment.\ntype = "guide"\n+++\nx', {'type': 'guide'}),
         ('+++\nday = 2023-05-04\n[author]\nname = "Öz"\n+++\nx',
          {'day': '2023-05-04', 'author': {'name': 'Öz'}}),
+        ('+++\nopens = 07:32:00\nhours = [08:00:30.25]\n+++\nx',
+         {'opens': '07:32:00', 'hours': ['08:00:30.250000']}),
+        ('---\n# No title\n\n# kind: guide\n---\nx', {}),
+        ('+++\n# No title\n+++\nx', {}),
+        ('---\n---\nx', {}),
     ],
 )  # fmt: skip
 def test_headers(text, fields):
     assert document_of_markdown('d', text) == Document('d', 'x', '', fields)
 
 
-@pytest.mark.parametrize('text', ['---\n# A\n---', '---\n- a: b\n---\nx', '+++\nx\n+++', '---\nx'])
+@pytest.mark.parametrize('text', ['---\n- a: b\n---\nx', '+++\nx\n+++', '---\nx'])
 def test_rules_are_no_header(text):
     assert document_of_markdown('d', text).fields == {}
 

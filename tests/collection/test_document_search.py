@@ -11,7 +11,7 @@ from pyserini_repbert.collection.searching import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.documents import documents_of_run
+from pyserini_repbert.search.documents_of_passages import documents_of_run
 from pyserini_repbert.systems.encoders import query_encoder
 
 NUMBERS = itertools.count()

@@ -1,11 +1,16 @@
 """A document of a collection belongs to one source."""
 
+import contextlib
+import random
 import sqlite3
 
 import pytest
 from folders import make_older
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.digests import digest_owners
+from pyserini_repbert.collection.store import open_for_reading
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
 
 
@@ -154,3 +159,56 @@ def test_a_collection_that_was_made_before_documents_had_one_source(open_collect
         with pytest.raises(SourceConflictError):
             before.sync(second)
         assert before.sync(second, prefix='s2/').added == 2
+
+
+def test_sources_change_with_a_generation_alone(open_collection, folders, tmp_path):
+    first, _ = folders
+    with open_collection() as collection:
+        collection.sync(first)
+        (tmp_path / 'link').symlink_to(first)
+        changes = collection.sync(tmp_path / 'link')
+        assert (changes.unchanged, changes.generation, changes.is_published) == (2, 2, True)
+        again = collection.sync(tmp_path / 'link')
+        assert (again.unchanged, again.generation, again.is_published) == (2, 2, False)
+        assert collection.sync([], source='empty').generation == 3
+        check_collection(collection.folder)
+
+
+def test_a_collection_of_an_earlier_release_gets_digests_when_it_is_written(
+    open_collection, folders, tmp_path
+):
+    first, _ = folders
+    with open_collection() as collection:
+        collection.sync(first)
+    with open_collection() as collection:
+        collection.add([('z', 'an added page')])
+    make_older(collection.folder)
+    check_collection(collection.folder)
+    (tmp_path / 'link').symlink_to(first)
+    with open_collection() as collection:
+        # Nothing of a document changes: the generation stays, and needs no digest.
+        assert collection.sync(tmp_path / 'link').generation == 2
+        assert collection.generation.manifest.owners_digest is None
+        check_collection(collection.folder)
+        collection.delete('z')
+        assert collection.generation.manifest.owners_digest is not None
+        assert collection.generation.manifest.sources_sha256 is not None
+        check_collection(collection.folder)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_digests_of_owners_are_brought_up_to_date_by_what_changes(open_collection, seed):
+    choose = random.Random(seed)
+    with open_collection() as collection:
+        for _ in range(6):
+            source = choose.choice(['one', 'two'])
+            words = choose.sample(['cat', 'dog', 'fish'], 2)
+            documents = []
+            for number in choose.sample(range(9), 5):
+                documents.append({'id': f'd{number}', 'text': words[number % 2], 'kind': words[0]})
+            collection.sync(documents, source=source, prefix=f'{source}/', delete_most=True)
+            collection.compact()
+            generation = collection.generation
+            with contextlib.closing(open_for_reading(collection.folder)) as connection:
+                expected = digest_owners(connection, generation.number)
+            assert generation.manifest.owners_digest == expected

@@ -1,5 +1,8 @@
 """A collection has an identity: a program goes on with the one that it has opened, and no other."""
 
+import shutil
+
+import pandas
 import pytest
 from folders import make_older
 
@@ -46,6 +49,29 @@ def test_an_object_goes_on_with_its_collection_alone(open_collection, tmp_path):
         folder.rename(tmp_path / 'another')
         (tmp_path / 'away').rename(folder)
         assert collection.add([('d', 'moon')]).generation == 3
+
+
+def test_every_way_to_read_says_that_another_collection_is_there(open_collection):
+    with open_collection() as collection, open_collection() as unsearched:
+        collection.sync(CAT)
+        assert [hit.docid for hit in collection.search('cat')] == ['a']
+        assert unsearched.generation.number == 1
+        shutil.rmtree(collection.folder)
+        open_collection().sync([('b', 'cat')])
+        frame = pandas.DataFrame({'qid': ['1'], 'query': ['cat']})
+        for opened in (collection, unsearched):
+            for read in (
+                opened.refresh,
+                opened.searcher,
+                opened.build_ann,
+                lambda opened=opened: opened.search('cat'),
+                lambda opened=opened: opened.search(frame),
+                lambda opened=opened: opened.more_like('a'),
+            ):
+                with pytest.raises(LostCollectionError, match='another .*: put it .* open .*again'):
+                    read()
+    with open_collection() as again:
+        assert [hit.docid for hit in again.search('cat')] == ['b']
 
 
 def test_another_history_of_the_same_collection_is_not_gone_on_with(open_collection, tmp_path):

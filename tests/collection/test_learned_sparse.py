@@ -26,7 +26,7 @@ from pyserini_repbert.errors import (
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 
 LONG = 'the cat sat on the mat . a big red dog ran in the old blue sea . new moon ' * 2
 DOCUMENTS = [
@@ -47,7 +47,7 @@ def dense(tiny_checkpoint):
 
 @pytest.fixture
 def learned(tiny_epic):
-    return impact_encoder(str(tiny_epic()))
+    return term_weights_encoder(str(tiny_epic()))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_a_model_is_added_and_taken_away(make, dense, learned, monkeypatch):
 def test_another_model_is_refused(make, learned, tiny_epic):
     with make() as collection:
         collection.sync(DOCUMENTS)
-    other = impact_encoder(str(tiny_epic('other', seed=1)))
+    other = term_weights_encoder(str(tiny_epic('other', seed=1)))
     with make(sparse=other) as collection:
         with pytest.raises(MismatchError, match='differs in weights_sha256') as caught:
             collection.add([{'id': 'g', 'text': 'sun'}])

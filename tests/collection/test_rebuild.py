@@ -11,7 +11,7 @@ from pyserini_repbert.collection import Collection, compacting, staging
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.errors import SourceConflictError
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 
 DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
 WORDS = ['cat', 'dog', 'ran', 'the', 'mat', 'red', 'moon.', 'sea.\n\n', 'zebra']
@@ -157,7 +157,7 @@ def spans(collection, docids):
 
 @pytest.fixture
 def learned(tiny_epic):
-    return impact_encoder(str(tiny_epic()))
+    return term_weights_encoder(str(tiny_epic()))
 
 
 @pytest.mark.slow

@@ -143,7 +143,9 @@ def test_rankings_that_it_lacks_are_refused(refusal, rankings, text):
 def test_what_the_collection_lacks_is_refused(refusal):
     asked = ('--index', 'mine', '--query', 'cat')
     assert 'mine has no approximate index: build it with `index ann`' in refusal(*asked, '--ann')
-    assert 'a collection is searched on one machine' in refusal(*asked, '--ray', 'auto')
+    assert "ray is for dense vectors, and 'mine' is a collection" in refusal(
+        *asked, '--ray', 'auto'
+    )
     assert '--k1 and --b' in refusal(*asked, '--k1', '1.2')
     assert '--fusion' in refusal(*asked, '--fusion', 'rrf')
 
@@ -151,10 +153,10 @@ def test_what_the_collection_lacks_is_refused(refusal):
 def test_what_only_a_collection_has_is_refused_of_a_frozen_index(refusal, folder, corpus_file):
     encode(['--corpus', str(corpus_file(5)), '--encoder', 'tiny', '--output', 'frozen'])
     asked = ('--index', 'frozen', '--query', 'cat')
-    assert "aggregate is for a collection, and 'frozen' is none" in refusal(
+    assert "aggregate is for a collection, and 'frozen' is an index of dense vectors" in refusal(
         *asked, '--aggregate', 'mean'
     )
-    assert "rankings is for a collection, and 'frozen' is none" in refusal(
+    assert "rankings is for a collection, and 'frozen' is an index of dense vectors" in refusal(
         *asked, '--rankings', 'dense'
     )
 

@@ -27,6 +27,8 @@ DOCUMENTS = [
     {'id': 'd', 'title': 'only a title', 'text': ''},
     {'id': 'e', 'text': ''},
 ]
+OF_SOURCES = 'the tables of sources, their prefixes and their paths are not as they were written'
+OF_OWNERS = 'the docids or the sources of documents are not those of the manifest'
 
 
 @pytest.fixture(scope='module')
@@ -142,23 +144,53 @@ OF_ROWS = {
     ),
     'a docid that is gone': (
         'DELETE FROM documents WHERE docno = 4',
-        ['document number 4 has no docid'],
+        [OF_OWNERS, 'document number 4 has no docid'],
+    ),
+    'another docid': ("UPDATE documents SET docid = 'z' WHERE docno = 4", [OF_OWNERS]),
+    'docids that are swapped': (
+        "UPDATE documents SET docid = 'z' WHERE docno = 3; "
+        "UPDATE documents SET docid = 'd' WHERE docno = 4; "
+        "UPDATE documents SET docid = 'e' WHERE docno = 3",
+        [OF_OWNERS],
+    ),
+    'the source of a document': (
+        "INSERT INTO sources VALUES (9, 'else'); UPDATE fields SET source = 9 WHERE docno = 0",
+        [OF_OWNERS, OF_SOURCES],
     ),
     'a source that is gone': (
         'DELETE FROM sources',
-        ['5 documents have a source that is not in the table of sources'],
+        ['5 documents have a source that is not in the table of sources', OF_SOURCES],
     ),
+    'a source that is new': ("INSERT INTO sources VALUES (9, 'else')", [OF_SOURCES]),
+    'the name of a source': ("UPDATE sources SET name = 'else'", [OF_SOURCES]),
     'the prefix of a source': (
         "INSERT INTO source_prefixes SELECT source, 'zz/' FROM sources",
-        ['5 documents have docids without the prefix of their source'],
+        [OF_SOURCES, '5 documents have docids without the prefix of their source'],
     ),
+    'a path of a source': ("INSERT INTO source_paths VALUES ('/else', 1)", [OF_SOURCES]),
     'a second identity': (
         "INSERT INTO identity VALUES ('x')",
-        ['the identity of the collection is not that of its manifest'],
+        ['the collection has several identities'],
     ),
     'dead rows': (
         'DELETE FROM dead_rows',
         ['the dead rows of shard NAME are not those of the manifest'],
+    ),
+    'dead rows of no shard': (
+        'INSERT INTO dead_rows VALUES (77, 0, 2)',
+        ['1 dead rows are of a shard that is not in the table of shards'],
+    ),
+    'dead rows to come': (
+        'INSERT INTO dead_rows VALUES (2, 0, 9)',
+        ['1 rows of the table dead_rows begin with a generation that is not there'],
+    ),
+    'a shard to come': (
+        "INSERT INTO shards VALUES (9, 'x', 1, 9, 4611686018427387904)",
+        ['1 rows of the table shards begin with a generation that is not there'],
+    ),
+    'a staged document without its note': (
+        "INSERT INTO texts VALUES (0, 3, 4611686018427387904, '', 'a dog')",
+        ['1 staged rows of the table texts are of no document that is staged'],
     ),
     'the rows of a shard': (
         'UPDATE shards SET rows = rows + 1 WHERE shard = 1',
@@ -176,6 +208,24 @@ def test_rows_are_recomputed(kind, folder):
     for name in names:
         lines = [line.replace(name, 'NAME') for line in lines]
     assert lines == expected
+
+
+@pytest.mark.parametrize('statement', ['DELETE FROM', "UPDATE {0} SET prefix = 'z'; --"])
+def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
+    with Collection.open(folder) as collection:
+        collection.sync([{'id': 'a', 'text': 'a cat'}], source='notes', prefix='notes/')
+    assert check_collection(folder).startswith(f'{folder}: whole, generation 3: 6 documents')
+    damage(folder, f'{statement.format("source_prefixes")} source_prefixes')
+    assert differences(folder)[0] == OF_SOURCES
+
+
+@pytest.mark.parametrize(
+    'statement', ['DELETE FROM identity', "UPDATE identity SET id = 'x'", 'DROP TABLE identity']
+)
+def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
+    damage(folder, statement)
+    with pytest.raises(DamagedFileError, match='are of another collection than collection.sqlite'):
+        check_collection(folder)
 
 
 def test_lines_are_capped(open_collection):
@@ -197,6 +247,7 @@ OF_SCHEMA = {
     ),
     'CREATE VIRTUAL TABLE v USING fts5(text)': "it has a table 'v' that does not belong there",
     'DROP INDEX passages_by_input': "index 'passages_by_input' is missing",
+    'DROP TABLE source_prefixes': "table 'source_prefixes' is missing",
     'CREATE TABLE more (a)': "table 'more' does not belong there",
     'DROP TABLE staged; CREATE TABLE staged (docno INTEGER PRIMARY KEY)': (
         "table 'staged' is not as it was made"
@@ -215,7 +266,8 @@ def test_tables_and_indexes_are_those_of_the_format(statement, folder):
 def test_a_collection_of_an_earlier_release_lacks_later_tables(folder):
     (manifest,) = (folder / 'generations').glob('*2.json')
     values = json.loads(manifest.read_text())
-    del values['identity']
+    for key in ('identity', 'sources_sha256', 'owners_digest'):
+        del values[key]
     manifest.write_text(json.dumps(values))
     sha256 = hashlib.sha256(manifest.read_bytes()).hexdigest()
     damage(folder, f"UPDATE generations SET manifest_sha256 = '{sha256}' WHERE number = 2")

@@ -13,7 +13,7 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.quantized import quantize
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import term_weights_encoder
 
 TEXTS = {'a': 'the cat sat', 'b': 'red fish', 'c': 'the dog on the mat', 'd': 'a cat', 'e': 'fish'}
 
@@ -119,7 +119,7 @@ def test_the_command_stores_what_it_is_told(checkpoint, tmp_path, monkeypatch, c
 def test_weights_of_terms_lie_beside_vectors_in_int8(checkpoint, tiny_epic, tmp_path):
     settings = {'encoder': checkpoint, 'dtype': 'int8'}
     with Collection.open(
-        tmp_path / 'mine', **settings, sparse=impact_encoder(str(tiny_epic()))
+        tmp_path / 'mine', **settings, sparse=term_weights_encoder(str(tiny_epic()))
     ) as collection:
         collection.sync(TEXTS.items())
         first = stored_bytes(collection)

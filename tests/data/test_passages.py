@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyserini_repbert.data import trec_text
 from pyserini_repbert.data.passages import CorpusTexts, Passage, corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
@@ -68,6 +69,32 @@ def test_cdata_of_trec(tmp_path):
         '</DOC>\n'
     )
     assert list(corpus(tmp_path, content, 'c.trec')) == [Passage('a&b', 'a <b> <DOCNO>c</DOCNO>d')]
+
+
+TAGS_IN_CDATA = '<TEXT><![CDATA[a\n<DOC>\n<DOCNO>x</DOCNO>\n</DOC>\nb]]></TEXT>'
+
+
+def test_tags_in_cdata_neither_begin_nor_end_a_document(tmp_path):
+    content = f'<DOC>\n<DOCNO>1</DOCNO>\n{TAGS_IN_CDATA}\n</DOC>\n<DOC><DOCNO>2</DOCNO>c]]></DOC>\n'
+    expected = [Passage('1', 'a <DOC> <DOCNO>x</DOCNO> </DOC> b'), Passage('2', 'c]]>')]
+    assert list(corpus(tmp_path, content, 'c.trec')) == expected
+
+
+@pytest.mark.parametrize('most', [trec_text._MOST_CDATA, 20])
+def test_cdata_without_an_end_does_not_reach_the_next_document(monkeypatch, most):
+    monkeypatch.setattr(trec_text, '_MOST_CDATA', most)
+    content = (
+        '<DOC><DOCNO>1</DOCNO><![CDATA[a</DOC>\n<DOC><DOCNO>2</DOCNO>b</DOC>\n'
+        '<DOC><DOCNO>3</DOCNO><![CDATA[c]]></DOC>\n<DOC><DOCNO>4</DOCNO><![CDATA[d</DOC>\n'
+    )
+    documents = list(trec_text.read_documents(enumerate(content.encode().splitlines(True), 1)))
+    problem = '<![CDATA[ without ]]>'
+    assert documents == [
+        trec_text.TrecDocument(1, problem=problem),
+        trec_text.TrecDocument(2, '2', 'b'),
+        trec_text.TrecDocument(3, '3', 'c'),
+        trec_text.TrecDocument(4, problem=problem),
+    ]
 
 
 def test_html_folder_and_archive(tmp_path):

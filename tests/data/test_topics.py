@@ -329,6 +329,44 @@ TRACKS = {
         '<TITLE>Ferroportin-1 in humans</TITLE>\n<NEED>x</NEED>\n</TOPIC>\n</TOPICS>\n',
         Query('1', 'Ferroportin-1 in humans'),
     ),
+    'Temporal Summarization 2013': (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<root>\n<event>\n<id>1</id>\n'
+        '<title>2012 Buenos Aires Rail Disaster</title>\n<description>'
+        'http://en.wikipedia.org/wiki/2012_Buenos_Aires_Rail_Disaster</description>\n'
+        '<start>1329910380</start>\n<end>1330774380</end>\n<query>buenos aires train crash'
+        '</query>\n<type>accident</type>\n</event>\n</root>\n',
+        Query('1', 'buenos aires train crash'),
+    ),
+    'Session 2012': (
+        '<?xml version="1.0"?>\n<sessiontrack2012>\n<session num="1" starttime="10:03:13.79">\n'
+        '<topic num="14">\n<desc>You plan a vacation.</desc>\n</topic>\n<interaction num="1" '
+        'starttime="10:05:07.64">\n<query>pocono mountains</query>\n<results>\n<result rank="1">'
+        '\n<url>http://x.org/?a=1&b=2</url>\n<title>Pocono & more</title>\n</result>\n</results>'
+        '\n</interaction>\n<interaction num="2" starttime="10:06:00.00">\n<query>pocono hotel'
+        '</query>\n</interaction>\n<currentquery starttime="10:07:29.10">\n<query>pocono '
+        'mountains camelback hotel</query>\n</currentquery>\n</session>\n</sessiontrack2012>\n',
+        Query('1', 'pocono mountains camelback hotel'),
+    ),
+    'Dynamic Domain': (
+        '<?xml version="1.0" encoding="utf-8"?>\n<trecdd>\n<domain name="Ebola" id="3">\n'
+        '<topic name="US Military Crisis Response" id="DD15-1" num_of_subtopics="2">\n'
+        '<description>How did they respond?</description>\n<subtopic name="troops" id="DD15-1.1">\n'
+        '<passage id="1"><docno>ebola-1</docno><rating>2</rating><text>x</text></passage>\n'
+        '</subtopic>\n<subtopic name="labs" id="DD15-1.2"/>\n</topic>\n</domain>\n</trecdd>\n',
+        Query('DD15-1', 'US Military Crisis Response'),
+    ),
+    'Entity': (
+        '<query>\n<num>1</num>\n<entity_name>Blackberry</entity_name>\n<entity_URL>'
+        'clueweb09-en0004-50-39593</entity_URL>\n<target_entity>organization</target_entity>\n'
+        '<narrative>Carriers that Blackberry makes phones for.</narrative>\n</query>\n',
+        Query('1', 'Carriers that Blackberry makes phones for.'),
+    ),
+    'Question Answering 2004': (
+        '<?xml version="1.0"?>\n<trecqa year="2004" task="main">\n<target id = "1" text = "Crips">'
+        '\n<qa>\n<q id = "1.1" type="FACTOID">\n  When was the first Crip gang started?\n</q>\n'
+        '</qa>\n</target>\n</trecqa>\n',
+        Query('1.1', 'Crips: When was the first Crip gang started?'),
+    ),
     'NTCIR WWW': (
         '<queries>\n<query>\n<qid>0001</qid>\n<content>Halloween picture</content>\n</query>\n'
         '</queries>\n',
@@ -341,6 +379,46 @@ TRACKS = {
 def test_topics_of_the_tracks(tmp_path, track):
     content, topic = TRACKS[track]
     assert topics(tmp_path, content)[0] == topic
+
+
+def test_each_question_has_the_target_of_its_series(tmp_path):
+    content = (
+        '<target id="1" text="Crips"><qa><q id="1.1" type="LIST">Which cities?</q></qa>\n'
+        '<qa><q id="1.2" type="OTHER">Other</q></qa></target>\n'
+        '<target id="2" text="Fred Durst"><qa><q id="2.1" type="OTHER"/></qa></target>\n'
+    )
+    assert topics(tmp_path, content) == [
+        Query('1.1', 'Crips: Which cities?'),
+        Query('1.2', 'Crips'),
+        Query('2.1', 'Fred Durst'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        (
+            '<t>\n<session num="3"><interaction><query>a</query></interaction></session></t>',
+            "topics:2: topic '3' has no <currentquery>",
+        ),
+        (
+            '<t>\n<event><id>2</id><type>storm</type></event></t>',
+            "topics:2: topic '2' has no <query> or <title>",
+        ),
+        (
+            '<query>\n<num>1</num><entity_name>Blackberry</entity_name></query>',
+            "topics:1: topic '1' has no <title> or <query>",
+        ),
+        ('<target id="1" text="Crips">\n<qa><q>When?</q></qa></target>', ':2: a <q> without a num'),
+        (
+            '<target id="1" text="Crips">\n<q id="1.1">a</q>b</target>',
+            ':2: text outside <q> … </q>',
+        ),
+    ],
+)
+def test_topics_of_tracks_without_a_question(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, content)
 
 
 XML = (

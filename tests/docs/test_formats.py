@@ -12,22 +12,14 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
 from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 from pyserini_repbert.index.records import (
-    EpicSettings,
+    DenseSettings,
     Manifest,
     Overlap,
-    Settings,
     ShardRecord,
+    TermWeightsSettings,
 )
 from pyserini_repbert.record import Input, Model, Record
-from pyserini_repbert.tasks.recipe import (
-    Adapter,
-    Recipe,
-    Source,
-    Training,
-    Validation,
-)
 
-_RECIPE = (Recipe, Source, Validation, Adapter, Training)
 _COLLECTION = (
     collection.GenerationManifest,
     collection.ShardOfGeneration,
@@ -41,12 +33,11 @@ _OF_ALL_ANN = {field.name for field in dataclasses.fields(AnnRecord)}
 @pytest.mark.parametrize(
     ('page', 'kinds', 'not_in_files'),
     [
-        ('recipes', _RECIPE, {'text'}),
-        ('dense', (Manifest, Settings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
+        ('dense', (Manifest, DenseSettings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
         ('collection', _COLLECTION, set()),
         # The page on dense bundles has the other keys.
         ('collection', (CollectionAnnRecord,), _OF_ALL_ANN),
-        ('epic', (EpicSettings,), set()),
+        ('epic', (TermWeightsSettings,), set()),
         ('records', (Record, Model, Input), set()),
     ],
 )

@@ -1,11 +1,18 @@
-"""Docs and code agree on every name: environment variables, flags, and keys of settings."""
+"""Docs and code agree on every name: environment variables, flags, and keys of settings,
+regressions, recipes and the catalog.
+"""
 
 import argparse
+import dataclasses
 import re
 
 import yaml
 from command_parsers import all_parsers
 from doc_runner import ROOT
+
+from pyserini_repbert import catalog
+from pyserini_repbert.regression import schema
+from pyserini_repbert.tasks import recipe
 
 CODE = sorted((ROOT / 'pyserini_repbert').rglob('*.py'))
 DOCS = [
@@ -19,6 +26,21 @@ _READ = re.compile(r"""(?:environ(?:\.get|\.setdefault)?[\[(]|getenv\()\s*['"]([
 _FLAG = re.compile(r'(?<![\w-])--[a-z][a-z0-9-]*')
 # Of the system and of launchers: nobody sets them for this package.
 _OF_OTHERS = {'PATH', 'PROGRAMFILES', 'PYTHONPATH', 'RANK', 'TOKENIZERS_PARALLELISM'}
+# Of .ci/run, the Makefile, benchmarks, Pyserini, torchrun and ray
+_FLAGS_OF_OTHERS = {
+    '--exhaustive',
+    '--if-changed',
+    '--rewrite-outputs',
+    '--write',
+    '--rounds',
+    '--rrf',
+    '--nproc-per-node',
+    '--address',
+    '--head',
+}
+_KINDS_OF_PACKING = {'gzip', 'join', 'member', 'members', 'candidates', 'paragraphs'}
+# Of files outside of this repository
+_KEYS_OF_NO_REGRESSION = {'file', 'page'}
 _OWN_COMMAND = re.compile(r'-m pyserini_repbert\.(\w+)')
 
 
@@ -96,3 +118,74 @@ def test_flags_of_the_code_are_in_docs():
             is_hidden = action.help == argparse.SUPPRESS
             if action.option_strings and not is_hidden:
                 assert named & set(action.option_strings), f'{program} {action.option_strings}'
+
+
+def test_flags_in_prose_are_in_the_code():
+    known = set().union(*known_flags().values())
+    unknown = set()
+    for path in DOCS:
+        prose = re.sub(r'```.*?```', '', path.read_text('utf-8'), flags=re.DOTALL)
+        unknown |= set(_FLAG.findall(prose)) - known
+    assert unknown == _FLAGS_OF_OTHERS
+
+
+def keys_in_tables(page):
+    """The first words of what stands as code in the columns of keys of a page's tables."""
+    keys = set()
+    column = None
+    for line in page.read_text('utf-8').splitlines():
+        cells = [cell.strip() for cell in line.split('|')[1:-1]]
+        if not cells:
+            column = None
+        elif column is None:
+            column = {'key': 0, 'of': 1}.get(cells[0], -1)
+        elif column >= 0:
+            keys.update(re.findall(r'`([a-z]\w*)', cells[column]))
+    return keys
+
+
+def test_keys_of_regressions():
+    classes = {schema.RegressionFile, *schema.FileEntry.__subclasses__()}
+    keys = set().union(*(kind.model_fields for kind in classes))
+    named = keys_in_tables(ROOT / 'docs' / 'formats' / 'regressions.md')
+    assert named - keys == _KINDS_OF_PACKING
+    assert keys - named == set()
+    written = set()
+    for path in (ROOT / 'regressions').glob('*.yaml'):
+        written |= keys_of(yaml.safe_load(path.read_text('utf-8')), depth=6)
+    assert keys - written - _KEYS_OF_NO_REGRESSION == set()
+
+
+def test_keys_of_recipes():
+    parts = (recipe.Source, recipe.Validation, recipe.Teacher, recipe.Adapter, recipe.Training)
+    keys = {field.name for kind in (*parts, recipe.Recipe) for field in dataclasses.fields(kind)}
+    named = keys_in_tables(ROOT / 'docs' / 'formats' / 'recipes.md')
+    # Variables are put in before, and the text is that of the whole file.
+    assert named - keys == {'variables'}
+    assert keys - named == {'text'}
+
+
+def test_keys_of_the_catalog():
+    code = text_of(CODE)
+    entries = []
+    for kind in catalog.KINDS:
+        entries += [entry.values for entry in catalog.entries(kind).values()]
+    keys = set().union(*entries)
+    for values in entries:
+        for part in ('hub', 'download', 'package', 'build'):
+            keys |= keys_of(values.get(part), depth=1)
+    assert {key for key in keys if f"'{key}'" not in code} == set()
+    read = set(re.findall(r"\.values(?:\.get\(|\[)'(\w+)'", code))
+    assert len(read) > 15
+    assert read - keys == set()
+
+
+def keys_of(value, depth):
+    """The keys of a mapping, of the mappings in it, and so on."""
+    if depth == 0:
+        return set()
+    keys = set(value) if isinstance(value, dict) else set()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        keys |= keys_of(part, depth - 1)
+    return keys

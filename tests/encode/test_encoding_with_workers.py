@@ -22,7 +22,7 @@ from pyserini_repbert.systems.repbert.encoder import RepBertDocumentEncoder
 @pytest.fixture
 def groups_of_eight(monkeypatch):
     monkeypatch.setattr('pyserini_repbert.encode.dense.WINDOW', 8)
-    monkeypatch.setattr('pyserini_repbert.systems.epic.encoding._window_size', lambda settings: 8)
+    monkeypatch.setattr('pyserini_repbert.encode.term_weights.window_size', lambda settings: 8)
 
 
 @pytest.mark.usefixtures('groups_of_eight')
@@ -68,7 +68,7 @@ def test_workers_change_no_byte(
     ]
     monkeypatch.undo()
     monkeypatch.setattr('pyserini_repbert.encode.dense.WINDOW', 8)
-    monkeypatch.setattr('pyserini_repbert.systems.epic.encoding._window_size', lambda settings: 8)
+    monkeypatch.setattr('pyserini_repbert.encode.term_weights.window_size', lambda settings: 8)
     assert run('stopped', '--workers', '2', '--resume') == 0
     for output in ('workers', 'stopped'):
         files = tree(tmp_path / output)

@@ -7,7 +7,7 @@ from folders import tree
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
@@ -98,7 +98,7 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17)
     with pytest.raises(InputError, match='not finished'):
-        EpicBundle(tmp_path / 'stopped')
+        TermWeightsBundle(tmp_path / 'stopped')
     with pytest.raises(MismatchError, match="begun with prune '12', now it is '11'"):
         encode_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
     encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
@@ -112,4 +112,4 @@ def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_
         tmp_path / 'index',
         prune=5,
     )
-    assert [len(EpicBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]
+    assert [len(TermWeightsBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]

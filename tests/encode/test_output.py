@@ -10,14 +10,15 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import clear_parts
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.folder_forms import temporary_name
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
 
-SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
-HIDDEN = '.encoding.json.abcd_123.unfinished'
+SETTINGS = DenseSettings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+HIDDEN = temporary_name('encoding.json')
 PASSAGES = [Passage(f'd{number}', 'text') for number in range(5)]
 
 
@@ -26,7 +27,7 @@ def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
         return np.ones((len(passages), 1), np.float32)
 
     return build_bundle(
-        corpus, folder, Encoding(settings, DenseShardWriter, encode or ones, 2), **options
+        corpus, folder, BundleEncoding(settings, DenseShardWriter, encode or ones, 2), **options
     )
 
 
@@ -103,7 +104,9 @@ def test_an_unusable_corpus_does_not_cost_the_index_that_was_there(tmp_path):
 
 @pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
 @pytest.mark.parametrize(
-    'left', [HIDDEN, '.manifest.json.0123abcd.unfinished', 'encoding.json', 'both']
+    'left',
+    [HIDDEN, temporary_name('manifest.json'), 'encoding.json', 'both'],
+    ids=['settings', 'manifest', 'encoding.json', 'both'],
 )
 def test_what_a_kill_before_the_first_shard_leaves_is_in_nobodys_way(tmp_path, flags, left):
     build(tmp_path / 'whole')
@@ -133,7 +136,7 @@ def test_resuming_without_the_record_of_the_settings(tmp_path):
     """Settings are compared with the manifest's then; without that, nothing is known of the
     shards.
     """
-    other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+    other = DenseSettings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
     build(tmp_path / 'index')
     (tmp_path / 'index' / 'encoding.json').unlink()
     with pytest.raises(MismatchError, match="begun with encoder 'tiny', now it is 'other'"):
@@ -158,7 +161,7 @@ def test_an_interrupt_while_the_settings_are_written_leaves_nothing(tmp_path, mo
     from pyserini_repbert.encode import output
 
     def interrupted(path, record):
-        (path.parent / f'.{path.name}.0123abcd.unfinished').touch()
+        (path.parent / temporary_name(path.name)).touch()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(output, 'write_json', interrupted)
@@ -171,7 +174,7 @@ def test_an_interrupt_while_the_settings_are_written_leaves_nothing(tmp_path, mo
 def test_what_a_killed_run_left_hidden_goes_with_the_next(ends, tmp_path):
     folder = tmp_path / 'index'
     folder.mkdir()
-    (folder / '.encoding.json.0123abcd.unfinished').write_text('{"enc')
+    (folder / temporary_name('encoding.json')).write_text('{"enc')
     (folder / '.encoding.lock').write_text('1 elsewhere\n')
     if ends == 'refused':
         with pytest.raises(InputError, match='no more'):

@@ -14,16 +14,16 @@ from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.data.corpus_files import corpus_of_files
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
-from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, SETTINGS as SETTINGS_FILE, write_json
-from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.records import DenseSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 MAIN = {'encode': encode.main, 'epic': index.main}
-SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True)
+SETTINGS = DenseSettings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def build(folder, passages, value=1.0, **options):
         return np.full((len(batch), 1), value, np.float32)
 
     return build_bundle(
-        passages, folder, Encoding(SETTINGS, DenseShardWriter, vectors, 2), **options
+        passages, folder, BundleEncoding(SETTINGS, DenseShardWriter, vectors, 2), **options
     )
 
 
@@ -150,7 +150,7 @@ def test_parts_of_an_epic_index(tiny_epic, corpus_file, call, tmp_path):
     wrong = call('--output', folder, '--finish')
     assert wrong[0] == 2 and "of kind 'epic'" in wrong[2]
     assert call('--output', folder, '--finish', kind='epic')[0] == 0
-    assert len(EpicBundle(folder)) == 5
+    assert len(TermWeightsBundle(folder)) == 5
     settings = json.loads((tmp_path / 'index.record.json').read_text())['settings']
     assert (settings['weights'], settings['prune']) == ('uint8', 5)
 
@@ -174,10 +174,10 @@ def test_a_stopped_part_goes_on_to_the_same_bytes(tmp_path):
     (tmp_path / 'other/part-1-of-2/manifest.json').unlink()
     shutil.rmtree(tmp_path / 'other/part-1-of-2/shard-00001')
     with pytest.raises(InputError, match=r'lacks 1 of 2 parts \(1/2\): encode them'):
-        finish_parts(tmp_path / 'other', Settings)
+        finish_parts(tmp_path / 'other', DenseSettings)
     build(tmp_path / 'other/part-1-of-2', dealt(PASSAGES, 1), resume=True)
     for name in ('one', 'other'):
-        assert finish_parts(tmp_path / name, Settings).count == 7
+        assert finish_parts(tmp_path / name, DenseSettings).count == 7
     build(tmp_path / 'whole', PASSAGES)
     assert tree(tmp_path / 'one') == tree(tmp_path / 'other') == tree(tmp_path / 'whole')
 
@@ -194,8 +194,8 @@ def test_a_stopped_removal_of_parts_is_finished(tmp_path, monkeypatch):
     parts(folder)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr('pyserini_repbert.encode.parts._remove_parts', stop)
-        finish_parts(folder, Settings)
-    assert finish_parts(folder, Settings).count == 7
+        finish_parts(folder, DenseSettings)
+    assert finish_parts(folder, DenseSettings).count == 7
     build(tmp_path / 'whole', PASSAGES)
     assert tree(folder) == tree(tmp_path / 'whole')
 
@@ -206,26 +206,26 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(
         InputError, match=r"docid 'd0' is used in .*part-0-of-2.* again in .*part-1-of-2"
     ):
-        finish_parts(folder, Settings)
+        finish_parts(folder, DenseSettings)
     shutil.rmtree(folder)
     parts(folder)
     vectors = folder / 'part-1-of-2/shard-00001/vectors.npy'
     vectors.write_bytes(vectors.read_bytes()[:-1] + b'x')
     with pytest.raises(DamagedFileError, match='part-1-of-2/shard-00001/vectors.npy is damaged'):
-        finish_parts(folder, Settings)
+        finish_parts(folder, DenseSettings)
     shutil.rmtree(folder / 'part-1-of-2')
-    other = Encoding(
-        Settings('tiny', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True),
+    other = BundleEncoding(
+        DenseSettings('tiny', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, True),
         DenseShardWriter,
         lambda batch: np.ones((len(batch), 1), np.float32),
         2,
     )
     build_bundle(PASSAGES[1::2], folder / 'part-1-of-2', other)
     with pytest.raises(MismatchError, match='weights_sha256'):
-        finish_parts(folder, Settings)
+        finish_parts(folder, DenseSettings)
     build(folder / 'part-0-of-3', PASSAGES)
     with pytest.raises(InputError, match='parts of 2 and of 3'):
-        finish_parts(folder, Settings)
+        finish_parts(folder, DenseSettings)
     assert not (folder / 'manifest.json').exists()
 
 
@@ -264,7 +264,7 @@ def test_an_index_of_an_earlier_release_is_resumed(tmp_path):
     write_json(tmp_path / 'index' / MANIFEST, earlier, is_signed=True)
     assert len(DenseBundle(tmp_path / 'index')) == 7
     known = replace(SETTINGS, config_sha256='2' * 64, tokenizer_sha256='3' * 64)
-    encoding = Encoding(
+    encoding = BundleEncoding(
         known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2
     )
     assert 'config_sha256' not in (tmp_path / 'index/manifest.json').read_text()
@@ -330,7 +330,7 @@ def test_parts_replace_an_index_only_when_told_to(tmp_path):
             part_folder(folder, EncodingPart(number, 2), overwrite=True), PASSAGES[number::2], 2.0
         )
     with pytest.raises(InputError, match='holds a whole index: overwrite it'):
-        finish_parts(folder, Settings)
+        finish_parts(folder, DenseSettings)
     assert DenseBundle(folder).vectors(np.arange(1)).tolist() == [[1.0]]
-    finish_parts(folder, Settings, overwrite=True)
+    finish_parts(folder, DenseSettings, overwrite=True)
     assert DenseBundle(folder).vectors(np.arange(7)).tolist() == [[2.0]] * 7

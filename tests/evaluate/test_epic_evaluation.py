@@ -7,12 +7,12 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
-from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def bundle(tiny_epic, corpus_file, tmp_path):
     folder = tmp_path / 'index'
     corpus = open_corpus(corpus_file(30))
     encode_corpus(corpus, EpicEncoder(tiny_epic()), folder, prune=0, shard_size=8)
-    return EpicBundle(folder)
+    return TermWeightsBundle(folder)
 
 
 def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
-    pruned = prune_epic_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
+    pruned = prune_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
     for row in range(30):
         whole = bundle.vector(row)
         kept = pruned.vector(row)
@@ -33,17 +33,17 @@ def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
 
 
 def test_a_pruned_bundle_can_be_pruned_further_but_not_less(bundle, tmp_path):
-    pruned = prune_epic_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
-    again = prune_epic_bundle(pruned, tmp_path / 'again', 3, 'uint8')
+    pruned = prune_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
+    again = prune_bundle(pruned, tmp_path / 'again', 3, 'uint8')
     assert len(again.vector(0)) == 3
     assert again.docids(np.array([29])) == ['d29']
     for more in (8, 0):
         with pytest.raises(InputError, match='keeps 7 weights'):
-            prune_epic_bundle(pruned, tmp_path / 'more', more, 'float16')
+            prune_bundle(pruned, tmp_path / 'more', more, 'float16')
 
 
 def test_quantised_weights_are_near(bundle, tmp_path):
-    quantised = prune_epic_bundle(bundle, tmp_path / 'quantised', 0, 'uint8')
+    quantised = prune_bundle(bundle, tmp_path / 'quantised', 0, 'uint8')
     np.testing.assert_allclose(quantised.vector(3).weights, bundle.vector(3).weights, atol=5e-3)
 
 
@@ -58,28 +58,28 @@ def stopped(bundle, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', stop)
+        prune_bundle(bundle, tmp_path / 'stopped', 7, 'float16', stop)
     return tmp_path / 'stopped'
 
 
 def test_a_stopped_pruning_goes_on(bundle, stopped, tmp_path):
     counts = []
-    prune_epic_bundle(bundle, stopped, 7, 'float16', counts.append, resume=True)
+    prune_bundle(bundle, stopped, 7, 'float16', counts.append, resume=True)
     assert sum(counts) == 30
-    expected = prune_epic_bundle(bundle, tmp_path / 'at once', 7, 'float16').folder
+    expected = prune_bundle(bundle, tmp_path / 'at once', 7, 'float16').folder
     for path in expected.rglob('*.*'):
         assert (stopped / path.relative_to(expected)).read_bytes() == path.read_bytes()
 
 
 def test_a_stopped_pruning_is_not_begun_anew_unless_asked(bundle, stopped):
     with pytest.raises(InputError, match='is not empty: resume it') as refused:
-        prune_epic_bundle(bundle, stopped, 7, 'float16')
+        prune_bundle(bundle, stopped, 7, 'float16')
     assert refused.value.parameters == ('resume', 'overwrite')
 
 
 def test_a_bundle_is_not_pruned_onto_itself(bundle):
     with pytest.raises(InputError, match='onto itself'):
-        prune_epic_bundle(bundle, bundle.folder, 7, 'float16', overwrite=True)
+        prune_bundle(bundle, bundle.folder, 7, 'float16', overwrite=True)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
@@ -50,7 +50,7 @@ def test_terms_and_expansions(encoder):
 def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, tiny_epic):
     corpus = open_corpus(corpus_file(12))
     encode_corpus(corpus, encoder, tmp_path / 'index', prune=12, weights='uint8')
-    index = EpicBundle(tmp_path / 'index')
+    index = TermWeightsBundle(tmp_path / 'index')
     (reranked,) = EpicReranker(encoder, index=index).rerank(QUERY, [Candidate('d5')])
     found = explain_indexed(encoder, index, QUERY, 'd5')
     assert found['score'] == pytest.approx(reranked.score, abs=1e-5)

@@ -11,7 +11,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.explain import main
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.explain import explain_indexed, similarity_maps
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, MonoBertReranker
@@ -122,7 +122,7 @@ def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path
     flags = ('--index', index, '--docid', 'd3', 'd5')
     explained = json.loads(explain(0, *flags, '--top', '4', '--json'))
     assert [passage['docid'] for passage in explained['passages']] == ['d3', 'd5']
-    expected = explain_indexed(EpicEncoder(model), EpicBundle(index), QUERY, 'd5', top=4)
+    expected = explain_indexed(EpicEncoder(model), TermWeightsBundle(index), QUERY, 'd5', top=4)
     assert explained['passages'][1] == {'docid': 'd5', **expected}
     assert 'd5: score' in explain(0, *flags, '--output', tmp_path / 'a.png')
     assert len(figures[0].axes) == 2

@@ -10,7 +10,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.index import main
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def test_a_corpus_becomes_a_pruned_bundle(epic_flags, tmp_path, capsys):
     flags = ['--output', output, '--prune', '10', '--weights', 'uint8', '--fp32']
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x 10 terms' in capsys.readouterr().out
-    assert len(EpicBundle(output).vector(3)) == 10
+    assert len(TermWeightsBundle(output).vector(3)) == 10
 
 
 def test_a_bundle_is_not_overwritten_unasked(epic_flags, tmp_path, capsys):
@@ -249,7 +249,7 @@ def test_a_bundle_of_all_terms_replaces_another(epic_flags, tmp_path, capsys, ch
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
     assert 'whole, 20 passages x 40 float16' in check(output).text
-    bundle = EpicBundle(output)
+    bundle = TermWeightsBundle(output)
     assert bundle.has_texts
     assert len(bundle.vector(3)) == 40
     assert bundle.rows(['d3']).tolist() == [3]
@@ -261,7 +261,7 @@ def large(epic_flags, tmp_path):
     folder = tmp_path / 'large'
     flags = ['--output', str(folder), '--shard-size', '6', '--prune', '20', '--store-text']
     assert run(main, [*epic_flags, *flags]) == 0
-    return EpicBundle(folder)
+    return TermWeightsBundle(folder)
 
 
 def prune(large, output, *flags):
@@ -271,7 +271,7 @@ def prune(large, output, *flags):
 
 def test_a_bundle_can_be_cut_into_other_shards(large, tmp_path):
     assert prune(large, tmp_path / 'whole', '--shard-size', '100') == 0
-    whole = EpicBundle(tmp_path / 'whole')
+    whole = TermWeightsBundle(tmp_path / 'whole')
     assert len(whole.shards) == 1
     assert whole.texts(['d7']) == large.texts(['d7']) != [None]
     for row in range(20):
@@ -281,7 +281,7 @@ def test_a_bundle_can_be_cut_into_other_shards(large, tmp_path):
 def test_a_bundle_becomes_a_smaller_one(large, tmp_path, capsys):
     assert prune(large, tmp_path / 'small', '--prune', '5', '--weights', 'uint8') == 0
     assert '20 passages in 4 shards' in capsys.readouterr().out
-    assert len(EpicBundle(tmp_path / 'small').vector(7)) == 5
+    assert len(TermWeightsBundle(tmp_path / 'small').vector(7)) == 5
 
 
 def test_a_bundle_cannot_get_back_what_was_pruned(large, tmp_path, capsys):

@@ -13,10 +13,12 @@ from urllib.response import addinfourl
 import pytest
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.lucene import compat, jvm, pyserini_names, tables
+from pyserini_repbert.lucene.published import published_file
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
+from pyserini_repbert.record import versions
 
 
 def test_placeholder_key_lives_as_long_as_the_import(monkeypatch):
@@ -63,6 +65,18 @@ def test_registries_of_the_installed_version(tmp_path, monkeypatch):
         path = compat.path_of(search, kind, 'dl19-passage')
         assert path.name == f'{kind}.dl19-passage.txt'
         assert path.is_absolute()
+
+
+@pytest.mark.jvm
+@pytest.mark.skipif(
+    not versions().get('pyserini', '').startswith('1.'), reason='2.x fetches its tables'
+)
+def test_every_name_of_pyserini_has_an_address_that_stays():
+    search = compat.import_pyserini('pyserini.search._base')
+    for kind in ('topics', 'qrels'):
+        for name in compat.named_files(search, kind):
+            published = published_file(kind, name)
+            assert published.file == compat.path_of(search, kind, name).name
 
 
 @pytest.mark.jvm
@@ -141,6 +155,32 @@ def test_pyserini_topics_get_string_qids_in_order(registry):
     registry.get_topics = lambda name: {7: {'title': 'b'}, 'A10': {'title': 'a'}}
     assert [query.qid for query in load_topics('one')] == ['7', 'A10']
     assert load_qrels('one') == {'19': {'77': 2}}
+
+
+@pytest.mark.parametrize(
+    ('fields', 'question'),
+    [
+        ({'query': 'coronavirus heart impacts', 'question': 'are complications likely?'}, None),
+        ({'query_txt': 'coronavirus heart impacts', 'query_modality': 'text'}, None),
+        ({'title': 'null', 'query': 'another'}, 'null'),
+    ],
+)
+def test_questions_of_topics_without_a_title(registry, fields, question):
+    registry.get_topics = lambda name: {1: fields}
+    assert load_topics('one') == [Query('1', question or 'coronavirus heart impacts')]
+
+
+@pytest.mark.parametrize(
+    ('fields', 'content'),
+    [
+        ({'vector': '[0.03,0.007]'}, 'vectors of queries'),
+        ({'query_txt': 'null', 'query_img_path': 'images/1.jpg'}, 'queries of another kind'),
+    ],
+)
+def test_topics_without_text_are_refused(registry, fields, content):
+    registry.get_topics = lambda name: {1: fields, 2: fields}
+    with pytest.raises(InputError, match=f"topics 'one' are {content}, without text: give"):
+        load_topics('one')
 
 
 COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'

@@ -32,6 +32,12 @@ def test_the_table_has_a_commit_and_checksums():
     assert len(files) > 1200 and len(known) / len(files) > 0.9
 
 
+def test_topics_that_were_removed_have_an_older_commit():
+    file = published.published_file('topics', 'beir-v1.0.0-nfcorpus.test.splade-pp-ed')
+    path = 'b6a89ced27a9742f45ac51ffb4397664cee98e9d/topics-and-qrels'
+    assert file.address.endswith(f'/castorini/eval/{path}/{file.file}') and file.md5
+
+
 @pytest.mark.parametrize('name', ['dl19-passage', 'dl20', 'robust04', 'msmarco-passage-dev-subset'])
 def test_names_of_researchers_are_there(name):
     assert published.published_file('qrels', name) or published.published_file('topics', name)

@@ -13,7 +13,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.recipe_files import read_recipe
 
 LARGEST = 40_000_000  # bytes, all together
 FOLDER = catalog.RESOURCES / 'checkpoints'

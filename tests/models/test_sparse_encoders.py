@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-import torch
+from folders import WORDS
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands.command import run
@@ -16,28 +16,15 @@ from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.impacts import open_impact_searcher
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
 
-WORDS = (
-    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
-    'big small old new run eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
-).split()
-SMALL = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 64,
-    'initializer_range': 0.3,
-}
 TEXTS = [
     'The cat sat on the mat.',
     'dog',
@@ -47,90 +34,6 @@ TEXTS = [
     *(f'{WORDS[5 + number]} {WORDS[9 + number]}' for number in range(20)),
 ]
 QUERIES = ['red cat', 'the old sea', '', 'moon ☃', 'a dog ate ' * 20]
-KINDS = {'bert': 'Bert', 'roberta': 'Roberta', 'distilbert': 'DistilBert'}
-SIZES = {
-    'bert': SMALL,
-    'roberta': SMALL | {'pad_token_id': 0, 'type_vocab_size': 1},
-    'distilbert': {
-        'vocab_size': 40,
-        'dim': 16,
-        'n_heads': 2,
-        'n_layers': 2,
-        'hidden_dim': 32,
-        'initializer_range': 0.3,
-    },
-}
-
-
-@pytest.fixture
-def masked_lm(tmp_path):
-    """make(kind='bert') -> a folder of transformers with a masked-LM head: random weights."""
-
-    def make(kind='bert'):
-        import transformers
-
-        folder = tmp_path / f'plain-{kind}'
-        folder.mkdir()
-        (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
-        tokenizer = transformers.BertTokenizerFast(str(folder / 'vocab.txt'), model_max_length=36)
-        if kind != 'bert':
-            tokenizer.model_input_names = ['input_ids', 'attention_mask']
-        tokenizer.save_pretrained(folder)
-        config = getattr(transformers, f'{KINDS[kind]}Config')(**SIZES[kind])
-        torch.manual_seed(1)
-        model = getattr(transformers, f'{KINDS[kind]}ForMaskedLM')(config)
-        model.save_pretrained(folder)
-        return folder
-
-    return make
-
-
-@pytest.fixture
-def splade(tmp_path, masked_lm):
-    """make(kind='bert', pooling='max', activation='relu', length=None, **settings) -> a SPLADE."""
-
-    def make(kind='bert', pooling='max', activation='relu', length=None, **settings):
-        from sentence_transformers import SparseEncoder
-        from sentence_transformers.base.modules import Transformer
-        from sentence_transformers.sparse_encoder.modules import SpladePooling
-
-        body = Transformer(
-            str(masked_lm(kind)), transformer_task='fill-mask', max_seq_length=length
-        )
-        modules = [body, SpladePooling(pooling, activation_function=activation)]
-        model = SparseEncoder(modules=modules, device='cpu', **settings)
-        folder = tmp_path / f'splade-{kind}'
-        model.save_pretrained(str(folder), create_model_card=False)
-        return folder
-
-    return make
-
-
-@pytest.fixture
-def inference_free(tmp_path, masked_lm):
-    """make() -> a model that looks up the weights of a query's terms, as those of OpenSearch."""
-
-    def make():
-        from sentence_transformers import SparseEncoder
-        from sentence_transformers.base.modules import Router, Transformer
-        from sentence_transformers.sparse_encoder.modules import (
-            SparseStaticEmbedding,
-            SpladePooling,
-        )
-
-        body = Transformer(str(masked_lm()), transformer_task='fill-mask')
-        torch.manual_seed(2)
-        weights = torch.rand(40)
-        query = SparseStaticEmbedding(body.tokenizer, weight=weights, frozen=True)
-        router = Router.for_query_document(
-            query_modules=[query], document_modules=[body, SpladePooling('max')]
-        )
-        folder = tmp_path / 'inference-free'
-        model = SparseEncoder(modules=[router], device='cpu')
-        model.save_pretrained(str(folder), create_model_card=False)
-        return folder
-
-    return make
 
 
 def _their_scores(folder, queries, texts):
@@ -152,7 +55,7 @@ def _corpus(path, texts=TEXTS):
 def _bundle(folder, tmp_path, name='bundle', **storage):
     corpus = open_corpus(_corpus(tmp_path / 'corpus.jsonl'))
     encode_corpus(corpus, SparseTextEncoder(folder), tmp_path / name, store_text=True, **storage)
-    return EpicBundle(tmp_path / name)
+    return TermWeightsBundle(tmp_path / name)
 
 
 def _same_scores(folder, tmp_path):
@@ -196,7 +99,7 @@ def test_inference_free_scores_equal_theirs(inference_free, tmp_path):
     folder = inference_free()
     assert is_sparse_folder(folder)
     _same_scores(folder, tmp_path)
-    encoder = impact_encoder(folder)
+    encoder = term_weights_encoder(folder)
     # A query's terms are its own, each once.
     vector = encoder.encode_query('cat red cat')
     assert encoder.term_names(vector.terms.tolist()) == ['cat', 'red']
@@ -241,7 +144,7 @@ def test_pruning_keeps_the_largest_weights(splade, tmp_path):
     everything = _bundle(folder, tmp_path)
     arguments = ['--index', str(everything.folder), '--output', str(tmp_path / 'again')]
     assert run(index, ['epic-prune', *arguments, '--prune', '3', '--quiet']) == 0
-    again = EpicBundle(tmp_path / 'again')
+    again = TermWeightsBundle(tmp_path / 'again')
     for row in range(len(pruned)):
         whole = everything.vector(row)
         best = sorted(whole.terms.tolist(), key=lambda t: (-whole.as_dict()[t], t))[:3]
@@ -250,7 +153,7 @@ def test_pruning_keeps_the_largest_weights(splade, tmp_path):
     # All weights, with a smaller type.
     output = ['--output', str(tmp_path / 'half'), '--weights', 'fp16', '--quiet']
     assert run(index, ['epic-prune', '--index', str(everything.folder), *output]) == 0
-    half = EpicBundle(tmp_path / 'half')
+    half = TermWeightsBundle(tmp_path / 'half')
     assert (half.settings.weights, half.settings.layout) == ('float16', 'blocks')
     np.testing.assert_array_equal(half.vector(3).terms, everything.vector(3).terms)
 
@@ -271,7 +174,7 @@ def test_commands_recognise_the_folder(splade, tmp_path, capsys):
     topics.write_text('1\tred cat\n2\tthe sea\n')
     output = tmp_path / 'run.txt'
     flags = ['--topics', str(topics), '--index', str(tmp_path / 'one'), '--output', str(output)]
-    assert run(search, [*flags, '--encoder', str(folder), '--quiet']) == 0
+    assert run(search, [*flags, '--encoder', str(folder)]) == 0
     ranking = read_run(output)['1']
     expected = _their_scores(folder, ['red cat'], [text or '.' for text in TEXTS])[0]
     order = sorted(range(25), key=lambda row: (-expected[row], row))
@@ -293,7 +196,7 @@ def test_parts_are_finished_by_encode(splade, tmp_path, capsys):
         assert run(encode, [*common, *output, '--shard', f'{number}/2']) == 0
     assert run(encode, [*output, '--finish']) == 0
     assert '25 passages x all terms float32 in 3 shards' in capsys.readouterr().out
-    assert len(EpicBundle(tmp_path / 'parts')) == 25
+    assert len(TermWeightsBundle(tmp_path / 'parts')) == 25
 
 
 def test_what_is_named_wrongly_is_one_line(splade, tmp_path, tiny_epic, capsys):
@@ -374,8 +277,8 @@ def test_explanations_add_up_to_the_score(make, request, tmp_path, capsys):
 @pytest.mark.jvm
 def test_lucene_ranks_by_the_same_weights(splade, tmp_path, capsys):
     """All rows are scored here, with weights and query in whole steps."""
-    from pyserini_repbert.index.epic_impact import LEVELS
-    from pyserini_repbert.systems.epic.encoder import QUERY_UNIT
+    from pyserini_repbert.index.impact_index import LEVELS
+    from pyserini_repbert.systems.impact_searcher import QUERY_UNIT
 
     folder = splade()
     bundle = _bundle(folder, tmp_path)

@@ -16,7 +16,7 @@ from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.systems import registry
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.train.checkpoints import task_class
-from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.recipe_files import read_recipe
 
 PACKAGE = '''
 import numpy as np

@@ -3,7 +3,7 @@
 import pytest
 from one_process import OneProcess
 
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.workspace import Workspace
 
 TEXT = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.commands.command import Parser
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.workspace import Workspace
 
 FILES = sorted((Path(__file__).parents[2] / 'regressions').glob('*.yaml'))

@@ -11,7 +11,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression.jobs import ConditionJob
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.resources import find_missing
 from pyserini_repbert.regression.workspace import Workspace, write_note
 

@@ -10,7 +10,7 @@ import ir_measures
 import pytest
 import yaml
 
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.schema import Expected
 
 ROOT = Path(__file__).parents[2]

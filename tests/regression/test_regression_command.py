@@ -9,7 +9,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.report import measure_text, source_text
 
 ROOT = Path(__file__).parents[2]

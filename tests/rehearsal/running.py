@@ -12,7 +12,7 @@ from redirected import redirected
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
 from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.workspace import Workspace
 from rehearsal.server import serving

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.regression_files import read_regression
 from rehearsal.changes import changed_files
 from rehearsal.running import Rehearsal
 

@@ -170,7 +170,7 @@ def test_work_counts_what_was_read(tiny_epic, tmp_path):
 
 
 def test_a_stage_names_its_index(encoder, passages, tmp_path):
-    from pyserini_repbert.names.texts import open_texts
+    from pyserini_repbert.indexes.texts import open_texts
     from pyserini_repbert.pipeline import open_reranker, parse_stage
 
     encode_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)

@@ -13,6 +13,7 @@ from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import locked
+from pyserini_repbert.folder_forms import temporary_name
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_kinds import Effort
@@ -215,7 +216,7 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
 
 
 def test_a_killed_build_is_no_obstacle(bundle):
-    (bundle / '.ann.abcdefgh.unfinished').mkdir()
+    (bundle / temporary_name('ann')).mkdir()
     (bundle / 'ann').rename(bundle / '.ann-cleared')
     build_ann(DenseBundle(bundle), recall=0.9, hits=20)
     assert sorted(path.name for path in bundle.iterdir()) == [

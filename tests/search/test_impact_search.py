@@ -8,7 +8,7 @@ from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.impacts import open_impact_searcher
@@ -26,7 +26,7 @@ def make_bundle(tiny_epic, corpus_file, tmp_path):
         corpus = open_corpus(corpus_file(N))
         encoder = EpicEncoder(tiny_epic())
         encode_corpus(corpus, encoder, tmp_path / 'index', shard_size=25, **storage)
-        return EpicBundle(tmp_path / 'index')
+        return TermWeightsBundle(tmp_path / 'index')
 
     return make
 

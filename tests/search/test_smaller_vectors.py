@@ -17,9 +17,10 @@ from pyserini_repbert.index.check import check_index
 from pyserini_repbert.index.manifest import read_manifest
 from pyserini_repbert.index.overlap import measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, quantize
-from pyserini_repbert.index.records import Overlap, Settings
+from pyserini_repbert.index.records import DenseSettings, Overlap
+from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.ray_shards import EncodeParts, SearchShards
+from pyserini_repbert.pipeline.ray_parts import EncodeParts
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
@@ -98,7 +99,7 @@ def test_the_manifest_says_what_is_lost(bundle):
     for start in (0, 400, 800):
         part = VECTORS[start : min(start + 400, 1000)]
         overlaps.append(measure_overlap(part, quantize(part), lambda vectors: vectors))
-    manifest = read_manifest(bundle, Settings)
+    manifest = read_manifest(bundle, DenseSettings)
     assert [shard.overlap for shard in manifest.shards] == overlaps
     # by the numbers of passages
     at_10 = 0.4 * overlaps[0].at_10 + 0.4 * overlaps[1].at_10 + 0.2 * overlaps[2].at_10
@@ -111,10 +112,10 @@ def test_the_manifest_says_what_is_lost(bundle):
 
 def test_whole_vectors_in_float32_lose_nothing_and_say_nothing(tmp_path):
     folder = write_bundle(tmp_path / 'whole', VECTORS[:10])
-    assert read_manifest(folder, Settings).overlap is None
+    assert read_manifest(folder, DenseSettings).overlap is None
     assert 'overlap' not in (folder / 'manifest.json').read_text()
     half = write_bundle(tmp_path / 'half', VECTORS[:10], dtype='float16')
-    assert read_manifest(half, Settings).overlap == Overlap(10, 1.0, 1.0)
+    assert read_manifest(half, DenseSettings).overlap == Overlap(10, 1.0, 1.0)
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path):
@@ -172,7 +173,7 @@ def test_the_command_says_what_is_lost(tiny_checkpoint, corpus_file, tmp_path, c
     vectors = whole.encode(texts)
     stored = quantize(vectors[:, :6])
     np.testing.assert_array_equal(DenseBundle(tmp_path / 'once').vectors(np.arange(11)), stored)
-    overlap = read_manifest(tmp_path / 'once', Settings).overlap
+    overlap = read_manifest(tmp_path / 'once', DenseSettings).overlap
     assert printed[1] == (
         f'  {overlap.at_10:.4f} of the best 10 hits of float32 stay, {overlap.at_100:.4f} of the '
         'best 100 (11 passages as queries)'
@@ -207,7 +208,7 @@ def test_machines_of_a_cluster_make_and_search_the_same(tiny_checkpoint, corpus_
     )
     encode_part = task.open(1)
     assert [encode_part(number) for number in range(2)] == [7, 4]
-    finish_parts(tmp_path / 'parts', Settings)
+    finish_parts(tmp_path / 'parts', DenseSettings)
     assert tree(tmp_path / 'parts') == tree(tmp_path / 'once')
 
     bundle = DenseBundle(tmp_path / 'once')

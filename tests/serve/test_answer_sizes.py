@@ -116,6 +116,10 @@ def test_many_long_judgments_are_listed_by_judge_or_question(client):
     assert refused.status_code == 400
     assert "one 'judge' or one 'question'" in refused.json()['error']
     assert len(client.get('/v1/mine/judgments?judge=j3').json()['judgments']) == 1
+    file = client.get('/v1/mine/judgments?format=jsonl')
+    assert file.status_code == 400
+    assert file.json()['error'].startswith('the answer would have more than 20,000 bytes: ask for ')
+    assert client.get('/v1/mine/judgments?format=qrels').text.count('\n') == 20
 
 
 @pytest.mark.parametrize('long', [{'question': 'q' * 2001}, {'docid': 'd' * 1001}])

@@ -176,17 +176,3 @@ def test_who_is_not_let_in_reads_openais_form(address, settings, host, status, k
     answer = client.post(address, json={}, headers={'host': host})
     assert answer.status_code == status
     assert answer.json()['error']['type'] == kind
-
-
-@pytest.mark.parametrize(
-    ('address', 'methods'),
-    [
-        ('/v1/tiny/search', 'GET'),
-        ('/v1/tiny/documents/x', 'DELETE, PUT'),
-        ('/v1/tiny/judgments', 'DELETE, GET, POST'),
-        ('/v1/tiny/learn', 'GET, POST, PUT'),
-    ],
-)
-def test_a_refused_method_names_all_that_an_address_takes(address, methods, client):
-    answer = client.request('PATCH', address)
-    assert (answer.status_code, answer.headers['allow']) == (405, methods)

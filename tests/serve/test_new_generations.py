@@ -80,11 +80,11 @@ def publish(folder, numbers, pause=0.0):
 def test_a_service_goes_over_to_a_new_generation(folder):
     with served(folder) as client:
         assert search(client) == (1, {'1'})
-        before = client.app.state.service.served['mine'].collection
+        before = client.app.state.service.served['mine']
         publish(folder, [2])
         assert wait_for(client, 2) == {'2'}
-        after = client.app.state.service.served['mine'].collection
-        assert after.searcher.dense.query_encoder is before.searcher.dense.query_encoder
+        after = client.app.state.service.served['mine']
+        assert after.query_encoder is before.query_encoder
         assert client.get('/v1/mine').json()['generation'] == 2
         assert client.get('/v1/mine/doc/cat-2').status_code == 200
         assert client.get('/v1/mine/doc/cat-1').status_code == 404
@@ -136,11 +136,11 @@ def test_a_request_ends_on_the_generation_on_which_it_began(folder):
         with service.hold('mine') as held:
             publish(folder, [2])
             wait_for(client, 2)
-            assert held.collection.documents(['cat-1', 'cat-2'])[1] is None
-            assert held.collection.generation.number == 1
+            assert held.store.documents(['cat-1', 'cat-2'])[1] is None
+            assert held.index.generation.number == 1
             assert (folder / 'generations' / '000001.json').exists()
         with pytest.raises(Exception, match='closed'):
-            held.collection.documents(['cat-1'])
+            held.store.documents(['cat-1'])
 
 
 def test_the_list_of_indexes_holds_each_while_it_is_read(folder, monkeypatch):

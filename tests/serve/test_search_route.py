@@ -329,7 +329,7 @@ def test_a_sparse_system_that_cannot_be_opened_is_left_out_with_a_warning(
         raise MissingResourceError('there is no Java')
 
     index = client.app.state.service.served['tiny']
-    index.specs['bm25'] = PipelineSpec(sparse=('bm25',))
+    index.beside['bm25'] = PipelineSpec(sparse=('bm25',))
     monkeypatch.setattr(indexes, 'open_searcher', fail)
     assert index.opens('dense')
     assert not index.opens('bm25')

@@ -10,7 +10,7 @@ from collections import defaultdict
 import pytest
 import yaml
 
-from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.recipe_files import read_recipe
 
 ANIMALS = ('cat', 'dog', 'fish', 'bird')
 PLACES = ('mat', 'hat', 'sea', 'sky', 'tree', 'moon')

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.reading import RECIPES, read_recipe, recipe_path
+from pyserini_repbert.train.recipe_files import RECIPES, read_recipe, recipe_path
 
 SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
 PAPERS = (

@@ -9,7 +9,7 @@ from datetime import date
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import NamedMeasure
 from pyserini_repbert.evaluate.report import chart
-from pyserini_repbert.evaluate.report.documents import ReadDocuments
+from pyserini_repbert.evaluate.report.document_texts import ReadDocuments
 from pyserini_repbert.evaluate.report.questions import (
     QuestionViewer,
     Selection,

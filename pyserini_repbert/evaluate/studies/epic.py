@@ -13,14 +13,14 @@ from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
-from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 _AGREEMENT_DEPTH = 10
 
@@ -133,7 +133,7 @@ def _candidates_index(
     requests: Iterable[_Request],
     settings: Sequence[PruningSetting],
     folder: Path,
-) -> EpicBundle:
+) -> TermWeightsBundle:
     """The candidates' vectors, with as many weights as the largest setting keeps."""
     docids: set[str] = set()
     for request in requests:
@@ -149,15 +149,17 @@ def _candidates_index(
     most = 0 if 0 in kept else max(kept)
     path = folder / f'candidates-{most}'
     encode_corpus(passages, encoder, path, prune=most, resume=path.exists())
-    return EpicBundle(path)
+    return TermWeightsBundle(path)
 
 
-def _pruned_index(base: EpicBundle, setting: PruningSetting, folder: Path) -> EpicBundle:
+def _pruned_index(
+    base: TermWeightsBundle, setting: PruningSetting, folder: Path
+) -> TermWeightsBundle:
     """The index of a setting, made from one with more weights unless it is there."""
     path = folder / f'top{setting.prune}-{setting.weights}'
     if (path / 'manifest.json').is_file():
-        return EpicBundle(path)
-    return prune_epic_bundle(base, path, setting.prune, setting.weights, resume=True)
+        return TermWeightsBundle(path)
+    return prune_bundle(base, path, setting.prune, setting.weights, resume=True)
 
 
 def _mean_overlap(run: Run, reference: Run) -> float:
@@ -167,7 +169,7 @@ def _mean_overlap(run: Run, reference: Run) -> float:
     return float(np.mean(shares))
 
 
-def _rerank(index: EpicBundle, requests: Sequence[_Request]) -> _Reranked:
+def _rerank(index: TermWeightsBundle, requests: Sequence[_Request]) -> _Reranked:
     """Rerank candidates, and time it, after a pass that warms caches."""
     rows = [index.rows(request.docids) for request in requests]
     for request, candidates in zip(requests, rows, strict=True):

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from pyserini_repbert.data.passages import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'
@@ -54,12 +54,12 @@ class EpicArtifact(pt.Artifact):  # type: ignore[misc]
 
 
 def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
-    """PyTerrier's metadata of a dense or an EPIC bundle, which its manifest tells; None for any
+    """PyTerrier's metadata of a bundle, which its manifest tells; None for any
     other folder.
     """
     if MANIFEST not in listing or not any(name.startswith('shard-') for name in listing):
         return None
-    kind = EPIC if manifest_kind(path) == EpicBundle.settings_kind.kind else DENSE
+    kind = EPIC if manifest_kind(path) == TermWeightsBundle.settings_kind.kind else DENSE
     return {'type': kind, 'format': FORMAT, 'package_hint': PACKAGE}
 
 
@@ -132,4 +132,4 @@ class RepBertIndexer(Indexer):
 class EpicIndexer(Indexer):
     """Documents to a bundle of EPIC's weights, or of a `SparseEncoder`'s, for `Rerank`."""
 
-    open_encoder = staticmethod(impact_encoder)
+    open_encoder = staticmethod(term_weights_encoder)

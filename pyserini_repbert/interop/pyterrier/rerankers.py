@@ -131,7 +131,7 @@ class Interleave(Configured):
     Parameters
     ----------
     systems : transformers that give result frames
-    names : of the systems; default: those of this package's retrievers, else their numbers from 1
+    names : of the systems; default: our retrievers' names, else their numbers from 1
     num_results : hits of a query
     """
 

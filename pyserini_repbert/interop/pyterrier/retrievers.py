@@ -12,7 +12,9 @@ from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.kind import kind_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.interop.pyterrier.frames import (
     check_queries,
     excerpt_columns,
@@ -22,10 +24,9 @@ from pyserini_repbert.interop.pyterrier.frames import (
     rank_columns,
 )
 from pyserini_repbert.interop.pyterrier.parameters import Configured
-from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking
 from pyserini_repbert.search.hybrid import as_ranker
 from pyserini_repbert.trace import Notes
@@ -54,7 +55,7 @@ class Retriever(Configured):
         if isinstance(ranker, (str, Path)):
             name = str(ranker)
             spec = PipelineSpec(sparse=(name,), filter=filter)
-            if is_collection(Path(name)):
+            if kind_of(name).finds_passages:
                 spec = PipelineSpec(index=name, filter=filter)
             ranker = open_searcher(spec)
         elif filter is not None:
@@ -75,7 +76,7 @@ class Retriever(Configured):
 
     @property
     def name(self) -> str:
-        """Its name in a fusion: that of the encoder, the sparse technique or the index."""
+        """Its name in a fusion: the encoder's, the sparse technique's or the index's."""
         return self.ranker.label
 
     def transform(self, inp: Any) -> Any:
@@ -175,7 +176,7 @@ class RepBertRetriever(Retriever):
         self.threads = threads
         checkpoint = None if encoder is None else str(encoder)
         spec = PipelineSpec(index=str(index), encoder=checkpoint, filter=filter)
-        if is_collection(Path(index)):
+        if 'rankings' in kind_of(str(index)).takes:
             spec = spec.model_copy(update={'rankings': ('dense',)})
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self._ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
@@ -296,7 +297,7 @@ class PassageText(Configured):
         this package
     corpus : instead of an index: a file, a folder, ir_datasets:ID, or a collection of the catalog;
         read once for each frame
-    corpus_format, fields, download : as in `names.texts.texts_opener`
+    corpus_format, fields, download : as in `indexes.texts.texts_opener`
     """
 
     def __init__(

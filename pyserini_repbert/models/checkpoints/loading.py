@@ -89,7 +89,7 @@ def _unused_shapes(shapes: _Shapes, hidden: Any, tied: Mapping[str, str]) -> _Sh
     ----------
     shapes : of the model's parameters
     hidden : the model's hidden size
-    tied : as of `load_model`
+    tied : as in `load_model`
     """
     unused: _Shapes = {
         'bert.pooler.dense.weight': (hidden, hidden),

@@ -83,7 +83,7 @@ def aggregate_differences(
     Parameters
     ----------
     differences : (n, n), NaN where not scored
-    method, samples, seed : as of `aggregate`
+    method, samples, seed : as in `aggregate`
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 

@@ -101,7 +101,7 @@ class DuoBertReranker(CrossEncoderReranker):
         }
 
     def with_options(self, **options: Any) -> DuoBertReranker:
-        """As of `Reranker`. Raises InputError for a method that is unknown or lacks `samples`."""
+        """As in `Reranker`. Raises InputError for a method that is unknown or lacks `samples`."""
         method = options.get('method', Aggregation.SUM)
         options['method'] = checked_method(method, options.get('samples'))
         return self.with_settings(**options)

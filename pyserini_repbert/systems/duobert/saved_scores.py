@@ -181,7 +181,7 @@ def compared_depth(saved: SavedScores, about: Mapping[str, Any]) -> int:
     Parameters
     ----------
     saved : the scores of the query
-    about : as of `read_saved_scores`
+    about : as in `read_saved_scores`
     """
     n_compared = len(saved.members)
     # Before version 0.4.0, the key was 'k1'.

@@ -6,22 +6,19 @@ to the largest weights for an index. https://arxiv.org/abs/2004.14245
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.batching import (
     Progress,
     collate_chunks,
@@ -32,15 +29,16 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
+from pyserini_repbert.models.term_vectors import (
+    NO_TERMS,
+    TermVector,
+    TermVectors,
+    complete,
+    largest,
+)
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
-from pyserini_repbert.systems.encoders import impact_encoder
 from pyserini_repbert.systems.epic import network as epic
-from pyserini_repbert.systems.epic.encoding import epic_encoding
-
-# Query weights are sent in hundredths: Anserini takes whole numbers.
-QUERY_UNIT = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,7 +69,7 @@ class Contextual(NamedTuple):
     cls_vectors: Tensor
 
 
-class EpicEncoder:
+class EpicEncoder(TermWeightsEncoder):
     """An EPIC checkpoint that encodes queries and passages.
 
     Inputs are `[CLS] text [SEP]`, token type 0 for queries and 1 for passages; a passage too long
@@ -85,6 +83,12 @@ class EpicEncoder:
     precision : of BERT and the projection: vectors are always float32
     max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
     """
+
+    expands_queries = False
+    stores_all_terms = True
+    # EPIC section 3: "virtually no difference" in effectiveness.
+    usual_prune = 1000
+    storage_types = ('float16', 'uint8')
 
     def __init__(
         self,
@@ -132,31 +136,17 @@ class EpicEncoder:
         """Checksum of the tokenizer's files."""
         return self.checkpoint.tokenizer_sha256
 
-    @property
-    def vocabulary_sha256(self) -> str:
-        """Checksum of the wordpieces, in the order of their ids."""
-        names = self.tokenizer.tokens(range(self.vocabulary))
-        return hashlib.sha256('\n'.join(names).encode()).hexdigest()
-
     def term_names(self, terms: Sequence[int]) -> list[str]:
         """The wordpieces of terms, by their ids."""
         return self.tokenizer.tokens(terms)
 
-    def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
-        """How it fills an EPIC bundle; `storage` are the parameters of `epic_encoding`."""
-        return epic_encoding(self, **storage)
-
-    def encode_query(self, query: str) -> TermVector:
-        """One query's vector: the importances of its terms (EPIC eq. 1).
-
-        Those of a repeated term are summed (section 2).
-        """
-        return self.encode_queries([query])[0]
-
     def encode_queries(
         self, queries: Sequence[str], token_budget: int | None = None
     ) -> list[TermVector]:
-        """The vectors of many queries, in their order."""
+        """The vectors of queries: the importances of their terms (EPIC eq. 1).
+
+        The importances of a repeated term are summed (section 2).
+        """
         weighted = self.query_weights(queries, token_budget)
         return [TermVector.summed(query.ids, query.weights) for query in weighted]
 
@@ -169,6 +159,15 @@ class EpicEncoder:
     def passage_weights(self, passages: Sequence[str]) -> list[TokenWeights]:
         """The importance of each wordpiece of each passage (EPIC eq. 2); its quality (eq. 3)."""
         return self._token_weights(passages, epic.PASSAGE_TYPE)
+
+    def query_tokens(self, query: str) -> QueryTokens:
+        (weighted,) = self.query_weights([query])
+        vector = TermVector.summed(weighted.ids, weighted.weights)
+        return QueryTokens(weighted.ids, weighted.weights, vector)
+
+    def passage_tokens(self, passage: str) -> PassageTokens:
+        (weighted,) = self.passage_weights([passage])
+        return PassageTokens(weighted.ids, weighted.quality)
 
     def _token_weights(
         self, texts: Sequence[str], kind: int, token_budget: int | None = None
@@ -217,19 +216,10 @@ class EpicEncoder:
     def encode_pruned(
         self,
         passages: Sequence[str] | TokenIds,
-        r: int,
+        r: int = 0,
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> TermVectors:
-        """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
-
-        Parameters
-        ----------
-        passages : texts, or their token ids
-        r : how many weights are kept of each; 0 for all that are not zero
-        token_budget : padded tokens in a batch; default: by device
-        on_progress : called with the number of passages done since the last call
-        """
         pruned = [NO_TERMS] * len(passages)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
@@ -238,6 +228,15 @@ class EpicEncoder:
 
         self._encode(passages, keep, None, token_budget, on_progress)
         return TermVectors.of(pruned)
+
+    def encode_unpruned(
+        self,
+        passages: Sequence[str] | TokenIds,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
+    ) -> TermVectors:
+        """Passage vectors with all |V| terms, zeros included."""
+        return complete(self.encode_dense(passages, None, token_budget, on_progress))
 
     def input_tokens(self, length: int) -> int:
         """How many tokens BERT reads for a passage of `length` wordpieces.
@@ -318,31 +317,3 @@ class EpicEncoder:
         for chunks_of_text in texts:
             lengths.append(sum(chunk.n_pieces for chunk in chunks_of_text))
         return Contextual(tokens, lengths, cls_vectors)
-
-
-class EpicImpactQueryEncoder:
-    """Encodes queries as {term: whole weight}, as Pyserini's LuceneImpactSearcher expects.
-
-    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or an encoder: EPIC's, or of a `SparseEncoder`
-    device : where a model that is opened here runs
-    """
-
-    def __init__(self, model: str | Path | ImpactEncoder, device: str = 'cpu') -> None:
-        if isinstance(model, (str, Path)):
-            model = impact_encoder(model, device)
-        self.encoder = model
-
-    def encode(self, query: str, **_: object) -> dict[str, int]:
-        """{term: hundredths of its weight}; a weight that rounds to 0 is left out."""
-        vector = self.encoder.encode_query(query)
-        names = self.encoder.term_names(vector.terms.tolist())
-        levels = {}
-        for name, weight in zip(names, vector.weights.tolist(), strict=True):
-            level = round(QUERY_UNIT * weight)
-            if level > 0:
-                levels[name] = level
-        return levels

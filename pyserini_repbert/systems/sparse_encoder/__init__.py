@@ -3,18 +3,13 @@
 Queries and passages are weights of terms; inner products are scores.
 """
 
-from pyserini_repbert.data.values import integer
-from pyserini_repbert.systems.registry import StageOption, System
+from pyserini_repbert.systems.registry import System
+from pyserini_repbert.systems.stage_options import TERM_WEIGHTS_OPTIONS
 
 SYSTEM = System(
     name='sparse-encoder',
     title='SparseEncoder',
-    impact_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
+    term_weights_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
     reranker='pyserini_repbert.systems.sparse_encoder.reranker:SparseEncoderReranker',
-    stage_options=(
-        StageOption('index=FOLDER', 'index', str),
-        StageOption('missing=encode|refuse', 'missing', str),
-        StageOption('prune=N', 'prune', integer),
-        StageOption('max-length=N', 'max_length', integer),
-    ),
+    stage_options=TERM_WEIGHTS_OPTIONS,
 )

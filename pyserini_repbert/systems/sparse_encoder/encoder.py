@@ -7,7 +7,6 @@ of a query's terms up: Geng et al., https://arxiv.org/abs/2411.04403
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import has_surrogates, read_object
-from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
 from pyserini_repbert.systems.sentence_transformers.loading import BATCH, folder_digest, open_model
-from pyserini_repbert.systems.sparse_encoder.encoding import sparse_encoding
 from pyserini_repbert.systems.sparse_encoder.folder import SETTINGS, sparse_folder
 
+# Passages sorted by length and encoded together.
+_WINDOW = 1024
 # Stands for the tokens of a text where the model sets no limit.
 NO_LIMIT = 10**6
 _SIMILARITIES = (None, 'dot', 'cosine')
@@ -35,7 +34,7 @@ _SIMILARITIES = (None, 'dot', 'cosine')
 _MODULES_OF_TOKENS = ('SpladePooling', 'SparseStaticEmbedding')
 
 
-class SparseTextEncoder:
+class SparseTextEncoder(TermWeightsEncoder):
     """A `SparseEncoder` that encodes queries and passages, with the folder's prompts.
 
     Where the folder names cosine as its similarity, vectors are scaled to length 1, so that inner
@@ -61,9 +60,10 @@ class SparseTextEncoder:
     """
 
     variant = 'sparse_encoder'
-    # `weights_sha256` covers all files.
-    config_sha256 = None
-    tokenizer_sha256 = None
+    expands_queries = True
+    stores_all_terms = False
+    usual_prune = 0
+    storage_types = ('float32', 'float16', 'uint8')
 
     def __init__(
         self,
@@ -106,11 +106,6 @@ class SparseTextEncoder:
         return folder_digest(self._folder)
 
     @cached_property
-    def vocabulary_sha256(self) -> str:
-        """Checksum of the terms' names, in the order of their ids."""
-        return hashlib.sha256('\n'.join(self._names).encode()).hexdigest()
-
-    @cached_property
     def _names(self) -> list[str]:
         """The name of each term: its token, or '[ID]' for a dimension without one."""
         kinds = {type(module).__name__ for module in self._model.modules()}
@@ -126,32 +121,43 @@ class SparseTextEncoder:
         """The names of terms, by their ids."""
         return [self._names[term] for term in terms]
 
-    def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
-        """How it fills a bundle; `storage` are the parameters of `sparse_encoding`."""
-        return sparse_encoding(self, **storage)
-
-    def encode_query(self, query: str) -> TermVector:
-        """One query's vector."""
-        return self.encode_queries([query])[0]
-
-    def encode_queries(self, queries: Sequence[str]) -> list[TermVector]:
-        """The vectors of many queries, in their order."""
+    def encode_queries(
+        self, queries: Sequence[str], token_budget: int | None = None
+    ) -> list[TermVector]:
+        """The vectors of many queries, in their order; `token_budget` is not used."""
         return self._encode(self._model.encode_query, queries, 0, self.query_limit, int)
 
     def encode_pruned(
-        self, passages: Sequence[str], r: int = 0, on_progress: Progress = int
+        self,
+        passages: Sequence[str],
+        r: int = 0,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
     ) -> TermVectors:
-        """Passage vectors with the r largest weights; 0 for all that are not zero.
+        """Passage vectors with the r largest weights, 0 for all that are not zero.
 
-        `on_progress` is called with the number of passages done since the last call.
+        `on_progress` is called with the number of passages done since the last call. `token_budget`
+        is not used: sentence-transformers makes batches of its own.
         """
         encode = self._model.encode_document
         return TermVectors.of(self._encode(encode, passages, r, self.limit, on_progress))
 
-    def text_terms(self, text: str) -> list[int]:
+    def query_tokens(self, query: str) -> QueryTokens:
+        vector = self.encode_query(query)
+        ids = self._own_terms(query)
+        return QueryTokens(ids, vector.weights_of(np.array(ids, dtype=np.int64)), vector)
+
+    def passage_tokens(self, passage: str) -> PassageTokens:
+        return PassageTokens(self._own_terms(passage))
+
+    def window(self, prune: int) -> int:
+        """How many passages are sorted by length and encoded together, for an index."""
+        return _WINDOW
+
+    def _own_terms(self, text: str) -> list[int]:
         """The terms of a text's own tokens in order, without special tokens; [] without any.
 
-        At most `limit` tokens are taken, as of a passage.
+        At most `limit` tokens are taken, of a query too.
         """
         tokens = self._model.tokenizer(
             text, add_special_tokens=False, truncation=True, max_length=self.limit

@@ -2,9 +2,10 @@
 
 import pytest
 
-from pyserini_repbert.pipeline import ray_workers, worker_pool as jobs
+from pyserini_repbert import worker_pool as jobs
+from pyserini_repbert.pipeline import ray_workers
 from pyserini_repbert.pipeline.ray_workers import RayWorker
-from pyserini_repbert.pipeline.worker_pool import JobResult, WorkerPool
+from pyserini_repbert.worker_pool import JobResult, WorkerPool
 from tests.pipeline.conftest import world
 
 __all__ = ['world']

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from pyserini_repbert.errors import BusyError, ClusterError, InputError, MismatchError
-from pyserini_repbert.pipeline.worker_pool import Job
+from pyserini_repbert.worker_pool import Job
 
 VERSIONS = {'torch': '2'}
 

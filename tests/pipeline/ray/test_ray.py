@@ -26,11 +26,11 @@ pytest.importorskip('ray')
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.pipeline import Machine
-from pyserini_repbert.pipeline.ray_shards import ShardSearch
 from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
-from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
 from pyserini_repbert.search import exact
+from pyserini_repbert.worker_pool import Job, WorkerPool
 from tests.pipeline.conftest import run_stages
 
 pytestmark = pytest.mark.slow
@@ -227,7 +227,7 @@ DRIVER = """
 import os, sys, time
 from dataclasses import dataclass
 import ray
-from pyserini_repbert.pipeline.worker_pool import Job
+from pyserini_repbert.worker_pool import Job
 from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command, encode, search
 from pyserini_repbert.errors import ClusterError, DamagedFileError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.pipeline.ray_shards import ShardSearch
+from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.serve.app import create_app

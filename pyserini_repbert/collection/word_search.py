@@ -1,0 +1,105 @@
+"""BM25 of a collection's documents, and of those among them that a filter lets through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.lucene.languages import language_of
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.trace import Trace
+
+# Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
+_FEW = 1 / 16
+# How much deeper each further search goes.
+_DEEPER = 4
+
+
+class DocumentBm25(LuceneSparseSearcher):
+    """BM25 of a generation's documents.
+
+    Parameters
+    ----------
+    generation : open, with a Lucene index, until the searcher is not used any more
+    settings : how it is searched
+    """
+
+    def __init__(self, generation: Generation, settings: SparseSettings) -> None:
+        super().__init__(str(generation.lucene_folder), settings)
+        self.generation = generation
+
+    def within(self, wanted: DocumentFilter) -> FilteredBm25:
+        """The same search among the documents that a filter lets through."""
+        return FilteredBm25(self, self.generation, wanted.mask(self.generation))
+
+
+class FilteredBm25(Ranker):
+    """BM25's hits among the allowed documents: k of them, if there are as many.
+
+    Parameters
+    ----------
+    searcher : of a generation's Lucene index
+    generation : knows the numbers of documents
+    documents : by number, whether each is allowed, bool (numbers,)
+    """
+
+    def __init__(
+        self, searcher: LuceneSparseSearcher, generation: Generation, documents: NDArray[np.bool_]
+    ) -> None:
+        docnos = np.flatnonzero(documents)
+        self._allowed = frozenset(generation.docids(docnos))
+        self._has_few = len(docnos) < _FEW * searcher.size
+        self._searcher = searcher
+        if self._has_few and len(docnos):
+            self._searcher = searcher.among(self._allowed)
+        self.name = searcher.name
+        self.language = language_of(searcher)
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        if not self._allowed:
+            return {}
+        searcher = self._searcher.with_settings(threads=self.threads)
+        if self._has_few:
+            return searcher.rank(topics, None, k)
+        wanted = searcher.size if k is None else min(k, len(self._allowed))
+        # As deep as the share of allowed documents lets expect, and some more.
+        depth = 10 + int(1.2 * wanted * searcher.size / len(self._allowed))
+        found: Run = {}
+        waiting = list(topics)
+        while waiting:
+            depth = min(depth, searcher.size)
+            hits = searcher.rank(waiting, None, depth)
+            later = []
+            for topic in waiting:
+                ranking = hits.get(topic.qid, NO_HITS)
+                kept = self._kept(ranking)
+                if len(kept) >= wanted or len(ranking) < depth or depth == searcher.size:
+                    found[topic.qid] = kept[:wanted]
+                else:
+                    later.append(topic)
+            waiting = later
+            depth *= _DEEPER
+        return found
+
+    def by_documents(self) -> Self:
+        return self.with_settings(_searcher=self._searcher.by_documents())
+
+    def holds(self, docid: str) -> bool:
+        return self._searcher.holds(docid)
+
+    def _kept(self, ranking: Ranking) -> Ranking:
+        rows = [row for row, docid in enumerate(ranking.docids) if docid in self._allowed]
+        return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+
+    def warnings(self, query: str) -> list[str]:
+        return self._searcher.warnings(query)
+
+    def close(self) -> None:
+        self._searcher.close()

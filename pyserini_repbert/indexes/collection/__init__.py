@@ -1,0 +1,58 @@
+"""Collections: documents that live, by the vectors and the words of their passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.indexes.kind import BuiltAnn, Index, IndexKind, SearchOptions
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.ann import AnnSettings
+
+
+class CollectionKind(IndexKind):
+    name = 'collection'
+    what = 'a collection'
+    takes = frozenset('rankings aggregate filter only_ids not_ids ann adapted max_length'.split())
+    finds_passages = True
+    is_writable = True
+
+    def holds(self, folder: Path) -> bool:
+        return is_collection(folder)
+
+    def index_type(self, location: str) -> str:
+        return self.name
+
+    def verify(
+        self,
+        location: str,
+        encoder: str | None = None,
+        on_difference: Callable[[str], object] = print,
+    ) -> str:
+        from pyserini_repbert.collection.checking import check_collection
+
+        return check_collection(Path(location), on_difference=on_difference)
+
+    def build_ann(
+        self,
+        location: str,
+        settings: AnnSettings,
+        encoder: str | None = None,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> BuiltAnn:
+        from pyserini_repbert.collection.approximate import build_collection_ann
+
+        record = build_collection_ann(Path(location), settings, overwrite, on_progress)
+        return BuiltAnn.at(Path(location), record)
+
+    def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
+        from pyserini_repbert.indexes.collection.searching import CollectionIndex
+
+        return CollectionIndex(self, location, options, before)
+
+
+KIND = CollectionKind()

@@ -1,0 +1,54 @@
+"""`CollectionStore`: the documents of one generation of a collection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.indexes.stores import ALL_FIELDS, DocumentStore, document_values
+
+
+class CollectionStore(DocumentStore):
+    """The documents of a generation, which stays open while they are asked for.
+
+    Parameters
+    ----------
+    generation : has the documents
+    """
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        self.digest = generation.sha256
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        return self._generation.texts(docids)
+
+    def documents(self, docids: Sequence[str]) -> list[Document | None]:
+        return self._generation.documents(docids)
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        raws = []
+        for document in self.documents(docids):
+            raw = None
+            if document is not None:
+                values = {'id': document.docid, **document_values(document)}
+                raw = json.dumps(values, ensure_ascii=False)
+            raws.append(raw)
+        return raws
+
+    def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
+        if not names:
+            return [{} for _ in docids]
+        selected = []
+        for stored in self._generation.fields(docids):
+            fields = stored or {}
+            if ALL_FIELDS not in names:
+                fields = {name: fields[name] for name in names if name in fields}
+            selected.append(fields)
+        return selected
+
+    def versions(self, docids: Sequence[str]) -> list[str]:
+        return self._generation.versions(docids)

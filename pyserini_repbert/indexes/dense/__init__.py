@@ -1,0 +1,58 @@
+"""Indexes of dense vectors: bundles of this package, FAISS folders, and names of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.index.faiss_layout import is_faiss_folder
+from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.records import DenseSettings
+from pyserini_repbert.indexes.kind import BuiltAnn, Index, IndexKind, SearchOptions
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.ann import AnnSettings
+
+
+class DenseKind(IndexKind):
+    name = 'dense'
+    what = 'an index of dense vectors'
+    takes = frozenset(('ann', 'adapted', 'ray', 'build', 'max_length'))
+
+    def holds(self, folder: Path) -> bool:
+        if (folder / MANIFEST).is_file():
+            return manifest_kind(folder) == DenseSettings.kind
+        return is_faiss_folder(folder) or catalog.find('indexes', str(folder)) is not None
+
+    def index_type(self, location: str) -> str:
+        folder = Path(location)
+        has_manifest = (folder / MANIFEST).is_file() or catalog.find('indexes', location)
+        return 'dense' if has_manifest else 'faiss'
+
+    def build_ann(
+        self,
+        location: str,
+        settings: AnnSettings,
+        encoder: str | None = None,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> BuiltAnn:
+        from pyserini_repbert.index.dense import DenseBundle
+        from pyserini_repbert.names.indexes import ready_folder
+        from pyserini_repbert.search.ann import build_ann
+
+        folder = ready_folder(location, encoder)
+        record = build_ann(
+            DenseBundle(folder), overwrite=overwrite, on_progress=on_progress, **vars(settings)
+        )
+        return BuiltAnn.at(folder, record)
+
+    def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
+        from pyserini_repbert.indexes.dense.searching import DenseIndex
+
+        return DenseIndex(self, location, options)
+
+
+KIND = DenseKind()

@@ -1,0 +1,128 @@
+"""`DenseIndex`: the exact or approximate search of dense vectors."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.indexes.dense.on_ray import ShardSearch
+from pyserini_repbert.indexes.kind import Building, Index
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.names.indexes import ready_folder
+from pyserini_repbert.record import Input, checksum
+from pyserini_repbert.search.adapted_folder import read_query_map
+from pyserini_repbert.search.dense import QueryEncoder
+
+EXACT = 'dense'
+APPROXIMATE = 'ann'
+
+
+class DenseIndex(Index):
+    """An index of dense vectors; one of the catalog is built before it is searched."""
+
+    _folder: Path | None = None
+    _searcher: RepBertSearcher | None = None
+
+    @property
+    def rankings(self) -> tuple[str, ...]:
+        return (APPROXIMATE,) if self.options.ann else (EXACT,)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        return EXACT, APPROXIMATE
+
+    @property
+    def of_vectors(self) -> frozenset[str]:
+        return frozenset(self.offered)
+
+    @property
+    def of_documents(self) -> frozenset[str]:
+        return self.of_vectors if self.takes_feedback else frozenset()
+
+    @property
+    def takes_feedback(self) -> bool:
+        return self.kind.index_type(self.location) != 'faiss'
+
+    def searcher(
+        self,
+        machine: Machine,
+        fusion: FusionSettings | None = None,
+        on_build: Building = lambda index: int,
+    ) -> RepBertSearcher:
+        if self._searcher is None:
+            self._ready_folder(machine, on_build)
+            self._searcher = self._open(machine, self.options.encoder, self.options.ann)
+        return self._searcher
+
+    def _ready_folder(self, machine: Machine, on_build: Building = lambda index: int) -> Path:
+        """The folder of the index, which is built first where it has to be."""
+        if self._folder is None:
+            options = self.options
+            self._folder = ready_folder(
+                self.location,
+                options.encoder,
+                machine.devices[0],
+                machine.build,
+                options.corpus,
+                options.precision,
+                on_build=on_build,
+            )
+        return self._folder
+
+    def _open(
+        self, machine: Machine, encoder: str | QueryEncoder | None, ann: bool
+    ) -> RepBertSearcher:
+        spread = None
+        if machine.ray is not None:
+            spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
+        searcher = RepBertSearcher(
+            self._ready_folder(machine),
+            encoder,
+            machine.devices[0],
+            spread=spread,
+            ann=ann,
+            device_dtype=self.options.device_dtype,
+            precision=self.options.precision,
+            max_length=self.options.max_length,
+        )
+        searcher = searcher.with_settings(name=Path(searcher.name).name)
+        if self.adapted is None:
+            return searcher
+        query_map = read_query_map(searcher.query_encoder, self.adapted, searcher.dimension)
+        return searcher.with_settings(query_map=query_map)
+
+    def ranking(self, name: str, machine: Machine) -> RepBertSearcher:
+        """The exact or the approximate search; both have one encoder."""
+        searcher = self.searcher(machine)
+        if name == APPROXIMATE and not self.options.ann:
+            return self._open(machine, searcher.query_encoder, ann=True)
+        return searcher
+
+    @property
+    def encoder(self) -> str | None:
+        encoder = self._searcher and self._searcher.query_encoder
+        return getattr(encoder, 'name', self.options.encoder)
+
+    def prepare(self, machine: Machine) -> None:
+        self.searcher(machine).search('warm', 1)
+
+    def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = self._searcher and self._searcher.index
+        if bundle is None and self.kind.index_type(self.location) != 'faiss':
+            bundle = DenseBundle(self._ready_folder(machine), verify=False)
+        if not isinstance(bundle, DenseBundle) or not bundle.has_texts:
+            return None
+        return DocumentStore(bundle)
+
+    def n_passages(self, machine: Machine) -> int:
+        return len(self.searcher(machine))
+
+    def inputs(self) -> tuple[Input, ...]:
+        index = Input('index', self.location, checksum(str(self._folder)))
+        if self.adapted is None:
+            return (index,)
+        return Input('adapted', self.adapted, checksum(self.adapted)), index

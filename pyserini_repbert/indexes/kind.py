@@ -1,0 +1,437 @@
+"""What an index is: an `IndexKind` recognises and opens one, an `Index` is open until it is closed.
+
+A kind is a folder of this package, whose `__init__` defines `KIND`. Nothing else lists kinds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.data.judgments import Learning
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.ann import ANN, INDEX, AnnRecord
+from pyserini_repbert.index.check import check_index
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.names.indexes import ready_folder
+from pyserini_repbert.ranking import Ranker
+from pyserini_repbert.record import Input
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.sparse_model import SparseModel
+    from pyserini_repbert.index.records import TermWeightsSettings
+    from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.search.ann import AnnSettings
+
+# Called with an index, or its folder, before it is built; returns a callback for passages done.
+Building = Callable[[Any], Any]
+
+# The kind of a name that no kind knows: it says what is missing.
+_USUAL = 'dense'
+# What the options are for that only some kinds of indexes take.
+_PURPOSES = {
+    'rankings': 'a collection',
+    'aggregate': 'a collection',
+    'filter': 'a collection',
+    'only_ids': 'a collection',
+    'not_ids': 'a collection',
+    'ann': 'dense vectors',
+    'adapted': 'dense vectors',
+    'ray': 'dense vectors',
+    'build': 'an index of the catalog',
+    'max_length': 'a model that reads queries',
+}
+
+
+@dataclass(frozen=True)
+class BuiltAnn:
+    """An approximate index that was built: its record, and its size in bytes."""
+
+    record: AnnRecord
+    size: int
+
+    @classmethod
+    def at(cls, folder: Path, record: AnnRecord) -> Self:
+        """What was built in the folder of an index."""
+        return cls(record, (folder / ANN / INDEX).stat().st_size)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a user wants an index to be searched; what is not said is up to the index.
+
+    The attributes are fields of `PipelineSpec`.
+
+    Attributes
+    ----------
+    encoder : of queries, a catalog name or a checkpoint folder
+    precision, max_length : of that encoder
+    ann : search the approximate index
+    device_dtype : how a GPU holds vectors
+    k1, b : of BM25
+    language : of a Lucene index that does not say its own
+    rankings : names of a collection's rankings; none: all
+    aggregate : how scores of passages become scores of documents
+    filter, only_ids, not_ids : which documents count
+    adapted : a folder that `adapt` wrote, whose query map is used
+    corpus : of the passages, where an index of the catalog is built
+    uses_learned : whether a collection is searched as it learned from judgments
+    """
+
+    encoder: str | None = None
+    precision: str = 'float32'
+    max_length: int | None = None
+    ann: bool = False
+    device_dtype: str = 'float16'
+    k1: float | None = None
+    b: float | None = None
+    language: str | None = None
+    rankings: tuple[str, ...] = ()
+    aggregate: str = 'max'
+    filter: str | None = None
+    only_ids: str | None = None
+    not_ids: str | None = None
+    adapted: str | None = None
+    corpus: str | None = None
+    uses_learned: bool = False
+
+    @classmethod
+    def of(cls, values: Any, **changes: Any) -> Self:
+        """The options among the attributes of an object, and these changes."""
+        known = {}
+        for field in fields(cls):
+            if hasattr(values, field.name):
+                known[field.name] = getattr(values, field.name)
+        return cls(**{**known, **changes})
+
+    def given(self) -> set[str]:
+        """The names of the options that differ from their defaults."""
+        return {field.name for field in fields(self) if getattr(self, field.name) != field.default}
+
+
+class IndexKind(ABC):
+    """A kind of index: recognises a folder, and opens it.
+
+    Attributes
+    ----------
+    name : of the kind
+    what : an index of this kind, in prose
+    takes : the options that an index of this kind takes, among those that only some kinds take
+    finds_passages : whether its hits are documents, whose passages are found by their vectors
+    is_writable : whether documents come and go: it has generations, and learns from judgments
+    """
+
+    name: str
+    what: str
+    takes: frozenset[str] = frozenset()
+    finds_passages: bool = False
+    is_writable: bool = False
+
+    @abstractmethod
+    def holds(self, folder: Path) -> bool:
+        """Whether a folder is an index of this kind."""
+
+    @abstractmethod
+    def index_type(self, location: str) -> str:
+        """The type of an index in Pyserini's words: 'tf' (Lucene), 'dense', 'faiss' or 'impact';
+        'collection' for one of ours.
+        """
+
+    @abstractmethod
+    def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
+        """Open an index.
+
+        Parameters
+        ----------
+        location : a folder or a name of the catalog
+        options : how it is searched
+        before : an index of this kind that was opened for the same location and options; what both
+            have is shared
+
+        Raises InputError for an option that this kind does not take.
+        """
+
+    def verify(
+        self,
+        location: str,
+        encoder: str | None = None,
+        on_difference: Callable[[str], object] = print,
+    ) -> str:
+        """Compare all files of an index with their recorded checksums; returns what it holds.
+
+        Parameters
+        ----------
+        location : a folder or a name of the catalog
+        encoder : of an index of the catalog
+        on_difference : hears of each difference, before the first becomes an error
+
+        Raises DamagedFileError where something differs.
+        """
+        return check_index(ready_folder(location, encoder))
+
+    def build_ann(
+        self,
+        location: str,
+        settings: AnnSettings,
+        encoder: str | None = None,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> BuiltAnn:
+        """Build an approximate index of the vectors.
+
+        Parameters
+        ----------
+        location, encoder : as in `verify`
+        settings : what it has to reach
+        overwrite : replace one that is there
+        on_progress : called with the number of vectors added
+
+        Raises InputError for an index without vectors.
+        """
+        raise InputError(
+            f"'{location}' is {self.what}: an approximate index is of dense vectors",
+            parameters=('index',),
+        )
+
+    def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
+        """Raise InputError for an option that an index of this kind does not take, and for a
+        machine with a cluster, or that builds, where it is searched as it is on one machine.
+        """
+        given = options.given()
+        if machine is not None and machine.ray is not None:
+            given.add('ray')
+        if machine is not None and machine.build:
+            given.add('build')
+        refuse_options(given - self.takes, f"'{location}' is {self.what}")
+
+
+def refuse_options(given: set[str], what_is_searched: str) -> None:
+    """Raise InputError where options are given that only some kinds of indexes take.
+
+    Parameters
+    ----------
+    given : names of options
+    what_is_searched : a clause that says what was named instead
+    """
+    for name, purpose in _PURPOSES.items():
+        if name in given:
+            raise InputError(
+                f'{name} is for {purpose}, and {what_is_searched}: leave it out',
+                parameters=(name,),
+            )
+
+
+class Index(ABC):
+    """An index that is open until it is closed.
+
+    Commands, the service and other programs know only this of an index.
+
+    Attributes
+    ----------
+    kind : what kind of index it is
+    location : as a user named it
+    options : how it is searched
+    adapted : the folder of what `adapt` learned, and is used; None without one
+    """
+
+    def __init__(self, kind: IndexKind, location: str, options: SearchOptions) -> None:
+        kind.check(location, options)
+        self.kind = kind
+        self.location = location
+        self.options = options
+        self.adapted = options.adapted
+
+    @property
+    @abstractmethod
+    def rankings(self) -> tuple[str, ...]:
+        """The names of the rankings that are searched, in the order of their fusion."""
+
+    @property
+    def fusion(self) -> FusionSettings:
+        """How the rankings are fused unless a user says."""
+        return FusionSettings()
+
+    @abstractmethod
+    def searcher(
+        self,
+        machine: Machine,
+        fusion: FusionSettings | None = None,
+        on_build: Building = lambda index: int,
+    ) -> Ranker:
+        """The search of all its rankings, which is opened when it is first asked for.
+
+        Parameters
+        ----------
+        machine : where it runs
+        fusion : how several rankings are fused; None: as the index says
+        on_build : called before an index is built; returns a callback for passages done
+        """
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the rankings that `ranking` gives, the usual one of each kind first."""
+        return self.rankings
+
+    @property
+    def of_vectors(self) -> frozenset[str]:
+        """The names of the rankings of vectors, among those that `ranking` gives."""
+        return frozenset()
+
+    @property
+    def of_models(self) -> frozenset[str]:
+        """The names of the rankings whose queries a model reads."""
+        return self.of_vectors
+
+    @property
+    def of_documents(self) -> frozenset[str]:
+        """The names of the rankings that take a document in place of a question."""
+        return frozenset(self.offered)
+
+    @property
+    def takes_feedback(self) -> bool:
+        """Whether the vectors of hits are at hand for feedback."""
+        return bool(self.of_vectors)
+
+    def ranking(self, name: str, machine: Machine) -> Ranker:
+        """One of its rankings, alone. Raises InputError for one that the index does not have."""
+        if name not in self.offered:
+            raise InputError(
+                f"'{self.location}' is {self.kind.what} with the rankings "
+                f"{' '.join(self.offered)}, and '{name}' was asked for",
+                parameters=('rankings',),
+            )
+        return self.searcher(machine)
+
+    @property
+    def encoder(self) -> str | None:
+        """The encoder of its vectors: a catalog name or a folder; None without vectors."""
+        return None
+
+    @property
+    def hybrid(self) -> tuple[str, ...]:
+        """The names of all its rankings that are fused together; none where it has no two."""
+        return ()
+
+    def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
+        """How these rankings are fused unless a user says; None where the index does not say."""
+        return None
+
+    def is_open(self, name: str) -> bool:
+        """Whether `ranking` gives a ranking at once."""
+        return False
+
+    def prepare(self, machine: Machine) -> None:  # noqa: B027
+        """Do now what the first search would wait for."""
+
+    def within(self, wanted: DocumentFilter) -> Index:
+        """The same index, of the documents that a filter lets through.
+
+        Raises InputError where documents have no fields, and for a filter that cannot be read.
+        """
+        raise InputError(
+            f"'{self.location}' is {self.kind.what}, and a filter needs the fields of a "
+            "collection's documents: leave it out",
+            parameters=('filter',),
+        )
+
+    @abstractmethod
+    def store(self, machine: Machine) -> DocumentStore | None:
+        """The documents, or passages, that it stores; None where it stores none."""
+
+    @abstractmethod
+    def n_passages(self, machine: Machine) -> int:
+        """How many passages it has."""
+
+    def n_hits(self, machine: Machine) -> int:
+        """How many hits a ranking can have: passages, or documents."""
+        return self.n_passages(machine)
+
+    @abstractmethod
+    def inputs(self) -> tuple[Input, ...]:
+        """What a record says of the index; the searcher is open."""
+
+    @property
+    def searches_words(self) -> bool:
+        """Whether BM25 is among the rankings that are searched."""
+        return False
+
+    @property
+    def needs_java(self) -> bool:
+        """Whether Lucene searches it."""
+        return self.searches_words
+
+    @property
+    def term_weights(self) -> TermWeightsBundle | None:
+        """The weights of the terms of its passages, where they are a bundle; else None."""
+        return None
+
+    @property
+    def term_model(self) -> TermWeightsSettings | SparseModel | None:
+        """What is stored of the model whose weights of terms it has; None without one."""
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """What clients are told of it besides its passages and rankings."""
+        return {}
+
+    def learned(self) -> str | None:
+        """The folder of what it learned from judgments, if that is in use; None if not."""
+        return None
+
+    def why_learn_again(self, learning: Learning) -> str | None:
+        """A sentence that says what has changed since a learning; None where that is little."""
+        return None
+
+    def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
+        """The search of the open index as `adapt` learned it, without a reranker.
+
+        None where the index is opened anew for it.
+        """
+        return None
+
+    @property
+    def generation_number(self) -> int | None:
+        """Which of its generations it is; None where there is only one."""
+        return None
+
+    def has_newer(self) -> bool:
+        """Whether another generation is published.
+
+        Raises LostCollectionError where its folder does not hold it any more.
+        """
+        return False
+
+    def check_successor(self, newer: Index) -> None:  # noqa: B027
+        """Raises LostCollectionError where another index is no later generation of this one."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release what is held open."""
+
+
+@cache
+def kinds() -> Mapping[str, IndexKind]:
+    """All kinds of indexes by name: the folders of this package."""
+    package = __name__.rpartition('.')[0]
+    found: dict[str, IndexKind] = {}
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.ispkg:
+            kind: IndexKind = importlib.import_module(f'{package}.{module.name}').KIND
+            found[kind.name] = kind
+    return found
+
+
+def kind_of(location: str) -> IndexKind:
+    """The kind of the index that a folder is, or that a name of the catalog means."""
+    for kind in kinds().values():
+        if kind.holds(Path(location)):
+            return kind
+    return kinds()[_USUAL]

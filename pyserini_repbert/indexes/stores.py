@@ -1,0 +1,73 @@
+"""`DocumentStore`: the documents, or passages, that an index stores, by docid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.passages import PassageTexts
+
+# Stands for all fields of a document.
+ALL_FIELDS = '*'
+
+
+class DocumentStore:
+    """What an index stores of its documents.
+
+    Parameters
+    ----------
+    passages : give the texts
+
+    Attributes
+    ----------
+    digest : of the generation that has the documents; '' where documents never change
+    keeps_raws : whether documents are stored as they were given, not only their texts
+    """
+
+    digest = ''
+    keeps_raws = False
+
+    def __init__(self, passages: PassageTexts) -> None:
+        self._passages = passages
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts, or whole documents, one for each docid; None where it is not here."""
+        return self._passages.texts(docids)
+
+    def documents(self, docids: Sequence[str]) -> list[Document | None]:
+        """Whole documents, None for each that is not here."""
+        documents: list[Document | None] = []
+        for docid, text in zip(docids, self.texts(docids), strict=True):
+            documents.append(None if text is None else Document(docid, text))
+        return documents
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """Documents as they are stored, None for each that is not here."""
+        raws: list[str | None] = []
+        for docid, text in zip(docids, self.texts(docids), strict=True):
+            raw = None
+            if text is not None:
+                # As Lucene stores a document.
+                raw = json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
+            raws.append(raw)
+        return raws
+
+    def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
+        """The fields of documents that have these names; `ALL_FIELDS` among them stands for all."""
+        return [{} for _ in docids]
+
+    def versions(self, docids: Sequence[str]) -> list[str]:
+        """A digest of each document's title and text; '' where documents never change."""
+        return ['' for _ in docids]
+
+
+def document_values(document: Document) -> dict[str, Any]:
+    """The title of a collection's document, if it has one, its text, and its fields."""
+    values: dict[str, Any] = {'text': document.text}
+    if document.title:
+        values = {'title': document.title, **values}
+    for name, value in document.fields.items():
+        values.setdefault(name, value)
+    return values

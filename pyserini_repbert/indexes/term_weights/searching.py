@@ -1,0 +1,71 @@
+"""`TermWeightsIndex`: the exact search of a bundle of weights of terms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.records import TermWeightsSettings
+from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.kind import Building, Index
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.names.impacts import open_impact_searcher
+from pyserini_repbert.record import Input, checksum
+from pyserini_repbert.search.impacts import ExactImpactSearcher
+
+RANKING = 'sparse'
+
+
+class TermWeightsIndex(Index):
+    """A bundle of weights of terms."""
+
+    _searcher: ExactImpactSearcher | None = None
+
+    @property
+    def rankings(self) -> tuple[str, ...]:
+        return (RANKING,)
+
+    @property
+    def of_models(self) -> frozenset[str]:
+        return frozenset(self.rankings)
+
+    @property
+    def of_documents(self) -> frozenset[str]:
+        return frozenset()
+
+    def searcher(
+        self,
+        machine: Machine,
+        fusion: FusionSettings | None = None,
+        on_build: Building = lambda index: int,
+    ) -> ExactImpactSearcher:
+        if self._searcher is None:
+            searcher = open_impact_searcher(
+                self.location,
+                self.options.encoder,
+                machine.devices[0],
+                precision=self.options.precision,
+                query_length=self.options.max_length,
+            )
+            self._searcher = searcher.with_settings(name=Path(searcher.name).name)
+        return self._searcher
+
+    @cached_property
+    def term_weights(self) -> TermWeightsBundle:
+        return TermWeightsBundle(self.location)
+
+    @property
+    def term_model(self) -> TermWeightsSettings:
+        return self.term_weights.settings
+
+    def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = TermWeightsBundle(self.location, verify=False)
+        return DocumentStore(bundle) if bundle.has_texts else None
+
+    def n_passages(self, machine: Machine) -> int:
+        return len(self.searcher(machine))
+
+    def inputs(self) -> tuple[Input, ...]:
+        return (Input('index', self.location, checksum(self.location)),)
