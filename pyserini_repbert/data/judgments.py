@@ -239,8 +239,8 @@ class JudgmentStore:
 
         Parameters
         ----------
-        judge : only hers; None: those of all
-        question : only those of this one; None: of all
+        judge : only her judgments; None: all judges'
+        question : only judgments for this question; None: for all questions
         """
         rows = self._select(
             'SELECT question, docid, grade, judge, comment, pool, judged, generation, version '
@@ -434,7 +434,7 @@ class JudgmentStore:
 
 
 def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
-    """Cohen's kappa of two judges: the agreement beyond that of chance (Cohen 1960).
+    """Cohen's kappa of two judges: how far they agree beyond chance (Cohen 1960).
 
     Parameters
     ----------

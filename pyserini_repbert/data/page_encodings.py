@@ -90,7 +90,7 @@ def xml_encoding(raw: bytes) -> str:
 
 
 def _as_utf8(raw: bytes) -> str | None:
-    """The text of UTF-8; None for other bytes, and for those of a 7-bit encoding."""
+    """The text of UTF-8; None for other bytes, and for bytes of a 7-bit encoding."""
     if raw.isascii() and any(switch in raw for switch in _SWITCHES):
         return None
     try:

@@ -12,7 +12,7 @@ from pyserini_repbert.files import StrPath, numbered_lines
 
 
 def read_questions(path: StrPath) -> list[str]:
-    """The questions of a file: one a line, or those of a service's log of requests.
+    """The questions of a file: one a line, or the searches in a service's log of requests.
 
     Those of a list keep their order. Of a log, those that were asked most often come first.
 

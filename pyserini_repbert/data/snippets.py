@@ -50,7 +50,7 @@ def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None
     """The text in parts, with the words of the query as parts of their own; joined, they are the
     text.
 
-    `matches` are these words in order; default: those of `find_words`.
+    `matches` are these words in order; default: the words that `find_words` finds.
     """
     parts = []
     end = 0
@@ -77,7 +77,7 @@ def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | 
     query : a question
     text : a passage
     most : characters
-    matches : the words of the query in the text, in order; default: those of `find_words`
+    matches : the words of the query in the text, in order; default: as `find_words` finds them
     """
     if len(text) <= most:
         return text

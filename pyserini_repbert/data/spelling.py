@@ -7,7 +7,7 @@ import re
 # Punctuation on its own, and punctuation at a word: tokenised text has the first alone.
 _APART = re.compile(r'(?<=\s)[.,;](?=\s|$)|-LRB-|(?<!\S)``(?=\s)')
 _ATTACHED = re.compile(r'\w[,;:?!](?=\s|$)')
-# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in
+# Undo tokenisation, which the demo's passages have; applied in this order. Each takes time in
 # proportion to the text: a run of spaces is read once, from its first.
 _MENDED = (
     (re.compile(r"(?<!\S)``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),

@@ -218,7 +218,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a run over all judged topics.
 
-    Hits are ranked by score, as evaluators rank those of a run file.
+    Hits are ranked by score, as evaluators rank the hits of a run file.
 
     A judged topic without hits counts 0; a topic that is not judged does not count. The qrels have
     at least one topic, and grades from -`MAX_GRADE` to `MAX_GRADE`.

@@ -54,7 +54,7 @@ class Interval(NamedTuple):
     high: float
 
     def of_sum(self, n: int) -> Interval:
-        """The interval of a sum of n values, from that of their mean."""
+        """The interval of a sum of n values; this one is the interval of their mean."""
         return Interval(n * self.low, n * self.high)
 
 

@@ -100,5 +100,5 @@ def _json_line(qid: str, docid: str, rank: int, ranks: Mapping[str, int | None])
 
 
 def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
-    """A short name for each run, from its file name; as in `distinct_names`."""
+    """A short name for each run, from its file name; no two are the same."""
     return distinct_names([default_tag(path) for path in run_paths])

@@ -86,7 +86,7 @@ def collate(
     """The arguments of `Forward`, padded to the longest sequence; the ids on `device`, the mask in
     the host's memory.
 
-    `positions` are those of the sequences wanted; default: all.
+    `positions` say which sequences; default: all.
     """
     inputs = ModelInputs.of(sequences)
     chosen = np.arange(len(inputs))

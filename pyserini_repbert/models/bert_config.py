@@ -65,7 +65,7 @@ class BertConfig:
         Parameters
         ----------
         values : the content
-        takes_roberta : whether it may be that of a RoBERTa or an XLM-R
+        takes_roberta : whether it may describe a RoBERTa or an XLM-R
 
         Raises InputError for what is not supported, or what no BERT has.
         """

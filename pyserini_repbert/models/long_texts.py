@@ -48,7 +48,7 @@ class TextCutter:
         return cutter
 
     def pieces(self, text: str, size: int) -> Iterator[str]:
-        """Pieces of at most about `size` characters, whose ids, joined, are those of the text.
+        """Pieces of at most about `size` characters, whose ids, joined, are the text's.
 
         They are cut where a word begins. A word that is longer than `size` is a piece: as it is, or
         as the beginning that makes it [UNK].

@@ -48,7 +48,7 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
     resource = missing.resource
     target = missing.target
     assert target is not None  # a resource with an address has a path
-    # A sha256 is that of the file at `path`, not of what the address gives.
+    # A sha256 is of the file at `path`, not of what the address gives.
     md5 = resource.md5 or None
     downloads = []
     paths = _download_paths(missing)
@@ -76,7 +76,7 @@ def _download_paths(missing: MissingResource) -> list[Path]:
 def _record_checksum(target: Path, source: str) -> None:
     """Write the SHA-256 of a file beside it.
 
-    Raises DamagedFileError, and removes the file, where it differs from that of an earlier fetch.
+    Raises DamagedFileError, and removes the file, where it differs from what an earlier fetch gave.
     """
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)

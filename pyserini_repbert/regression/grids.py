@@ -131,7 +131,7 @@ def papers_tables() -> list[Table]:
 
 
 def make_grids(data: Mapping[str, Any]) -> list[Grid]:
-    """The tables of which a report's data have scores, each with those of its rows that have."""
+    """The tables of which a report's data have scores, each with the rows that have some."""
     cells = _cells_by_path(data)
     grids = []
     for table in papers_tables():

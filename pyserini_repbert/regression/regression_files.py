@@ -132,7 +132,7 @@ def read_regression(path: StrPath) -> Regression:
 
 
 def _check_name(name: str, path: StrPath, root: KeyPath) -> None:
-    """Raise InputError for a name that is not the file's, or cannot be that of a folder."""
+    """Raise InputError for a name that is not the file's, or that no folder can have."""
     if name != Path(path).name.removesuffix('.yaml'):
         raise root.error(
             f"'{name}' is not the name of the file: one and the same was expected", 'name'

@@ -154,7 +154,7 @@ class FileEntry(BaseModel):
     def in_cell(self, axes: Mapping[str, str]) -> Self:
         """The entry for a cell of its grid.
 
-        Labels take the place of `{axis}`, and their texts that of `{axis.key}`.
+        Labels replace `{axis}`, and their texts replace `{axis.key}`.
         """
         content = self.model_dump(exclude_unset=True, exclude={'grid', 'only'})
         return self.model_validate(_fill_all(content, axes))

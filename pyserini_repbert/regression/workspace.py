@@ -93,7 +93,7 @@ class Workspace:
         return builds[::-1]
 
     def commands(self, condition: Condition) -> list[str]:
-        """The commands of a condition, after those of the builds that it needs."""
+        """The commands of a condition, after the commands of the builds that it needs."""
         commands: list[str] = []
         for build in self.builds(condition.needs):
             commands += build.commands
@@ -109,7 +109,7 @@ class Workspace:
     def _hash(
         self, commands: Sequence[str], needs: Sequence[str], key_by_name: Mapping[str, str]
     ) -> str:
-        """`key`, where `key_by_name` has those of all builds among the needs."""
+        """`key`, where `key_by_name` has the keys of all builds among the needs."""
         parts = [self._version, *commands]
         for name in needs:
             if name in key_by_name:

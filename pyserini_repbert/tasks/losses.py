@@ -91,8 +91,7 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
 
 
 def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, averaged
-    over groups.
+    """Kullback-Leibler divergence of a group's softmax from the teacher's, averaged over groups.
 
     Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the
     candidates of a query as in Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if

@@ -87,7 +87,7 @@ class Validation:
 class Teacher:
     """A model, or files of `scores`, whose scores of a query's candidates are to be followed.
 
-    `weight` is the teacher's loss's, `judged_weight` that of the loss over judged groups.
+    `weight` multiplies the teacher's loss, `judged_weight` the loss over judged groups.
     Candidates above the share `drop_above` of the relevant passage's score are left out, as in Qu
     et al., "RocketQA" (NAACL 2021), section 4.2.
     """

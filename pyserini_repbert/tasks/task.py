@@ -64,7 +64,7 @@ class Task(nn.Module, ABC):
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-        """The config.json of the model, from that of its base."""
+        """The config.json of the model, from its base's config.json."""
         return dict(values)
 
     @property

@@ -157,7 +157,7 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
     task : gets the weights
     adapter : the recipe's
     start : the checkpoint of the trained adapter
-    base : the recipe's, which must be that of `start`
+    base : the recipe's, which must be the base of `start`, too
     """
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:

@@ -115,7 +115,7 @@ class TrainingOutput:
 
     @contextmanager
     def prepare_state(self, digests: Digests) -> Iterator[TrainingState]:
-        """Prepare the state's folder, and lock it; `digests` are those of the inputs.
+        """Prepare the state's folder, and lock it; `digests` are the inputs' digests.
 
         Of several processes, the first one prepares it. An error before the first checkpoint leaves
         nothing behind.

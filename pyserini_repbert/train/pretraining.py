@@ -102,7 +102,7 @@ class CorpusSource:
 
 
 class PreTrainingTask(Task):
-    """Mean loss of the masked wordpieces plus that of the next sentences."""
+    """Mean loss of the masked wordpieces, plus the mean loss of the next sentences."""
 
     known = ('max_length',)
 

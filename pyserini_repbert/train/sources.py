@@ -128,7 +128,7 @@ class TrainingSource:
     def _of_query(
         self, qid: str, hits: Sequence[str] | None, draw: random.Random
     ) -> Iterator[Instance]:
-        """The instances of a query; `hits` are those of the source's run, None without one."""
+        """The instances of a query; `hits` are from the source's run, None without one."""
         relevant = self.relevant(qid)
         known = set(relevant)
         if self.group:

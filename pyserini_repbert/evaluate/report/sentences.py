@@ -86,7 +86,7 @@ def cautions(n_questions: int, n_without_relevant: int, shares: Mapping[str, flo
     Parameters
     ----------
     n_questions : judged questions
-    n_without_relevant : those of them without any relevant document
+    n_without_relevant : how many of them have no relevant document
     shares : which share of its best hits is judged, by run
     """
     sentences = []

@@ -106,8 +106,8 @@ def _problems(found: _Shapes, expected: _Shapes, unused: _Shapes) -> list[str]:
     Parameters
     ----------
     found : the shapes of a checkpoint's tensors
-    expected : those of the model's parameters
-    unused : those that the checkpoint may have beside them
+    expected : the shapes of the model's parameters
+    unused : the shapes of tensors that the checkpoint may have beside them
     """
     misshapen = []
     for name, shape in (expected | unused).items():
