@@ -1,4 +1,6 @@
-"""Every parameter of every PyTerrier class: a set value does what the constructor's does."""
+"""Every parameter of every PyTerrier class: a set value does what the constructor's does, whether
+`set_parameter` or an assignment sets it.
+"""
 
 import inspect
 import json
@@ -14,6 +16,7 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.interop.pyterrier import retrievers
+from pyserini_repbert.interop.pyterrier.parameters import Configured
 from pyserini_repbert.names.corpora import open_corpus
 
 NO_DEVICE = 'no-such-device'
@@ -196,9 +199,10 @@ def test_every_parameter_can_be_set(cases, opened, request):
         before = _outcome(partial(_made, case), case, opened)
         for name, value in case.others.items():
             fresh = _outcome(partial(_made, case, {name: value}), case, opened)
-            changed = _outcome(partial(_made_then_set, case, name, value), case, opened)
-            assert changed == fresh, (case.kind, name)
-            assert changed != before, (case.kind, name)
+            for assign in (Configured.set_parameter, setattr):
+                changed = _outcome(partial(_made_then_set, case, name, value, assign), case, opened)
+                assert changed == fresh, (case.kind, name, assign)
+                assert changed != before, (case.kind, name, assign)
     for kind, names in tested.items():
         assert names == set(inspect.signature(kind).parameters), kind
 
@@ -211,9 +215,9 @@ def _made(case, changed=None):
     return case.kind(*bound.args, **bound.kwargs)
 
 
-def _made_then_set(case, name, value):
+def _made_then_set(case, name, value, assign):
     transformer = _made(case)
-    transformer.set_parameter(name, value)
+    assign(transformer, name, value)
     assert transformer.get_parameter(name) == value
     return transformer
 

@@ -102,6 +102,7 @@ def test_a_cut_retriever_stays_cut(dense):
     cut = ours.RepBertRetriever(dense).fuse_rank_cutoff(2)
     cut.set_parameter('threads', 2)
     assert all(len(hits) == 2 for hits in frame_hits(cut(TOPICS)).values())
+    assert cut.num_results == cut.get_parameter('num_results') == 2
 
 
 def test_settings_of_a_reranker_are_parameters(candidates, cross_encoder_folder):
@@ -111,6 +112,12 @@ def test_settings_of_a_reranker_are_parameters(candidates, cross_encoder_folder)
     reranker.set_parameter('method', 'binary')
     expected = ours.Rerank(folder, method='binary')
     assert frame_hits(reranker(candidates)) == frame_hits(expected(candidates))
+    assigned = ours.Rerank(folder)
+    assigned.method = 'binary'
+    assert frame_hits(assigned(candidates)) == frame_hits(expected(candidates))
+    with pytest.raises(InputError, match='no-such-method'):
+        assigned.method = 'no-such-method'
+    assert assigned.get_parameter('method') == 'binary'
 
 
 def test_a_grid_scan_measures_each_value(dense):

@@ -13,20 +13,44 @@ from pyserini_repbert.errors import UnknownNameError
 from pyserini_repbert.interop.pyterrier.frames import pt
 
 
-class Configured(pt.Transformer):  # type: ignore[misc]
-    """A transformer that is made anew when one of its parameters is set.
+class _WithArguments(type(pt.Transformer)):  # type: ignore[misc]
+    """The type of a transformer that knows with which arguments it was made."""
 
-    Its parameters are those of its constructor. What it opened depends on them, so an attribute
-    alone would change nothing.
-    """
-
-    def __new__(cls, *values: Any, **settings: Any) -> Self:
-        transformer: Self = super().__new__(cls, *values, **settings)
-        # Partial: `copy` makes one without values, and fills it afterwards.
-        transformer._given = inspect.signature(cls).bind_partial(*values, **settings)
+    def __call__(cls, *values: Any, **settings: Any) -> Any:
+        transformer = super().__call__(*values, **settings)
+        transformer._given = inspect.signature(cls).bind(*values, **settings)
         return transformer
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The constructor's, which `__call__` would hide."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        _, *parameters = signature.parameters.values()
+        return signature.replace(parameters=parameters)
+
+
+class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc]
+    """A transformer that is made anew when one of its parameters is set.
+
+    Its parameters are those of its constructor. What it opened depends on them, so setting one as
+    an attribute is `set_parameter`, too.
+    """
+
     _given: inspect.BoundArguments
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A constructor sets attributes before the arguments are known.
+        if '_given' in vars(self) and self._is_parameter(name):
+            self.set_parameter(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _is_parameter(self, name: str) -> bool:
+        """Whether an attribute is a parameter: of the constructor, or one of its `**settings`."""
+        if name in self._given.signature.parameters:
+            return True
+        is_private = name.startswith('_')
+        return self._name_of_others() is not None and not is_private and not hasattr(self, name)
 
     def get_parameter(self, name: str) -> Any:
         """The value of a constructor's parameter. Raises UnknownNameError for another name."""
@@ -59,7 +83,7 @@ class Configured(pt.Transformer):  # type: ignore[misc]
         copied = copy(self)
         copied._given = self._copied_arguments()
         copied._given.arguments[name] = value
-        setattr(copied, name, value)
+        copied.__dict__[name] = value
         return copied
 
     def _copied_arguments(self) -> inspect.BoundArguments:
