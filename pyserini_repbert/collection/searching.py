@@ -202,8 +202,9 @@ class CollectionSearcher(Fusion):
         self.filter = DocumentFilter()
         self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
 
-    def ranking(self, ranking: CollectionRanking) -> DocumentRanking:
+    def ranking(self, ranking: CollectionRanking | str) -> DocumentRanking:
         """A ranking of all documents, whether or not it is among the parts."""
+        ranking = CollectionRanking(ranking)
         settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense

@@ -98,6 +98,11 @@ def resolve(
     if spec.adapted is not None:
         spec = _with_adaptation(spec, spec.adapted, allowed_classes)
     if spec.index is None:
+        if spec.encoder is not None:
+            raise InputError(
+                f"encoder '{spec.encoder}' was named, and no index: name the one that it searches",
+                parameters=('index',),
+            )
         what_is_searched = 'no index was named'
         refuse_options(SearchOptions.of(spec).given() - {'max_length'}, what_is_searched)
         return ResolvedSearch(asked, spec)

@@ -313,7 +313,7 @@ class PipelineSpec(CheckedValues):
     @property
     def searches(self) -> bool:
         """Whether there is a first stage."""
-        return bool(self.index or self.encoder or self.sparse)
+        return bool(self.index or self.sparse)
 
     @property
     def n_rankings(self) -> int:
@@ -323,7 +323,7 @@ class PipelineSpec(CheckedValues):
         """
         if not self.sparse and self.rankings:
             return len(self.rankings)
-        return len(self.sparse) + bool(self.index or self.encoder)
+        return len(self.sparse) + bool(self.index)
 
     @property
     def has_own_rankers(self) -> bool:

@@ -192,5 +192,11 @@ def test_settings_of_an_index_need_one():
         used(sparse=('bm25@lucene',), filter='a:b')
 
 
+def test_an_encoder_searches_an_index():
+    with pytest.raises(InputError, match="encoder 'minilm' was named, and no index") as raised:
+        used(encoder='minilm', sparse=('bm25@lucene',))
+    assert raised.value.parameters == ('index',)
+
+
 def test_kinds_register_themselves():
     assert set(kind.kinds()) == {'collection', 'dense', 'lucene', 'term_weights'}
