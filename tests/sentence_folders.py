@@ -1,10 +1,17 @@
-"""Folders of sentence-transformers with tiny random weights, written file by file."""
+"""Folders of sentence-transformers with tiny random weights, written file by file, and that
+package's vectors of them.
+"""
 
 import json
 import string
 
+import numpy as np
 import torch
 
+from pyserini_repbert.systems.encoders import document_encoder, query_encoder
+
+OURS = 'pyserini_repbert'
+THEIRS = 'sentence-transformers'
 WORDS = '[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog sat on red sea old ##s ##ing . , ?'.split()
 TEXTS = [
     'The cat sat on the mat.',
@@ -110,3 +117,32 @@ def _tokenizer(kind):
     return transformers.RobertaTokenizer(
         vocab={token: n for n, token in enumerate(tokens)}, merges=[('Ġ', 'c'), ('a', 't')]
     )
+
+
+def oracle(folder):
+    """A folder as sentence-transformers opens it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device='cpu', local_files_only=True)
+
+
+def check_vectors(folder, engine=OURS):
+    """Our vectors of queries and passages are theirs, whatever the lengths beside them."""
+    theirs = oracle(folder)
+    normalises = theirs.similarity_fn_name == 'cosine' and _says_cosine(folder)
+    queries = query_encoder(folder)
+    passages = document_encoder(folder)
+    assert (queries.engine, passages.engine) == (engine, engine)
+    expected = theirs.encode_query(TEXTS, normalize_embeddings=normalises)
+    assert np.ptp(expected) > 1e-2
+    np.testing.assert_allclose(queries.encode_batch(TEXTS), expected, atol=1e-5)
+    expected = theirs.encode_document(TEXTS, normalize_embeddings=normalises)
+    np.testing.assert_allclose(passages.encode(TEXTS), expected, atol=1e-5)
+    if engine == OURS:
+        alone = passages.encode(TEXTS[1])
+        np.testing.assert_allclose(alone, expected[1:2], atol=1e-5)
+
+
+def _says_cosine(folder):
+    settings = json.loads((folder / 'config_sentence_transformers.json').read_text())
+    return settings.get('similarity_fn_name') == 'cosine'

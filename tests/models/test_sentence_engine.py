@@ -6,7 +6,14 @@ import random
 import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
-from sentence_folders import TEXTS, write_bi_encoder, write_json
+from sentence_folders import (
+    OURS,
+    TEXTS,
+    THEIRS,
+    check_vectors,
+    write_bi_encoder,
+    write_json,
+)
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
@@ -14,38 +21,8 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
 
-OURS = 'pyserini_repbert'
-THEIRS = 'sentence-transformers'
 KINDS = ['bert', 'roberta', 'xlm-roberta']
 ACTIVATIONS = ['activation.Tanh', 'linear.Identity', 'activation.GELU', 'activation.ReLU']
-
-
-def _oracle(folder):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(folder), device='cpu', local_files_only=True)
-
-
-def _check_vectors(folder, engine=OURS):
-    """Our vectors of queries and passages are theirs, whatever the lengths beside them."""
-    theirs = _oracle(folder)
-    normalises = theirs.similarity_fn_name == 'cosine' and _says_cosine(folder)
-    queries = query_encoder(folder)
-    passages = document_encoder(folder)
-    assert (queries.engine, passages.engine) == (engine, engine)
-    expected = theirs.encode_query(TEXTS, normalize_embeddings=normalises)
-    assert np.ptp(expected) > 1e-2
-    np.testing.assert_allclose(queries.encode_batch(TEXTS), expected, atol=1e-5)
-    expected = theirs.encode_document(TEXTS, normalize_embeddings=normalises)
-    np.testing.assert_allclose(passages.encode(TEXTS), expected, atol=1e-5)
-    if engine == OURS:
-        alone = passages.encode(TEXTS[1])
-        np.testing.assert_allclose(alone, expected[1:2], atol=1e-5)
-
-
-def _says_cosine(folder):
-    settings = json.loads((folder / 'config_sentence_transformers.json').read_text())
-    return settings.get('similarity_fn_name') == 'cosine'
 
 
 def _random_settings(seed):
@@ -80,7 +57,7 @@ def _random_settings(seed):
 @pytest.mark.parametrize('kind', KINDS)
 def test_vectors_of_random_folders_are_theirs(kind, seed, tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', kind, **_random_settings(f'{kind} {seed}'))
-    _check_vectors(folder)
+    check_vectors(folder)
 
 
 @pytest.mark.parametrize(
@@ -100,27 +77,27 @@ def test_what_the_engine_does_not_know_is_left_to_them(file, change, tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', layers=[(16, 16, 'activation.Tanh')])
     path = folder / file
     write_json(path, json.loads(path.read_text()) | change)
-    _check_vectors(folder, THEIRS)
+    check_vectors(folder, THEIRS)
 
 
 @pytest.mark.parametrize(('similarity', 'is_unit'), [('cosine', True), ('dot', False)])
 def test_a_folder_may_keep_the_first_values_of_vectors(similarity, is_unit, tmp_path):
     settings = {'truncate_dim': 5, 'similarity_fn_name': similarity}
     folder = write_bi_encoder(tmp_path / 'model', layers=['normalize'], settings=settings)
-    _check_vectors(folder)
+    check_vectors(folder)
     encoder = document_encoder(folder)
     assert (encoder.dimension, encoder.unit_length) == (5, is_unit)
 
 
 def test_a_truncation_longer_than_the_vectors_changes_nothing(tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': 99})
-    _check_vectors(folder)
+    check_vectors(folder)
     assert document_encoder(folder).dimension == 16
 
 
 def test_an_impossible_truncation_is_left_to_them(tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': -2})
-    _check_vectors(folder, THEIRS)
+    check_vectors(folder, THEIRS)
 
 
 def test_a_missing_weight_is_an_error(tmp_path):
