@@ -70,14 +70,15 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.service = service
     app.state.metrics = metrics
     add_error_handlers(app)
-    app.include_router(inference_routes.router)
-    app.include_router(write_routes.router)
-    app.include_router(judging_routes.router)
-    app.include_router(routes.router)
+    # `include_router` would make each route once more, while the first request waits.
+    app.router.routes.extend(inference_routes.router.routes)
+    app.router.routes.extend(write_routes.router.routes)
+    app.router.routes.extend(judging_routes.router.routes)
+    app.router.routes.extend(routes.router.routes)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
-    app.include_router(operations.router)
+    app.router.routes.extend(operations.router.routes)
     _add_page(app)
     return app
 

@@ -4,6 +4,7 @@ process.
 
 import time
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,17 @@ def ready(client):
             return client
         time.sleep(0.05)
     raise AssertionError(answer.text)
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _no_garbage():
+    """A service collects garbage when it opens, among all that tests import: 0.2 seconds of a core.
+    Once it closes, Python looks through all that again and again.
+    """
+    collector = SimpleNamespace(collect=int, freeze=int, unfreeze=int)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('pyserini_repbert.serve.service.gc', collector)
+        yield
 
 
 @pytest.fixture
