@@ -20,7 +20,6 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def _check_flags(options: argparse.Namespace) -> None:
     refuse(
         options.passage and stored, '--index and --corpus are for --docid: a --passage is a text'
     )
+    from pyserini_repbert.indexes.kind import kind_of
+
     is_searched = bool(options.index) and kind_of(options.index).finds_passages
     refuse(
         options.hits is not None and (not is_searched or bool(options.corpus)),
@@ -168,6 +169,8 @@ def _weights_of_terms(
     """The weights of terms that an index has as a bundle, and the model that made its weights of
     terms; None without them.
     """
+    from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+
     if not index:
         return None, None
     with contextlib.closing(kind_of(index).open(index, SearchOptions())) as opened:
@@ -176,6 +179,8 @@ def _weights_of_terms(
 
 def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> Ranking:
     """The passages to explain; without texts if only an EPIC index has them, as vectors."""
+    from pyserini_repbert.indexes.kind import kind_of
+
     if options.passage:
         docids = [str(number) for number in range(1, len(options.passage) + 1)]
         return Ranking(docids, [0.0] * len(docids), options.passage)

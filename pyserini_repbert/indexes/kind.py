@@ -14,22 +14,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.ann import ANN, INDEX, AnnRecord
-from pyserini_repbert.index.check import check_index
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.stores import DocumentStore
-from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.filters import DocumentFilter
     from pyserini_repbert.collection.sparse_model import SparseModel
+    from pyserini_repbert.data.judgments import Learning
+    from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
 
 # Called with an index, or its folder, before it is built; returns a callback for passages done.
@@ -62,6 +60,8 @@ class BuiltAnn:
     @classmethod
     def at(cls, folder: Path, record: AnnRecord) -> Self:
         """What was built in the folder of an index."""
+        from pyserini_repbert.index.ann import ANN, INDEX
+
         return cls(record, (folder / ANN / INDEX).stat().st_size)
 
 
@@ -176,6 +176,9 @@ class IndexKind(ABC):
 
         Raises DamagedFileError where something differs.
         """
+        from pyserini_repbert.index.check import check_index
+        from pyserini_repbert.names.indexes import ready_folder
+
         return check_index(ready_folder(location, encoder))
 
     def build_ann(

@@ -8,7 +8,6 @@ import pytest
 
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.commands import (
-    collection,
     encode as encode_command,
     evaluate,
     explain,
@@ -20,6 +19,7 @@ from pyserini_repbert.commands import (
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.console import SHADES, json_text, shaded, show_traceback
 from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.index.manifest import COLLECTION_FILE
 
 # Sets the title, clears the screen, colours, rings, goes back and turns the text around.
 HOSTILE = 'x\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202e\u061cy'
@@ -106,10 +106,10 @@ def test_fused_runs(printed, runs, tmp_path):
     assert 'exists' in printed(fusion.main, *flags, status=2)
 
 
-def test_names_of_judges(printed, tmp_path, monkeypatch):
+def test_names_of_judges(printed, tmp_path):
     folder = tmp_path / 'col'
     folder.mkdir()
-    monkeypatch.setattr(collection, 'is_collection', lambda folder: True)
+    (folder / COLLECTION_FILE).touch()
     store = judgments_of(folder)
     for judge in (HOSTILE, f'{HOSTILE}2'):
         store.add([Judgment('q', 'd', 1, judge)])

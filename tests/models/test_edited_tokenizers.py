@@ -4,6 +4,7 @@ anew from both, and our engine runs only what comes out the same.
 
 import json
 import random
+from dataclasses import replace
 from itertools import chain, pairwise
 
 import pytest
@@ -147,7 +148,8 @@ def _our_inputs(folder):
     opened = open_tokenizer(read_body(folder, 'model'))
     tokenizer = opened.tokenizer
     single = [[tokenizer.cls, *ids, tokenizer.sep] for ids in tokenizer.ids(TEXTS, 1000)]
-    pairs = PairBuilder(opened, 1000, opened.second_type or 0).build(PAIRS).inputs
+    known = replace(opened, second_type=opened.second_type or 0)
+    pairs = PairBuilder(known, 1000).build(PAIRS).inputs
     return single, pairs.input_ids.tolist(), pairs.token_type_ids.tolist()
 
 
