@@ -6,6 +6,9 @@ from pathlib import Path
 
 from pyserini_repbert.record import checksum
 
+# Seconds after which a process or a thread hangs: a busy machine takes minutes to import PyTorch.
+HANGS = 900
+
 
 def tree(folder: Path) -> dict[str, bytes]:
     """The bytes of every file under a folder, by relative path."""
