@@ -23,6 +23,9 @@ WORDS = (
     'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
 ).split()
 
+# Seconds after which a process or a thread hangs: a busy machine takes minutes to import PyTorch.
+HANGS = 900
+
 
 def tree(folder: Path) -> dict[str, bytes]:
     """The bytes of every file under a folder, by relative path."""

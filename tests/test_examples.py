@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from folders import HANGS
 
 EXAMPLES = Path(__file__).parent.parent / 'examples'
 
@@ -24,7 +25,9 @@ def called(tmp_path, script, **environment):
         program.write_text(f'#!/bin/bash\necho "{name} $*" >> "{tmp_path}/calls"\n')
         program.chmod(0o755)
     path = f'{tmp_path}:{os.environ["PATH"]}'
-    subprocess.run(script, check=True, env={**os.environ, 'PATH': path, **environment}, timeout=60)
+    subprocess.run(
+        script, check=True, env={**os.environ, 'PATH': path, **environment}, timeout=HANGS
+    )
     file = tmp_path / 'calls'
     return file.read_text().splitlines() if file.exists() else []
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from folders import HANGS
 
 from pyserini_repbert.commands import command, dispatcher
 
@@ -19,7 +20,9 @@ def loaded_by(*arguments):
         f'sys.modules]))\n'
         'main()'
     )
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=HANGS
+    )
     assert done.returncode == 0, done.stderr
     output, _, loaded = done.stdout.rpartition('LOADED ')
     return output, eval(loaded)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from folders import HANGS
 
 from pyserini_repbert.commands.encode import main as encode
 
@@ -31,7 +32,7 @@ def refused(words, folder, limit=None, size=0):
 
     call = [sys.executable, '-m', *f'pyserini_repbert.{words}'.split()]
     ended = subprocess.run(
-        call, cwd=folder, capture_output=True, text=True, preexec_fn=confine, timeout=120
+        call, cwd=folder, capture_output=True, text=True, preexec_fn=confine, timeout=HANGS
     )
     assert (ended.returncode, ended.stdout) == (2, '')
     assert ended.stderr.startswith('error: ') and ended.stderr.count('\n') == 1
@@ -107,7 +108,7 @@ def test_too_little_memory_for_java(dense):
 @pytest.mark.parametrize('closed', ['>&-', '2>&-', '<&- >&-'])
 def test_a_closed_output(closed):
     call = f'{sys.executable} -m pyserini_repbert.search --nothing {closed}'
-    ended = subprocess.run(call, shell=True, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(call, shell=True, capture_output=True, text=True, timeout=HANGS)
     assert ended.returncode == 2 and ended.stdout == ''
     assert ended.stderr.count('\n') == (0 if '2>&-' in closed else 1)
 
@@ -124,5 +125,5 @@ def test_an_early_interrupt(module, command, tmp_path):
         **os.environ,
         'PYTHONPATH': os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')]),
     }
-    ended = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=60)
+    ended = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=HANGS)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, '', 'error: interrupted\n')

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from folders import HANGS
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -94,7 +95,7 @@ def test_the_memory_of_a_text_of_any_characters_is_flat(text, tiny_checkpoint):
         print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     """
     ended = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert int(ended.stdout) < 250
 

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from folders import HANGS
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.models import token_ids
@@ -117,7 +118,7 @@ def test_workers_end_with_the_process_that_started_them(how, tiny_checkpoint):
             os.kill(os.getpid(), signal.SIGKILL)
     """
     ended = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=HANGS, check=False
     )
     pids = list(map(int, ended.stdout.split()))
     assert len(pids) == 2 and all(map(gone, pids)) and (how == 'is killed' or not ended.stderr)
@@ -159,6 +160,6 @@ def test_a_forked_process_tokenises_without_the_workers(tiny_checkpoint):
         print(os.waitpid(child, 0)[1])
     """
     ended = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert ended.stdout == '0\n'

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from folders import HANGS
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
@@ -181,7 +182,7 @@ def test_batches_keep_the_order_of_qids_and_missing_queries():
 
 
 def test_searchers_work_at_the_same_time():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=HANGS)
 
     class Waiting(Fixed):
         def batch_search(self, queries, qids, k=10, threads=1):

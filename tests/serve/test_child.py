@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from folders import HANGS
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve import child
@@ -83,4 +84,4 @@ def test_a_process_ends_with_the_one_that_started_it(wait, tmp_path):
         assert int(parent.stdout.readline()) != parent.pid
         parent.kill()
         # The pipe of its output is open as long as the process lives.
-        assert parent.communicate(timeout=60) == ('', None)
+        assert parent.communicate(timeout=HANGS) == ('', None)

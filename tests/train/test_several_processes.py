@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import HANGS
 
 import pyserini_repbert
 from pyserini_repbert.train.result import read_log
@@ -42,7 +43,7 @@ def test_two_processes_with_gathered_negatives_equal_one(recipe_file, world, tmp
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=HANGS,
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.count('6 steps') == 1
