@@ -167,7 +167,8 @@ class ExplainResponse(OfIndex):
 
     model: str = Field(description="the reranker's name")
     system: str = Field(
-        description='epic, cedr, duobert or monobert; own for another reranker, with scores alone'
+        description='epic, cedr, duobert or monobert; own for another reranker, with scores and '
+        'perhaps tables'
     )
     query: str = Field(description='the question')
     passages: list[dict[str, Any]] | None = Field(
