@@ -169,10 +169,10 @@ class MultiVectorReranker(Reranker):
     ) -> dict[str, Any]:
         """Which token of a hit each token of the query found, as tables of values of JSON.
 
-        Of each token of the query, a row has what it 'adds' to the score, its 'share' of it in
-        percent, the token that it found ('match'), and the 'position' of that in the model's input.
-        What is added sums to the score. `query`, `hits`, `settings` and `trace` are those of
-        `Reranker.explain`.
+        Of each token of the query, a row has what it 'adds' to the score, its 'share' of it, the
+        token that it found ('match'), and the 'position' of that in the model's input. What is
+        added sums to the score, the shares sum to 1. `query`, `hits`, `settings` and `trace` are
+        those of `Reranker.explain`.
         """
         (asked,) = self.encoder.encode_queries([query])
         tables: dict[int, dict[str, Any]] = {}
@@ -217,7 +217,7 @@ class MultiVectorReranker(Reranker):
                 {
                     'token': token,
                     'adds': round(value, 6),
-                    'share': round(100 * value / score, 2) if score else 0.0,
+                    'share': round(value / score, 4) if score else 0.0,
                     'match': matches[found],
                     'position': int(passage.positions[found]),
                 }
