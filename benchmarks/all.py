@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'encoding': ('sentence_transformers',),
     'encoding_memory': (),
     'folders': ('sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'),
+    'late_interaction': ('sentence_transformers',),
     'fusion': ('ranx',),
     'rerank': ('sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'),
     'cedr': (),

@@ -84,6 +84,44 @@ def write_bi_encoder(folder, kind='bert', pooling=None, layers=(), settings=None
     return folder
 
 
+def write_multi_vector(folder, kind='bert', **settings):
+    """A `MultiVectorEncoder` with random weights.
+
+    `settings`: those of its Transformer, `dense` (sizes), `skiplist` and `skiplist_tasks`,
+    `prompts`, `similarity`, `normalize`, `pooling`.
+    """
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.base.modules.dense import Dense
+    from sentence_transformers.multi_vector_encoder.modules import (
+        HierarchicalTokenPooling,
+        MultiVectorMask,
+    )
+
+    tokens = {'module_input_name': 'token_embeddings'}
+    given = {key: settings.pop(key, None) for key in ('dense', 'skiplist', 'skiplist_tasks')}
+    prompts = settings.pop('prompts', None)
+    similarity = settings.pop('similarity', None)
+    normalize = settings.pop('normalize', True)
+    pooling = settings.pop('pooling', None)
+    body = write_body(folder / 'body', kind)
+    modules = [Transformer(str(body), **settings)]
+    torch.manual_seed(1)
+    for size_in, size_out, bias in given['dense'] or ():
+        activation = torch.nn.Tanh() if bias else torch.nn.Identity()
+        modules.append(Dense(size_in, size_out, bias, activation, **tokens))
+    modules.append(MultiVectorMask(given['skiplist'], skiplist_tasks=given['skiplist_tasks']))
+    if normalize:
+        modules.append(Normalize(**tokens))
+    if pooling:
+        modules.append(HierarchicalTokenPooling(pooling))
+    model = MultiVectorEncoder(
+        modules=modules, prompts=prompts, similarity_fn_name=similarity, device='cpu'
+    )
+    model.save_pretrained(str(folder / 'model'))
+    return folder / 'model'
+
+
 def write_json(path, value):
     """Write a JSON file, and the folder around it."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     flags = parser(
         'explain',
-        'Show why a reranker scores passages as it does: what EPIC, CEDR, duoBERT or monoBERT saw.',
+        'Show why a reranker scores passages as it does: what it saw in each.',
     )
     add = flags.add_argument
     add(
@@ -281,13 +281,30 @@ def _text(explained: Mapping[str, Any]) -> str:
 
 
 def _scores_text(explained: Mapping[str, Any]) -> str:
-    """A table of the passages with their scores alone, the best first."""
+    """A table of the passages with their scores, the best first, and the tables of an explanation
+    that has some.
+    """
     docids = [printable(docid) for docid in explained['docids']]
     scored = zip(docids, explained['scores'], strict=True)
     rows = []
     for docid, score in sorted(scored, key=lambda entry: -entry[1]):
         rows.append([docid, f'{score:.4f}'])
-    return markdown(['passage', 'score'], rows)
+    tables = [markdown(['passage', 'score'], rows)]
+    for table in explained.get('tables', ()):
+        if table['rows']:
+            title = f'{printable(table["docid"])}: {printable(table["title"])}'
+            tables.append(f'{title}\n\n{_table_text(table["rows"])}')
+    return '\n\n'.join(tables)
+
+
+def _table_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows whose keys are the columns, as a table."""
+    from pyserini_repbert.explain.rendering import cell_text
+
+    cells = []
+    for row in rows:
+        cells.append([printable(cell_text(value)) for value in row.values()])
+    return markdown(list(rows[0]), cells)
 
 
 def _cedr_text(explained: Mapping[str, Any]) -> str:

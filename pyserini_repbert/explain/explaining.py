@@ -30,8 +30,8 @@ def explanation(
 
     All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit;
     those of other rerankers 'docids' and 'inferences', the model inputs that it took, with
-    'probabilities' (duoBERT, monoBERT) or 'scores' alone (your own). Of documents, 'excerpts' says
-    which passage of each is explained.
+    'probabilities' (duoBERT, monoBERT), or 'scores' (others) and perhaps 'tables'
+    (`Reranker.explain`). Of documents, 'excerpts' says which passage of each is explained.
 
     Parameters
     ----------

@@ -53,6 +53,15 @@ def titles(explained: Mapping[str, Any]) -> list[str]:
     return [f'{passage["docid"]}: ' for passage in passages]
 
 
+def cell_text(value: Any) -> str:
+    """What a table of an explanation shows for a value: a number with four digits after the
+    point.
+    """
+    if isinstance(value, float):
+        return f'{value:.4f}'
+    return str(value)
+
+
 def panels(explained: Mapping[str, Any]) -> list[Panel]:
     """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
     maps: list[tuple[str, SimilarityMap]] = []
@@ -83,13 +92,19 @@ def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
     if explained['system'] == 'cedr':
         maps = panels(explained)
     with atomic_file(path) as stream:
-        text = page('explanation', explained=explained, panels=maps, titles=titles(explained))
+        text = page(
+            'explanation',
+            explained=explained,
+            panels=maps,
+            titles=titles(explained),
+            cell_text=cell_text,
+        )
         stream.write(text)
 
 
 def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
-    """Draw EPIC's contributions, monoBERT's probabilities and other scores as bars; duoBERT's pairs
-    and CEDR's maps as heat maps.
+    """Draw EPIC's contributions, monoBERT's probabilities, other scores and tables as bars;
+    duoBERT's pairs and CEDR's maps as heat maps.
 
     Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the
     greater.
@@ -107,8 +122,7 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
         probabilities = zip(explained['docids'], explained['probabilities'], strict=True)
         _draw_bars(path, [Bars('P(relevant)', list(probabilities))])
     else:
-        scores = zip(explained['docids'], explained['scores'], strict=True)
-        _draw_bars(path, [Bars('score', list(scores))])
+        _draw_bars(path, _scores_and_tables(explained))
 
 
 class Bars(NamedTuple):
@@ -124,6 +138,19 @@ def _contributions(explained: Mapping[str, Any]) -> list[Bars]:
     for title, passage in zip(titles(explained), explained['passages'], strict=True):
         values = [(part['term'], part['contribution']) for part in passage['contributions']]
         groups.append(Bars(f'{title}score {passage["score"]:.4f}', values))
+    return groups
+
+
+def _scores_and_tables(explained: Mapping[str, Any]) -> list[Bars]:
+    """The score of each passage, then the second column of each table, by the first."""
+    scores = zip(explained['docids'], explained['scores'], strict=True)
+    groups = [Bars('score', list(scores))]
+    for table in explained.get('tables', ()):
+        bars = []
+        for row in table['rows']:
+            name, value = list(row.values())[:2]
+            bars.append((name, value))
+        groups.append(Bars(f'{table["docid"]}: {table["title"]}', bars))
     return groups
 
 

@@ -64,15 +64,25 @@ class Bert(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        computes_masked: bool = False,
     ) -> Tensor:
         """The last layer's output, (n, length, h), of the weights' dtype.
 
         `input_ids` and `token_type_ids` are int64 (n, length); `attention_mask`, bool (n, length),
         best in the host's memory, is True where there is a token, and None where no sequence is
-        padded. Raises InputError for sequences longer than the positions of this BERT.
+        padded. With `computes_masked`, what no token attends to has an output, too, as the query
+        expansion of ColBERT needs; otherwise it may be 0 there. Raises InputError for sequences
+        longer than the positions of this BERT.
         """
-        batch = self._batch(input_ids, attention_mask)
+        batch: PaddedBatch | PackedBatch
+        if computes_masked and attention_mask is not None:
+            batch = PaddedBatch(on_device(attention_mask, input_ids.device), dropout=None)
+        else:
+            batch = self._batch(input_ids, attention_mask)
         return batch.padded(deque(self._states(batch, input_ids, token_type_ids), maxlen=1).pop())
 
     def first_token(

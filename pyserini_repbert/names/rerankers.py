@@ -10,9 +10,14 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.systems.registry import System, load, rerankers, systems
+from pyserini_repbert.systems.registry import (
+    System,
+    load,
+    recognised_system,
+    rerankers,
+    systems,
+)
 from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_encoder
-from pyserini_repbert.systems.sparse_encoder.folder import NAME, is_sparse_folder
 
 PLAIN_CROSS_ENCODER = 'monobert'  # what a checkpoint is taken for that names no system
 
@@ -22,7 +27,7 @@ def open_reranker(
 ) -> Reranker:
     """Open the reranker of a checkpoint, by its config.json or catalog entry.
 
-    A folder of a `SparseEncoder` reranks by its weights of terms. A checkpoint that names no system
+    A folder of others is opened by the system that recognises it. A checkpoint that names no system
     is taken for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
 
     Parameters
@@ -39,12 +44,14 @@ def open_reranker(
     """
     if names_class(str(name)):
         return _open_own(str(name), options or {}, {'device': device, **settings})
-    if is_sparse_folder(name):
-        return _open_sparse_encoder(name, device, options or {}, settings)
-    checkpoint = open_checkpoint(name, 'rerankers')
-    reranker_class = load(str(reranking_system(checkpoint).reranker))
+    model: str | Path | Checkpoint = name
+    system = recognised_system(name)
+    if system is None:
+        model = open_checkpoint(name, 'rerankers')
+        system = reranking_system(model)
+    reranker_class = load(str(system.reranker))
     arguments = arguments_of(reranker_class, str(name), options or {}, settings)
-    reranker: Reranker = reranker_class(checkpoint, device, **arguments)
+    reranker: Reranker = reranker_class(model, device, **arguments)
     return reranker
 
 
@@ -62,16 +69,6 @@ def reranking_system(checkpoint: Checkpoint) -> System:
             f'{", ".join(rerankers())}'
         )
     return systems()[named]
-
-
-def _open_sparse_encoder(
-    name: str | Path, device: str, options: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Reranker:
-    """The reranker of a folder of a `SparseEncoder`, which is no checkpoint of ours."""
-    reranker_class = load(str(systems()[NAME].reranker))
-    arguments = arguments_of(reranker_class, str(name), options, settings)
-    reranker: Reranker = reranker_class(name, device, **arguments)
-    return reranker
 
 
 def _open_own(name: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Reranker:

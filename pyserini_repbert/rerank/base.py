@@ -181,7 +181,11 @@ class Reranker(Ranker):
         settings : what is shown
         trace : gets the progress, in model inputs
 
-        Returns a dictionary whose 'system' names the form of the other values.
+        Returns a dictionary whose 'system' names the form of the other values. In the form 'own',
+        these are 'docids', 'scores' and 'inferences', and perhaps 'tables', which commands and the
+        page show as they are: {'docid', 'title', 'rows'} each. A row is an object; its keys, the
+        same in each, name the columns. The first column names the row, the second is a number,
+        which pictures show.
         """
         return {
             'system': 'own',

@@ -250,7 +250,7 @@ class ExplainResponse(OfIndex):
         str,
         Field(
             description='epic, cedr, duobert or monobert; own for another reranker, with scores '
-            'alone'
+            'and perhaps tables'
         ),
     ]
     query: Annotated[str, Field(description='the question')]

@@ -15,8 +15,7 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import Limits, ServeSettings
-from pyserini_repbert.systems.registry import System, rerankers, systems
-from pyserini_repbert.systems.sparse_encoder.folder import NAME as SPARSE_ENCODER, is_sparse_folder
+from pyserini_repbert.systems.registry import System, recognised_system, rerankers, systems
 from pyserini_repbert.trace import Trace
 
 OWN = 'own'
@@ -148,8 +147,9 @@ def _system_at(location: str) -> str:
         raise UnknownNameError(
             f"reranker '{location}' is neither one of the catalog nor a folder{near}"
         )
-    if is_sparse_folder(location):
-        return SPARSE_ENCODER
+    recognised = recognised_system(location)
+    if recognised is not None:
+        return recognised.name
     system = system_of(location) or PLAIN_CROSS_ENCODER
     if system not in rerankers():
         raise MismatchError(

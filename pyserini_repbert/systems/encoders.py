@@ -13,10 +13,13 @@ from typing import Any
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
 from pyserini_repbert.errors import MismatchError, UnknownNameError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
-from pyserini_repbert.systems.registry import System, load, systems
+from pyserini_repbert.models.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    checkpoint_name,
+    open_checkpoint,
+)
+from pyserini_repbert.systems.registry import System, load, recognised_system, systems
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
-from pyserini_repbert.systems.sparse_encoder.folder import NAME as SPARSE_ENCODER, is_sparse_folder
 
 _PLAIN_BERT = 'repbert'
 _EPIC = 'epic'
@@ -56,9 +59,16 @@ def term_weights_encoder(
     name : catalog name, or folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     settings : precision and max_length
+
+    Raises MismatchError for a folder of a system that gives no weights of terms.
     """
-    system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
-    encoder_class = load(str(systems()[system].term_weights_encoder))
+    system = recognised_system(name) or systems()[_EPIC]
+    if system.term_weights_encoder is None:
+        raise MismatchError(
+            f"'{name}' is {system.description}, an encoder of weights of terms was expected: "
+            f'{system.advice}'
+        )
+    encoder_class = load(system.term_weights_encoder)
     encoder: TermWeightsEncoder = encoder_class(name, device, **settings)
     return encoder
 
@@ -82,13 +92,16 @@ def encoding_system(name: AnyCheckpoint) -> System:
     """The system whose encoders read a checkpoint.
 
     A checkpoint of a system without encoders is RepBERT's to refuse. Raises MismatchError for a
-    `SparseEncoder`, which gives weights of terms.
+    folder of others whose system has no dense encoders.
     """
-    if is_sparse_folder(name):
+    system = recognised_system(name)
+    if system is not None and system.query_encoder is None:
         raise MismatchError(
-            f"'{name}' is a SparseEncoder, whose vectors are weights of terms, an encoder of dense "
-            'vectors was expected: make an index with `encode` or `index sparse`, and search that'
+            f"'{checkpoint_name(name)}' is {system.description}, an encoder of dense vectors was "
+            f'expected: {system.advice}'
         )
+    if system is not None:
+        return system
     if is_sentence_folder(name):
         return systems()[_SENTENCE_TRANSFORMERS]
     ranking = open_checkpoint(name).config.get('ranking', {})

@@ -58,6 +58,10 @@ class System:
     ----------
     name : the `ranking.system` in the config.json of its checkpoints
     title : its name in prose
+    recognises : a function from a checkpoint's name, folder or open checkpoint to whether it is one
+        of this system, for folders of others, whose config.json names no system
+    description, advice : of such a folder, for the message where it does not serve: what it is, and
+        how it is used
     query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
     term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
@@ -71,6 +75,9 @@ class System:
 
     name: str
     title: str
+    recognises: str | None = None
+    description: str = ''
+    advice: str = ''
     query_encoder: str | None = None
     document_encoder: str | None = None
     term_weights_encoder: str | None = None
@@ -107,6 +114,17 @@ def _defined() -> Iterable[System]:
             yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
     for entry_point in metadata.entry_points(group=ENTRY_POINTS):
         yield entry_point.load()
+
+
+def recognised_system(name: Any) -> System | None:
+    """The system that recognises a folder by its files; None where none does.
+
+    `name` is a catalog name, a folder, or an open checkpoint.
+    """
+    for system in systems().values():
+        if system.recognises is not None and load(system.recognises)(name):
+            return system
+    return None
 
 
 def trained_systems() -> list[str]:

@@ -76,6 +76,39 @@ def test_an_own_reranker_shows_its_scores_alone(explain, figures, tmp_path, monk
     assert '<td>2</td><td>-1.0000</td>' in (tmp_path / 'a.html').read_text()
 
 
+TABLES = (
+    OWN
+    + """
+    def explain(self, query, hits, settings, trace=None):
+        rows = [{'letter': '|', 'adds': 0.25, 'at': 3}, {'letter': '<b>', 'adds': -1.0, 'at': 4}]
+        tables = [{'docid': docid, 'title': 'letters', 'rows': rows} for docid in hits.docids[:1]]
+        tables.append({'docid': hits.docids[1], 'title': 'none', 'rows': []})
+        return {**super().explain(query, hits, settings), 'tables': tables}
+"""
+)
+
+
+def test_an_own_reranker_shows_tables(explain, figures, tmp_path, monkeypatch):
+    (tmp_path / 'by_letter.py').write_text(TABLES)
+    monkeypatch.syspath_prepend(tmp_path)
+    flags = ('--model', 'by_letter:ShortestFirst', '--passage', 'abc', 'a')
+    assert explain(0, *flags).splitlines()[4:] == [
+        '',
+        '1: letters',
+        '',
+        '| letter |    adds |  at |',
+        '| ------ | ------: | --: |',
+        r'| \|     |  0.2500 |   3 |',
+        '| <b>    | -1.0000 |   4 |',
+    ]
+    explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
+    assert [bar.get_width() for bar in figures[0].axes[1].patches] == [0.25, -1.0]
+    html = (tmp_path / 'a.html').read_text()
+    assert '<h2>1: letters</h2>' in html
+    assert '<td>&lt;b&gt;</td><td>-1.0000</td><td>4</td>' in html
+    assert 'none' not in html
+
+
 def test_duoberts_matrix(explain, cross_encoder_folder, figures, tmp_path):
     folder = cross_encoder_folder('duobert')
     flags = ('--model', folder, '--passage', *PASSAGES, '--samples', '1', '--seed', '2')

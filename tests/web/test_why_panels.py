@@ -2,7 +2,13 @@
 they say.
 """
 
+import json
+import urllib.parse
+import urllib.request
+
 import pytest
+from sentence_folders import write_multi_vector
+from web_service import run_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
@@ -122,3 +128,18 @@ def test_each_loads_on_demand_and_once(opened):
     assert len(explanations(own)) == 2
     card.get_by_role('button', name='Why here?').click()
     assert card.locator('.why').count() == 0
+
+
+def test_tables_of_another_reranker(opened, garden, tmp_path):
+    folder = write_multi_vector(tmp_path, dense=[(16, 8, False)])
+    with run_service(garden, '--index', 'garden', '--rerankers', str(folder)) as address:
+        page = opened(address=address).open(ASKED + 'multi-vector', '.why .terms')
+        query = urllib.parse.urlencode({'query': QUERY, 'model': 'model', 'docid': 'g3'})
+        with urllib.request.urlopen(f'{address}v1/garden/explain?{query}') as answer:
+            (table,) = json.load(answer)['tables']
+        assert page.locator('.why .terms caption').inner_text() == table['title']
+        tokens = page.locator('.why .terms tbody th').all_text_contents()
+        assert tokens == [row['token'] for row in table['rows']]
+        found = page.locator('.why .terms tbody tr').last.locator('td').all_text_contents()
+        last = table['rows'][-1]
+        assert found[-2:] == [last['match'], str(last['position'])]

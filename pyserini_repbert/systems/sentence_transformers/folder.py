@@ -141,9 +141,9 @@ def read_bi_encoder(folder: Path, name: str) -> BiEncoder:
     layers: list[DenseLayer | None] = []
     for module in modules[2:]:
         if module.kind == 'Dense':
-            layers.append(_read_dense(module.folder))
+            layers.append(read_dense(module.folder, SENTENCE_VECTOR))
         elif module.kind == 'Normalize':
-            _check_values(module.folder / 'config.json', _SENTENCE_VECTOR)
+            check_values(module.folder / 'config.json', SENTENCE_VECTOR)
             layers.append(None)
         else:
             raise Unsupported(f'it has a module {module.kind}')
@@ -180,7 +180,7 @@ def read_cross_encoder(folder: Path, name: str) -> CrossEncoderFolder:
     kinds = [module.kind for module in modules]
     if kinds != ['Transformer']:
         raise Unsupported(f'its modules are {", ".join(kinds)}')
-    body_settings = _body_settings(modules[0].folder)
+    body_settings = read_body_settings(modules[0].folder)
     if body_settings.get('transformer_task') != 'sequence-classification':
         raise Unsupported('its body is no classifier')
     settings = read_settings(folder)
@@ -236,7 +236,7 @@ def read_body(folder: Path, name: str, settings: Mapping[str, Any] | None = None
     Raises Unsupported for another architecture, and for a folder without weights in safetensors.
     """
     if settings is None:
-        settings = _body_settings(folder)
+        settings = read_body_settings(folder)
     for key, value in settings.items():
         known = _KNOWN_SETTINGS.get(key, ())
         if known is not None and value not in known and value not in (None, {}):
@@ -305,7 +305,8 @@ def read_truncation(settings: Mapping[str, Any]) -> int | None:
     return kept
 
 
-def _body_settings(folder: Path) -> Mapping[str, Any]:
+def read_body_settings(folder: Path) -> Mapping[str, Any]:
+    """What sentence-transformers would read of a body; empty where there is no such file."""
     for file in _BODY_SETTINGS:
         if (folder / file).is_file():
             settings = _read_values(folder / file)
@@ -348,21 +349,21 @@ def _list_of_objects(path: Path) -> list[dict[str, Any]]:
 
 
 # Of a module that reads and writes the vector of a text.
-_SENTENCE_VECTOR: Mapping[str, tuple[Any, ...]] = {
+SENTENCE_VECTOR: Mapping[str, tuple[Any, ...]] = {
     'module_input_name': (None, 'sentence_embedding'),
     'module_output_name': (None, 'sentence_embedding'),
     'use_residual': (None, False),
 }
 
 
-def _check_values(path: Path, expected: Mapping[str, tuple[Any, ...]]) -> None:
+def check_values(path: Path, expected: Mapping[str, tuple[Any, ...]]) -> None:
     """Raises Unsupported for a file with other values; one that is not there has none."""
     if not path.is_file():
         return
     values = _read_values(path)
     for key, known in expected.items():
         if values.get(key) not in known:
-            raise Unsupported(f'{path.parent.name} has {key} {values[key]}')
+            raise Unsupported(f'{path.parent.name} has {key} {values.get(key)}')
 
 
 def _read_pooling(folder: Path) -> tuple[str, ...]:
@@ -387,12 +388,12 @@ def _read_pooling(folder: Path) -> tuple[str, ...]:
     return tuple(modes)
 
 
-def _read_dense(folder: Path) -> DenseLayer:
-    """A Dense module."""
+def read_dense(folder: Path, expected: Mapping[str, tuple[Any, ...]]) -> DenseLayer:
+    """A Dense module whose settings have these values. Raises Unsupported for another."""
     path = folder / 'config.json'
     if not path.is_file() or not (folder / WEIGHTS).is_file():
         raise Unsupported(f'{folder.name} has no config.json or no {WEIGHTS}')
-    _check_values(path, _SENTENCE_VECTOR)
+    check_values(path, expected)
     values = _read_values(path)
     activation = values.get('activation_function', 'torch.nn.modules.activation.Tanh')
     if not isinstance(activation, str) or activation not in ACTIVATIONS:

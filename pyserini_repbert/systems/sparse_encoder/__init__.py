@@ -9,6 +9,9 @@ from pyserini_repbert.systems.stage_options import TERM_WEIGHTS_OPTIONS
 SYSTEM = System(
     name='sparse-encoder',
     title='SparseEncoder',
+    recognises='pyserini_repbert.systems.sparse_encoder.folder:is_sparse_folder',
+    description='a SparseEncoder, whose vectors are weights of terms',
+    advice='make an index with `encode` or `index sparse`, and search that',
     term_weights_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
     reranker='pyserini_repbert.systems.sparse_encoder.reranker:SparseEncoderReranker',
     stage_options=TERM_WEIGHTS_OPTIONS,

@@ -11,8 +11,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of
 from pyserini_repbert.systems.sentence_transformers.loading import MODULES
 
-# Of the system.
-NAME = 'sparse-encoder'
 SETTINGS = 'config_sentence_transformers.json'
 _KIND = 'SparseEncoder'
 # The package of the modules that only such models have.

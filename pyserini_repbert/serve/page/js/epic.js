@@ -1,4 +1,4 @@
-// EPIC: the terms that make a passage's score, and the terms that it lacks but is expanded by.
+// EPIC and SparseEncoder: the terms that make a passage's score, and the terms that it lacks but is expanded by.
 
 import { bar, h } from './dom.js';
 import { joined, score } from './words.js';
@@ -15,9 +15,9 @@ function shaded(terms) {
   }));
 }
 
-/** Show EPIC's explanation of one passage. */
+/** Show the explanation of one passage by weights of terms. */
 export function epicView({ hit, models, explain, load }) {
-  load('EPIC reads the passage', async (how) => {
+  load(`${models[0]} reads the passage`, async (how) => {
     const found = (await explain(models[0], [hit.docid], [['top', EXPANSIONS]], { signal: how.signal })).passages[0];
     const most = Math.max(...found.contributions.map((own) => own.contribution), 1e-9);
     const rows = found.contributions.map((own) => h('tr', null, h('th', { scope: 'row' }, own.term),

@@ -7,17 +7,26 @@ import { epicView } from './epic.js';
 import { during } from './messages.js';
 import { pairsView } from './pairs.js';
 import { scoresView } from './scores.js';
+import { tablesView } from './tables.js';
 
 const VIEWS = {
   epic: { title: 'Terms', name: 'EPIC', view: epicView },
   cedr: { title: 'Similarities', name: 'CEDR', view: cedrView },
   duobert: { title: 'Pairs', name: 'duoBERT', view: pairsView },
   monobert: { title: 'Scores', name: 'monoBERT', view: scoresView },
+  'sparse-encoder': { title: 'Terms', name: 'SparseEncoder', view: epicView },
 };
+
+/** The view of a system: its own, or the one of every other. */
+function viewOf(system) {
+  return VIEWS[system] ?? { title: 'Scores', name: system, view: tablesView };
+}
 
 /** The panel of a hit; chosen: the tab that is open at first; onchoose(name) is called when another is chosen. */
 export function whyPanel({ about, answer, hit, chosen, onchoose }) {
-  const offered = Object.keys(VIEWS).filter((system) => about.rerankers.some((own) => own.system === system));
+  const present = [...new Set(about.rerankers.map((own) => own.system))];
+  const known = Object.keys(VIEWS).filter((system) => present.includes(system));
+  const offered = [...known, ...present.filter((system) => !known.includes(system))];
   const panel = h('div', { role: 'tabpanel', id: freshId('panel'), class: 'why-panel', tabindex: '0' });
   const explain = (model, docids, more, how) => ask(address([about.name, 'explain'],
     [['query', answer.query.text], ['model', model], ...docids.map((own) => ['docid', own]), ...more]), how);
@@ -43,7 +52,7 @@ export function whyPanel({ about, answer, hit, chosen, onchoose }) {
     });
     const models = about.rerankers.filter((own) => own.system === system).map((own) => own.name);
     panel.replaceChildren();
-    VIEWS[system].view({ answer, hit, models, explain, load, best, panel });
+    viewOf(system).view({ answer, hit, models, explain, load, best, panel });
   }
 
   const tabs = offered.map((system) => h('button', { type: 'button', role: 'tab', id: freshId('tab'), 'data-why': system,
@@ -56,7 +65,7 @@ export function whyPanel({ about, answer, hit, chosen, onchoose }) {
       const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
       next.focus();
       next.click();
-    } }, VIEWS[system].title, h('span', { class: 'soft' }, ` ${VIEWS[system].name}`)));
+    } }, viewOf(system).title, h('span', { class: 'soft' }, ` ${viewOf(system).name}`)));
   show(offered.includes(chosen) ? chosen : offered[0]);
   return h('div', { class: 'why' }, h('div', { role: 'tablist', 'aria-label': `Why ${hit.docid} is here` }, tabs), panel);
 }
