@@ -15,7 +15,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate, Excerpt, Query, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings
-from pyserini_repbert.systems.encoders import document_encoder, impact_encoder, query_encoder
+from pyserini_repbert.systems.encoders import document_encoder, query_encoder, term_weights_encoder
 from pyserini_repbert.systems.multi_vector import reranker as reranker_module
 from pyserini_repbert.systems.multi_vector.encoder import (
     MultiVectorTextEncoder,
@@ -224,7 +224,7 @@ def test_which_folders_are_recognised(colbert, tmp_path):
     [
         (query_encoder, 'an encoder of dense vectors'),
         (document_encoder, 'an encoder of dense vectors'),
-        (impact_encoder, 'an encoder of weights of terms'),
+        (term_weights_encoder, 'an encoder of weights of terms'),
     ],
 )
 def test_it_gives_no_index(open_encoder, expected, colbert):
