@@ -116,7 +116,7 @@ def maxsim_figures(rounds: int) -> list[Figure]:
     vectors = torch.nn.functional.normalize(torch.randn(total, DIMENSION, generator=generator))
     query = torch.nn.functional.normalize(torch.randn(32, DIMENSION, generator=generator))
     passages = TokenVectors(vectors, lengths.numpy(), np.arange(total), None)
-    parts = list(vectors.split(lengths.tolist()))
+    parts = list(torch.split(vectors, lengths.tolist()))
     expected = maxsim([query], parts)[0].numpy()
     np.testing.assert_allclose(best_matches(query, passages).sum(dim=1), expected, atol=1e-4)
     times = best_times(

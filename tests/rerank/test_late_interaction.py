@@ -241,12 +241,26 @@ def test_another_folder_is_none(tmp_path):
         MultiVectorTextEncoder(write_body(tmp_path / 'body', 'bert'))
 
 
+def copy_changed(folder, copy, file, change):
+    """A copy of a folder, with other values in a JSON file."""
+    shutil.copytree(folder, copy)
+    values = json.loads((copy / file).read_text('utf-8'))
+    write_json(copy / file, values | change)
+    return copy
+
+
+def test_queries_longer_than_the_model_reads(colbert, tmp_path):
+    change = {'query_expansion': {**EXPANSION, 'length': 500}}
+    folder = copy_changed(colbert, tmp_path / 'long', 'sentence_bert_config.json', change)
+    with pytest.raises(InputError, match='up to 500 tokens, its model reads 48: correct'):
+        open_reranker(folder)
+
+
 @pytest.mark.parametrize(
     ('file', 'change'),
     [
         ('sentence_bert_config.json', {'query_length': 0}),
         ('sentence_bert_config.json', {'query_expansion': {'strategy': 'other', 'length': 3}}),
-        ('sentence_bert_config.json', {'query_expansion': {**EXPANSION, 'length': 500}}),
         ('sentence_bert_config.json', {'query_expansion': {**EXPANSION, 'token': 'no token'}}),
         ('2_MultiVectorMask/config.json', {'keep_only_token_ids': [3]}),
         ('2_MultiVectorMask/config.json', {'skiplist_words': 'the'}),
@@ -254,10 +268,7 @@ def test_another_folder_is_none(tmp_path):
     ],
 )
 def test_what_the_engine_leaves_to_sentence_transformers(file, change, colbert, tmp_path):
-    folder = tmp_path / 'changed'
-    shutil.copytree(colbert, folder)
-    values = json.loads((folder / file).read_text('utf-8'))
-    write_json(folder / file, values | change)
+    folder = copy_changed(colbert, tmp_path / 'changed', file, change)
     with pytest.raises(Unsupported):
         model = read_multi_vector(folder, 'changed')
         open_readers(model, open_tokenizer(model.network.body))

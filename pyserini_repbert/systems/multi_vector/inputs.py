@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate
 from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
@@ -129,8 +130,8 @@ def open_readers(model: MultiVectorModel, opened: FolderTokenizer) -> tuple[Text
     model : what its folder says
     opened : the tokenizer of its body
 
-    Raises Unsupported for tokens that the tokenizer lacks, and for queries that are filled up to
-    more tokens than the model reads.
+    Raises Unsupported for a token that the tokenizer lacks, InputError for queries that are filled
+    up to more tokens than the model reads.
     """
     body = model.network.body
     tokenizer = opened.tokenizer
@@ -144,7 +145,10 @@ def open_readers(model: MultiVectorModel, opened: FolderTokenizer) -> tuple[Text
     if model.expansion is not None:
         length = model.expansion.length
         if length > body.config.longest_input:
-            raise Unsupported(f'it fills queries up to {length} tokens')
+            raise InputError(
+                f"'{body.checkpoint.name}' fills queries up to {length} tokens, its model reads "
+                f'{body.config.longest_input}: correct the length of its query_expansion'
+            )
         if model.expansion.is_longest:
             query_limit = length
         query_limit = max(query_limit, length)
