@@ -22,7 +22,7 @@ PAGES = {
     'README.md': 'About these pages.',
 }
 RECORDS = {
-    'a.jsonl': '{"id": "r2", "title": "T", "text": "x", "year": 1999}\n{"id": 3, "contents": "y"}\n',
+    'a.jsonl': '{"id": "r2", "title": "T", "text": "x", "year": 9}\n{"id": 3, "contents": "y"}\n',
     'b.json': '{"_id": "r4", "contents": "z"}\n',
     'README.md': 'About these records.',
 }
@@ -56,7 +56,7 @@ DOCUMENTS = {
     'records': (
         RECORDS,
         [
-            Document('r2', 'x', 'T', {'year': 1999}),
+            Document('r2', 'x', 'T', {'year': 9}),
             Document('3', 'y'),
             Document('r4', 'z'),
         ],
