@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import MOST_BYTES, FileToRead, read_bytes
@@ -21,13 +22,26 @@ from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.files import human_size
 
 _ADDRESSES = ('from', 'to', 'cc')
-_MOST_PARTS = 200
+_MOST_PARTS = 2_000
+_MOST_CONTAINERS = 200  # parts that hold parts
 _MOST_NESTED = 20
-# Parsing a header of addresses takes time that grows faster than its length.
+# Parsing a header takes time that grows faster than its length.
 _MOST_HEADER = 10_000  # characters
+_MOST_CONTENT_HEADER = 2_000  # of those that each part has
 _MULTIPART = re.compile(rb'^content-type:[ \t]*(?:\r?\n[ \t]+)?(?:multipart|message)/', re.I | re.M)
+_CONTENT_HEADER = re.compile(rb'^content-', re.I | re.M)
 # How a mailbox begins each of its messages.
 _ENVELOPE = b'From '
+
+
+class _BoundedPolicy(EmailPolicy):
+    """Headers as `email.policy.default` parses them; one that is too long is empty."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """A header's value, parsed when it is asked for."""
+        is_of_part = name.lower().startswith('content-')
+        most = _MOST_CONTENT_HEADER if is_of_part else _MOST_HEADER
+        return super().header_fetch_parse(name, value if len(value) <= most else '')
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
@@ -72,10 +86,12 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 def _document(docid: str, raw: bytes) -> Document:
     """The document of a message. Raises UnreadableFile for one that is none."""
-    if len(_MULTIPART.findall(raw)) > _MOST_PARTS:
-        raise UnreadableFile(f'a message has more than {_MOST_PARTS} parts that hold parts')
+    if len(_MULTIPART.findall(raw)) > _MOST_CONTAINERS:
+        raise UnreadableFile(f'a message has more than {_MOST_CONTAINERS} parts that hold parts')
+    if len(_CONTENT_HEADER.findall(raw)) > 3 * _MOST_PARTS:
+        raise UnreadableFile(f'a message has more than {_MOST_PARTS:,} parts')
     try:
-        message = BytesParser(policy=policy.default).parsebytes(raw)
+        message = BytesParser(policy=_BoundedPolicy()).parsebytes(raw)
         if not message.keys():
             raise UnreadableFile('no mail: it has no header')
         title = _header(message, 'subject')
@@ -112,9 +128,6 @@ def _date(message: EmailMessage) -> str:
 
 def _header(message: EmailMessage, name: str) -> str:
     """A header's words; '' if there is none, or it is too long to be parsed."""
-    for given, value in message.raw_items():
-        if given.lower() == name and len(str(value)) > _MOST_HEADER:
-            return ''
     return ' '.join(str(message.get(name, '')).split())
 
 

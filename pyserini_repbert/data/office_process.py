@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
@@ -34,25 +35,43 @@ def main() -> None:
     # What a library prints is no answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()
-    from markitdown import MarkItDown
-
-    converter = MarkItDown(enable_plugins=False, exiftool_path='')
+    convert = _converter()
     sys.addaudithook(_refuse)
     _write(answers, {'ready': True})
     for line in sys.stdin.buffer:
-        _write(answers, _answer(converter, json.loads(line)['path']))
+        _write(answers, _answer(convert, json.loads(line)['path']))
 
 
-def _answer(converter: Any, path: str) -> dict[str, str]:
+def _converter() -> Callable[[str], Any]:
+    """What converts a file by its suffix alone: MarkItDown would take others for text."""
+    from markitdown import StreamInfo, converters
+
+    by_suffix = {
+        '.pdf': converters.PdfConverter(),
+        '.docx': converters.DocxConverter(),
+        '.pptx': converters.PptxConverter(),
+        '.xlsx': converters.XlsxConverter(),
+        '.epub': converters.EpubConverter(),
+    }
+
+    def convert(path: str) -> Any:
+        suffix = os.path.splitext(path)[1].lower()
+        with open(path, 'rb') as stream:
+            return by_suffix[suffix].convert(stream, StreamInfo(extension=suffix))
+
+    return convert
+
+
+def _answer(convert: Callable[[str], Any], path: str) -> dict[str, str]:
     """The title and the text of a file, or what the problem is."""
     try:
-        result = converter.convert_local(path)
+        result = convert(path)
     except MemoryError:
         return {'problem': 'its reader used too much memory'}
     except Exception as error:
         # Parsers of strangers' files raise what they like.
         return {'problem': _reason(error)}
-    text = result.text_content
+    text = result.markdown
     if len(text) > _MOST_TEXT:
         return {'problem': f'it has more than {_MOST_TEXT:,} characters of text'}
     # Half of a surrogate pair is no character.
