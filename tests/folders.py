@@ -54,7 +54,7 @@ def change_model(checkpoint: Path, part: str) -> None:
 def make_older(folder: Path) -> None:
     """Make a collection as releases made it that knew neither identities nor prefixes."""
     with sqlite3.connect(folder / 'collection.sqlite') as connection:
-        for table in ('identity', 'source_prefixes', 'source_paths'):
+        for table in ('identity', 'source_prefixes', 'source_paths', 'source_formats'):
             connection.execute(f'DROP TABLE {table}')
         (path,) = (folder / 'generations').glob('0*[0-9].json')
         manifest = json.loads(path.read_text(encoding='utf-8'))

@@ -168,7 +168,8 @@ class Collection:
         has are deleted. Documents of other sources stay. Only new passages are encoded.
 
         A document belongs to one source. A prefix keeps the documents of two sources apart that
-        have the same docids.
+        have the same docids. How the files of a source are read is stored with it. Files that are
+        not read are `Changes.unread`. The documents of a file that could not be read stay.
 
         Parameters
         ----------
@@ -194,6 +195,9 @@ class Collection:
         named = documents if corpus_name is None else corpus_name
         with self._writer(rebuild) as writer:
             known = _find_source(writer.sources, source, named)
+            if known.reading and not rebuild:
+                corpus = corpus.as_stored(known.reading)
+            known = replace(known, reading=corpus.reading)
             changes = sync_documents(
                 writer,
                 corpus,

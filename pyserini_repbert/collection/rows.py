@@ -97,6 +97,18 @@ class StagedRows:
         )
         return {known.docid: known for known in map(KnownDocument._make, rows)}
 
+    def numbers_of_files(self, docids: Sequence[str]) -> set[int]:
+        """The numbers of documents of files: of their docids, and of those within: 'a.csv#1'."""
+        numbers: set[int] = set()
+        for docid in docids:
+            rows = self.connection.execute(
+                'SELECT docno FROM documents WHERE docid = ? OR (docid > ? AND docid < ?)',
+                # '$' is the character behind '#'.
+                [docid, f'{docid}#', f'{docid}$'],
+            )
+            numbers.update(docno for (docno,) in rows)
+        return numbers
+
     def locations(self, docnos: Sequence[int]) -> dict[tuple[int, int, bytes], RowOfShard]:
         """Where the live passages of documents are, by docno, number, and digest of the input."""
         rows = self.connection.execute(

@@ -37,6 +37,7 @@ class DocumentSource:
     prefix : with which the docids of its documents begin; '' if it has none
     is_known : whether a generation was published with it
     path : another path of the same corpus, to be remembered; '' for none
+    reading : how its files are read (`Corpus.reading`); '' if it has none
     """
 
     number: int
@@ -44,6 +45,7 @@ class DocumentSource:
     prefix: str = ''
     is_known: bool = False
     path: str = ''
+    reading: str = ''
 
     def documents(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Documents of the corpus under the docids that they have in the collection."""
@@ -62,12 +64,14 @@ class Sources:
     def find(self, name: str) -> DocumentSource:
         """The source of a name; a new one gets a number."""
         row = self._connection.execute(
-            'SELECT source, COALESCE(prefix, ?) FROM sources '
-            'LEFT JOIN source_prefixes USING (source) WHERE name = ?',
-            ['', name],
+            'SELECT source, COALESCE(prefix, ?), COALESCE(format, ?) FROM sources '
+            'LEFT JOIN source_prefixes USING (source) '
+            'LEFT JOIN source_formats USING (source) WHERE name = ?',
+            ['', '', name],
         ).fetchone()
         if row is not None:
-            return DocumentSource(row[0], name, row[1], is_known=True)
+            number, prefix, reading = row
+            return DocumentSource(number, name, prefix, is_known=True, reading=reading)
         rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
         return DocumentSource(rows.fetchone()[0], name)
 
@@ -140,6 +144,9 @@ class Sources:
         execute('DELETE FROM source_prefixes WHERE source = ?', [source.number])
         if source.prefix:
             execute('INSERT INTO source_prefixes VALUES (?, ?)', [source.number, source.prefix])
+        execute('DELETE FROM source_formats WHERE source = ?', [source.number])
+        if source.reading:
+            execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, source.reading])
         if source.path:
             execute(
                 'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]

@@ -34,9 +34,15 @@ _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', '
 LATER_TABLES = """CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS source_formats (source INTEGER PRIMARY KEY, format TEXT NOT NULL);
 """
 # As `schema_differences` calls them.
-LATER_TABLE_NAMES = ("table 'identity'", "table 'source_prefixes'", "table 'source_paths'")
+LATER_TABLE_NAMES = (
+    "table 'identity'",
+    "table 'source_prefixes'",
+    "table 'source_paths'",
+    "table 'source_formats'",
+)
 _SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,

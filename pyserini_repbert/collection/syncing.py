@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -15,6 +15,7 @@ from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Corpus
+from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.errors import InputError
 
 _DOCUMENTS_AT_ONCE = 256
@@ -36,6 +37,10 @@ class Changes:
     is_published: bool
     # With which the docids of the source begin; '' if it has none.
     prefix: str = ''
+    # Lines or files that could not be used.
+    skipped: int = 0
+    # Files that were not read.
+    unread: UnreadFiles = field(default_factory=UnreadFiles, compare=False)
 
     @property
     def documents(self) -> dict[str, int]:
@@ -97,7 +102,8 @@ def sync_documents(
     """
     seen = _SeenNumbers()
     counts = _put(writer, corpus, source, seen, on_progress)
-    gone, n_before = _missing_documents(writer, source.number, seen)
+    kept = [source.prefix + docid for docid in corpus.unread.docids()]
+    gone, n_before = _missing_documents(writer, source.number, seen, kept)
     n_lost = len(gone)
     if source.prefix != writer.sources.find(source.name).prefix:
         # All have other docids now.
@@ -109,7 +115,8 @@ def sync_documents(
             parameters=('delete_most',),
         )
     writer.staging.remove(gone)
-    return _finish(writer, counts, deleted=len(gone), merge=merge)
+    changes = _finish(writer, counts, deleted=len(gone), merge=merge)
+    return replace(changes, skipped=corpus.skipped, unread=corpus.unread)
 
 
 def add_documents(
@@ -132,7 +139,8 @@ def add_documents(
     """
     source = writer.sources.find(ADDED)
     counts = _put(writer, corpus, source, _SeenNumbers(), on_progress)
-    return _finish(writer, counts, deleted=0, merge=merge)
+    changes = _finish(writer, counts, deleted=0, merge=merge)
+    return replace(changes, skipped=corpus.skipped, unread=corpus.unread)
 
 
 def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:
@@ -245,8 +253,18 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _missing_documents(writer: Writer, source: int, seen: _SeenNumbers) -> tuple[list[int], int]:
-    """The documents of a source that were not seen, and how many the collection had of it."""
+def _missing_documents(
+    writer: Writer, source: int, seen: _SeenNumbers, kept: Sequence[str]
+) -> tuple[list[int], int]:
+    """The documents of a source that were not seen, and how many the collection had of it.
+
+    Parameters
+    ----------
+    writer : of the collection
+    source : its number
+    seen : the documents that it has now
+    kept : docids of files that could not be read: their documents are not missing
+    """
     generation = writer.staging.generation
     rows = writer.staging.connection.execute(
         'SELECT docno, until FROM fields WHERE source = ? AND since < ? AND until >= ?',
@@ -258,4 +276,7 @@ def _missing_documents(writer: Writer, source: int, seen: _SeenNumbers) -> tuple
         n_before += 1
         if until == FOREVER and docno not in seen:
             missing.append(docno)
+    if kept:
+        of_kept = writer.staging.rows.numbers_of_files(kept)
+        missing = [docno for docno in missing if docno not in of_kept]
     return missing, n_before

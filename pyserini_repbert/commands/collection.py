@@ -13,7 +13,7 @@ from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.outputs import check_outside_indexes
-from pyserini_repbert.commands.terminal import skipped_text, unread_text
+from pyserini_repbert.commands.terminal import say_unread, skipped_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
@@ -22,6 +22,7 @@ from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection import Changes, Collection
+    from pyserini_repbert.data.file_selection import FileSelection
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
@@ -95,7 +96,34 @@ def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
         '--index', required=True, help='folder of the collection; made if it is missing'
     )
     add_flags(parser, 'corpus_format', 'fields', 'on_error')
+    _add_file_flags(parser)
     _add_merge(parser)
+
+
+def _add_file_flags(parser: argparse.ArgumentParser) -> None:
+    """Flags about the files of a folder."""
+    add = parser.add_argument
+    patterns: dict[str, Any] = {'action': 'append', 'default': [], 'metavar': 'PATTERN'}
+    add(
+        '--include',
+        help="read only files of a folder that match, '*.md' say, as in .gitignore; repeatable",
+        **patterns,
+    )
+    add('--exclude', help="leave out files that match, 'drafts/**' say; repeatable", **patterns)
+    add('--gitignore', action='store_true', help='leave out what .gitignore files name')
+    add(
+        '--reader',
+        action='append',
+        default=[],
+        metavar='.SUFFIX=MODULE:FUNCTION',
+        help='your function that reads files of a suffix: it takes a path, and gives a text or '
+        'documents; repeatable',
+    )
+    add(
+        '--list-unread',
+        action='store_true',
+        help='list the files that are not read, with the reasons',
+    )
 
 
 def _add_merge(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +192,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     from pyserini_repbert.names.corpora import open_corpus
 
     corpus = open_corpus(
-        options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
+        options.corpus,
+        options.corpus_format,
+        options.fields,
+        options.on_error,
+        keep_empty=True,
+        selection=_selection(options),
     )
     stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'dtype')
     chosen = command.pick_options(options, 'encoder', 'batch_tokens', 'truncate_dim', *stored)
@@ -177,8 +210,22 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    besides = skipped_text(corpus) + _prefix_text(changes) + unread_text(corpus)
+    besides = skipped_text(changes.skipped) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
+    say_unread(changes.unread, options.list_unread)
+
+
+def _selection(options: argparse.Namespace) -> FileSelection:
+    """Which files of a folder are read, and by whose readers."""
+    from pyserini_repbert.data.file_selection import FileSelection
+    from pyserini_repbert.data.own_readers import named_reader
+
+    return FileSelection(
+        include=tuple(options.include),
+        exclude=tuple(options.exclude),
+        gitignore=options.gitignore,
+        readers=dict(map(named_reader, options.reader)),
+    )
 
 
 def _prefix_text(changes: Changes) -> str:

@@ -19,9 +19,9 @@ from pyserini_repbert.commands.flags import add_flags, check_outside, record_out
 from pyserini_repbert.commands.terminal import (
     cut_text,
     say_device,
+    say_unread,
     skipped_text,
     stages_text,
-    unread_text,
 )
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.names.corpora import open_corpus
@@ -242,8 +242,9 @@ def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
         text = f'part {options.shard} is done, {manifest.count} passages'
     else:
         text = kind.describe(manifest)
-    besides = skipped_text(corpus) + cut_text(encoder) + unread_text(corpus)
+    besides = skipped_text(corpus.skipped) + cut_text(encoder)
     print(f'{options.output}: {text}{besides}')
+    say_unread(corpus.unread)
     _print_overlap(manifest)
 
 

@@ -20,7 +20,7 @@ from pyserini_repbert.commands.encoding import (
     term_weights_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import skipped_text, unread_text
+from pyserini_repbert.commands.terminal import say_unread, skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -364,7 +364,8 @@ def _build_text_index(options: argparse.Namespace) -> str:
             on_progress=bar.update,
             language=options.language or ENGLISH,
         )
-    besides = skipped_text(corpus) + unread_text(corpus)
+    say_unread(corpus.unread)
+    besides = skipped_text(corpus.skipped)
     return f'{command.count_text(n_passages, "passage")} ({options.variant}){besides}'
 
 

@@ -20,7 +20,7 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.data.passages import Corpus
+    from pyserini_repbert.data.unread_files import UnreadFiles
     from pyserini_repbert.lucene.analysis import WordFinder
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
@@ -177,14 +177,21 @@ def cut_text(encoder: Any) -> str:
     return f', {n_cut} cut to {encoder.limit} wordpieces' if n_cut else ''
 
 
-def skipped_text(corpus: Corpus) -> str:
+def skipped_text(n_skipped: int) -> str:
     """', 3 skipped' for the lines or files of a corpus that could not be used; '' for none."""
-    return f', {corpus.skipped} skipped' if corpus.skipped else ''
+    return f', {n_skipped} skipped' if n_skipped else ''
 
 
-def unread_text(corpus: Corpus) -> str:
-    """A further line about the files of a corpus folder that were not read; '' for none."""
-    return f'\n{printable(corpus.name)}: {corpus.unread}' if corpus.unread else ''
+def say_unread(unread: UnreadFiles, is_listed: bool = False) -> None:
+    """Say on stderr how many files of a corpus were not read; nothing where all were.
+
+    With `is_listed`, each has a line with its reason.
+    """
+    if unread:
+        print(printable(str(unread)), file=sys.stderr)
+    if is_listed:
+        for file in unread:
+            print(f'  {printable(str(file.path))}: {printable(file.reason)}', file=sys.stderr)
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import filterfalse
+from functools import partial
 from pathlib import Path
 
 from pyserini_repbert.data.corpus_formats import (
@@ -20,14 +19,18 @@ from pyserini_repbert.data.corpus_formats import (
 from pyserini_repbert.data.deliveries import (
     ClueWebCorpus,
     TrecDisksCorpus,
+    begins_with_document,
     disk_files,
     is_documentation,
     warc_files,
 )
+from pyserini_repbert.data.file_selection import FileSelection, select_files
+from pyserini_repbert.data.first_bytes import guess_lines, is_binary
+from pyserini_repbert.data.folder_corpus import FolderCorpus
 from pyserini_repbert.data.passages import Corpus, OnError
+from pyserini_repbert.data.planned_files import Plan, is_read, is_readme, plan_file, plan_folder
 from pyserini_repbert.data.suffixes import (
     ARCHIVES,
-    JSON,
     MARKDOWN,
     PAGES,
     PLAIN_TEXT,
@@ -35,53 +38,40 @@ from pyserini_repbert.data.suffixes import (
     has_suffix,
     has_suffix_or_packed,
 )
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import (
-    BYTE_ORDER_MARK,
-    StrPath,
-    existing_file,
-    files_below,
-    links_out_of,
-    open_binary,
+from pyserini_repbert.data.unread_files import (
+    FileGroup,
+    UnreadableFile,
+    UnreadFile,
+    UnreadFiles,
+    has_no_reader,
+    suffix_of,
 )
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, files_below
 
 _PROSE = (*MARKDOWN, *PLAIN_TEXT)
-_TEXT_SUFFIXES = (*RECORDS, *PLAIN_TEXT)
-_TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
-# Bytes that packed files begin with.
-_PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
+_LINES = (*RECORDS, *PLAIN_TEXT)
+_TEXT_FILES = f'corpus files ({", ".join(_LINES)}, each also .gz)'
+_SHOWN = '.md, .txt, .html, .htm, .jsonl, .json, .csv, .tsv, .eml, …'
+# How a folder or file without a forced format is read, as it is stored with a source; behind a
+# colon, as what its .txt files are.
+_BY_KIND = 'files'
+_ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
 
 
 @dataclass(frozen=True)
-class UnreadFiles:
-    """The files of a corpus folder that no reader reads, by the reason.
+class _Asked:
+    """What a caller asked of a corpus; the attributes are those of `names.corpora.open_corpus`."""
 
-    Attributes
-    ----------
-    links : links to files and folders that lie elsewhere
-    """
-
-    links: int = 0
+    source: StrPath
+    fields: tuple[str, ...]
+    on_error: OnError
+    keep_empty: bool
+    selection: FileSelection
 
     @property
-    def count(self) -> int:
-        """How many there are."""
-        return self.links
-
-    def __str__(self) -> str:
-        """'3 files were not read: 3 links that leave the folder'"""
-        reasons = []
-        if self.links == 1:
-            reasons.append('1 link that leaves the folder')
-        elif self.links:
-            reasons.append(f'{self.links} links that leave the folder')
-        files = '1 file was' if self.count == 1 else f'{self.count} files were'
-        return f'{files} not read: {", ".join(reasons)}'
-
-
-def unread_files(folder: Path) -> UnreadFiles:
-    """The files of a corpus folder that no reader reads."""
-    return UnreadFiles(links=len(links_out_of(folder)))
+    def path(self) -> Path:
+        return Path(self.source)
 
 
 def corpus_of_files(
@@ -90,63 +80,144 @@ def corpus_of_files(
     fields: Iterable[str] = (),
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
+    selection: FileSelection | None = None,
 ) -> Corpus:
     """A corpus file that exists, or a folder of such files.
 
-    The parameters source, fmt, fields, on_error and keep_empty are those of
-    `names.corpora.open_corpus`.
+    The parameters are those of `names.corpora.open_corpus`.
     """
-    policy = OnError(on_error)
-    path = Path(source)
-    if not path.is_file() and not path.is_dir():
+    selection = selection or FileSelection()
+    asked = _Asked(source, tuple(fields), OnError(on_error), keep_empty, selection)
+    if not asked.path.is_file() and not asked.path.is_dir():
         raise InputError(
-            f'corpus {path} is a pipe or a device: give a file, which can be read more than once'
+            f'corpus {source} is a pipe or a device: give a file, which can be read more than once'
         )
-    if fmt == 'auto':
-        fmt = _guess_format(path)
-    if fmt not in _FORMATS:
+    if fmt != 'auto' and fmt not in _FORMATS:
         raise InputError(
             f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
             f'{", ".join(_FORMATS)}'
         )
-    chosen = _FORMATS[fmt]
-    paths = [path]
-    unread = UnreadFiles()
-    if path.is_dir():
-        paths = chosen.files(path)
-        unread = unread_files(path)
-    if not paths:
-        besides = f'; {unread}' if unread.count else ''
-        raise InputError(f'folder {path} holds no {chosen.what}{besides}')
-    corpus = chosen.reader(str(source), paths, policy, keep_empty)
-    if unread.count:
-        corpus.unread = str(unread)
-    if isinstance(corpus, JsonlCorpus):
-        corpus.fields = tuple(fields)
+    if fmt != 'auto':
+        return _read_as(asked, fmt)
+    corpus = _read_as(asked, '')
+    corpus.reopen = partial(_read_as, asked)
     return corpus
 
 
-def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    return _files_ending(files_below(folder), suffixes)
+def _read_as(asked: _Asked, reading: str) -> Corpus:
+    """The corpus, read in a way that may be stored with its source; '': as its files say."""
+    if not reading and asked.path.is_dir():
+        reading = _guess_delivery(asked.path, asked.selection)
+    elif not reading:
+        reading = _guess_format(asked)
+    if reading in _FORMATS:
+        corpus = _corpus_of_format(asked, reading)
+        corpus.reading = reading
+        return corpus
+    text_kind = reading.partition(':')[2]
+    return _corpus_of_kinds(asked, text_kind if text_kind in _ONE_KIND else '')
 
 
-def _files_ending(files: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
-    """Those whose names end in one of these, each also with .gz."""
-    return [file for file in files if has_suffix_or_packed(file.name, suffixes)]
+def _corpus_of_kinds(asked: _Asked, text_kind: str) -> Corpus:
+    """A corpus whose files are read by their own kinds."""
+    is_alone = asked.path.is_file()
+    if is_alone:
+        plan = _plan_of_file(asked)
+    else:
+        plan = plan_folder(asked.path, asked.fields, asked.selection, text_kind)
+    if not plan.files and not is_alone:
+        unread = UnreadFiles(plan.unread)
+        besides = f'; {unread}' if unread else ''
+        raise InputError(f'folder {asked.path} holds no corpus files ({_SHOWN}){besides}')
+    corpus = _corpus_of_plan(asked, plan)
+    corpus.reading = _BY_KIND
+    text_kind = plan.text_kind or text_kind
+    if text_kind:
+        corpus.reading = f'{_BY_KIND}:{text_kind}'
+    return corpus
 
 
-def _text_files(folder: Path) -> list[Path]:
-    return _files(folder, _TEXT_SUFFIXES)
+def _corpus_of_plan(asked: _Asked, plan: Plan) -> Corpus:
+    """A corpus of planned files; files of one format that has a corpus of its own are that."""
+    kinds = {file.kind for file in plan.files}
+    if len(kinds) == 1 and kinds <= _ONE_KIND:
+        (kind,) = kinds
+        paths = [file.path for file in plan.files]
+        reader = _FORMATS[kind].reader
+        corpus = reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
+        corpus.unread = UnreadFiles(plan.unread)
+        if isinstance(corpus, JsonlCorpus):
+            corpus.fields = asked.fields
+        return corpus
+    return FolderCorpus(
+        str(asked.source),
+        plan,
+        asked.on_error,
+        asked.keep_empty,
+        fields=asked.fields,
+        is_alone=asked.path.is_file(),
+    )
+
+
+def _plan_of_file(asked: _Asked) -> Plan:
+    try:
+        return plan_file(asked.path, asked.fields, asked.selection)
+    except UnreadableFile as error:
+        raise InputError(f'{asked.path} cannot be read: {error}') from error
+
+
+def _corpus_of_format(asked: _Asked, fmt: str) -> Corpus:
+    """A corpus all of whose files are of one format."""
+    chosen = _FORMATS[fmt]
+    paths = [asked.path]
+    unread = UnreadFiles()
+    if asked.path.is_dir():
+        paths = chosen.files(asked.path)
+        read = paths
+        if paths == [asked.path]:
+            read = [path for path in files_below(asked.path) if has_suffix(path.name, PAGES)]
+        unread = _others(asked, read, fmt)
+    if not paths:
+        besides = f'; {unread}' if unread else ''
+        raise InputError(f'folder {asked.path} holds no {chosen.what}{besides}')
+    corpus = chosen.reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
+    corpus.unread = unread
+    if isinstance(corpus, JsonlCorpus):
+        corpus.fields = asked.fields
+    return corpus
+
+
+def _others(asked: _Asked, read: Iterable[Path], fmt: str) -> UnreadFiles:
+    """The files of a folder beside those that are read as files of a format."""
+    known = set(read)
+    found = select_files(asked.path)
+    others = [file for file in found.left_out if file.path not in known]
+    for path in found.files:
+        if path not in known:
+            group = FileGroup.of_suffix(path)
+            others.append(UnreadFile(path, group, f"not read as '{fmt}'"))
+    return UnreadFiles(others)
+
+
+def _files_ending(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files of a folder whose names end in one of these, each also with .gz.
+
+    Hidden files, caches and backups are only read where there are no others.
+    """
+    for with_hidden in (False, True):
+        found = select_files(folder, with_hidden=with_hidden)
+        files = [path for path in found.files if has_suffix_or_packed(path.name, suffixes)]
+        if files:
+            return files
+    return []
+
+
+def _line_files(folder: Path) -> list[Path]:
+    return _files_ending(folder, _LINES)
 
 
 def _prose_files(folder: Path) -> list[Path]:
-    """Text and Markdown files; none that is hidden or in a hidden folder."""
-    files = _files(folder, _PROSE)
-    return [file for file in files if not _is_hidden(file.relative_to(folder))]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(name.startswith('.') for name in path.parts)
+    return _files_ending(folder, _PROSE)
 
 
 @dataclass(frozen=True)
@@ -154,7 +225,7 @@ class _Format:
     """A format of corpora: its reader, and its files in a folder with what they are called."""
 
     reader: type[FilesCorpus]
-    files: Callable[[Path], list[Path]] = _text_files
+    files: Callable[[Path], list[Path]] = _line_files
     what: str = _TEXT_FILES
 
 
@@ -170,124 +241,45 @@ _FORMATS = {
 }
 
 
-def _guess_format(path: Path) -> str:
-    if path.is_dir():
-        return _guess_folder(path)
-    if has_suffix(path.name, (*ARCHIVES, *PAGES)):
-        return 'html'
-    if has_suffix_or_packed(path.name, MARKDOWN):
-        return 'text'
-    guessed = _guess_lines(path)
-    if guessed:
-        return guessed
-    return 'text' if has_suffix(path.name, PLAIN_TEXT) else 'tsv'
+def _guess_format(asked: _Asked) -> str:
+    """The format of one file; '' for a kind that needs no format.
 
-
-def _guess_folder(folder: Path) -> str:
-    texts = _text_files(folder)
-    prose = _prose_files(folder)
-    documents = list(filterfalse(_is_readme, prose))
-    has_pages = any(has_suffix(file.name, PAGES) for file in files_below(folder))
-    visible = [file for file in texts if not _is_hidden(file.relative_to(folder))]
-    if visible or prose or has_pages:
-        # Hidden files, such as an editor's settings, say nothing about the others.
-        texts = visible
-    if has_pages and not texts and not documents:
-        return 'html'
-    delivered = _guess_delivery(folder, [*texts, *prose])
-    if delivered:
-        return delivered
-    records = _files_ending(texts, RECORDS)
-    if records:
-        guessed = _guess_lines(records[0]) or 'tsv'
-        has_markdown = bool(_files_ending(documents, MARKDOWN))
-        _check_records_alone(folder, records[0], guessed, has_markdown, has_pages)
-        return guessed
-    if has_pages:
-        _check_alone(folder, documents)
-        return 'html'
-    if not texts and not prose:
-        suffixes = (*_TEXT_SUFFIXES, *MARKDOWN, *PAGES)
-        raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
-    return _guess_texts(texts)
-
-
-def _guess_texts(texts: Sequence[Path]) -> str:
-    """The format of text files, which can also hold lines or documents of another format."""
-    if not texts:
-        return 'text'
-    return _guess_lines(texts[0]) or 'text'
-
-
-def _is_readme(file: Path) -> bool:
-    return file.name.lower().startswith('readme')
-
-
-def _check_alone(folder: Path, documents: Sequence[Path]) -> None:
-    """Raises InputError for text files beside pages."""
-    if documents:
-        raise InputError(
-            f'folder {folder} holds text files and HTML: say which of them are the corpus',
-            parameters=('corpus_format=text', 'corpus_format=html'),
-        )
-
-
-def _check_records_alone(
-    folder: Path, records: Path, guessed: str, has_markdown: bool, has_pages: bool
-) -> None:
-    """Raises InputError for Markdown or pages beside a file of records.
-
-    Parameters
-    ----------
-    folder : of the corpus
-    records : a file of records
-    guessed : its format
-    has_markdown, has_pages : whether the folder has such files
+    Raises InputError for a file that is no text, and whose name says nothing.
     """
-    others = {}
-    if has_markdown:
-        others['text'] = 'Markdown'
-    if has_pages:
-        others['html'] = 'HTML'
-    if others:
+    try:
+        kind = plan_file(asked.path, asked.fields, asked.selection).files[0].kind
+    except UnreadableFile as error:
+        if not has_no_reader(error):
+            raise InputError(f'{asked.path} cannot be read: {error}') from error
+        return _guess_unknown(asked.path)
+    return kind if kind in _FORMATS else ''
+
+
+def _guess_unknown(path: Path) -> str:
+    """The format of a file whose suffix no reader has."""
+    if has_suffix(path.name, ARCHIVES):
+        return 'html'
+    if is_binary(path):
+        suffix = suffix_of(path)
+        what = f'{suffix} files' if suffix else 'such files'
         raise InputError(
-            f'folder {folder} holds {" and ".join(others.values())} beside '
-            f'{records.relative_to(folder)}: say which of them is the corpus',
-            parameters=tuple(f'corpus_format={fmt}' for fmt in (*others, guessed)),
+            f'{path} cannot be read: no reader reads {what}; give text, or one of {_SHOWN}'
         )
+    return guess_lines(path) or 'tsv'
 
 
-def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:
-    """'clueweb' or 'trec-disks' for a folder as delivered; '' for one with `texts` of its own."""
-    if not all(is_documentation(file) for file in texts):
+def _guess_delivery(folder: Path, selection: FileSelection) -> str:
+    """'clueweb' or 'trec-disks' for a folder as delivered, with documentation at most; else ''."""
+    files = select_files(folder, selection).files
+    texts = [path for path in files if is_read(path) and not has_suffix(path.name, PAGES)]
+    has_pages = any(has_suffix(path.name, PAGES) for path in files)
+    if has_pages and all(is_readme(path) for path in texts):
+        return ''
+    if not all(is_documentation(path) for path in texts):
         return ''
     if warc_files(folder):
         return 'clueweb'
-    return 'trec-disks' if disk_files(folder) else ''
-
-
-def _is_json_array(path: Path, start: bytes) -> bool:
-    """Whether a file is JSON, but no JSON lines, which their reader says."""
-    return has_suffix_or_packed(path.name, JSON) and start[:1] == b'['
-
-
-def _guess_lines(path: Path) -> str:
-    """The format of a file by its first bytes; '' if they are of none."""
-    with open_binary(existing_file(path, 'corpus')) as stream:
-        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    for magic, packer in _PACKED.items():
-        if start.startswith(magic):
-            raise InputError(
-                f'corpus {path} is packed with {packer}: unpack it, or give it as a .gz file'
-            )
-    if start[:1] == b'{' or _is_json_array(path, start):
-        return 'jsonl'
-    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
-        return 'cedr'
-    if start[:5].upper() == b'<DOC>':
-        return 'trec'
-    lines = start.splitlines()
-    # The last one may have been cut.
-    whole = lines[:-1] or lines
-    has_docids = all(re.match(rb'\S+\t', line) for line in whole if line.strip())
-    return 'tsv' if whole and has_docids else ''
+    disks = disk_files(folder)
+    if disks and (not texts or any(begins_with_document(path) for path in disks)):
+        return 'trec-disks'
+    return ''

@@ -286,7 +286,7 @@ class TextCorpus(FilesCorpus):
     def _docid(self, path: Path) -> str:
         folder = Path(self.name)
         name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
-        return _docid_of_path(name)
+        return docid_of_path(name)
 
     def _text(self, path: Path) -> str:
         """A file's text. Raises ValueError for bytes that are not UTF-8."""
@@ -340,7 +340,7 @@ class HtmlCorpus(FilesCorpus):
             yield from self._pages_below(path)
             return
         if has_suffix(path.name, PAGES):
-            docid = _docid_of_path(without_suffix(path.name, PAGES))
+            docid = docid_of_path(without_suffix(path.name, PAGES))
             yield _Page(docid, str(path), path.read_bytes())
             return
         try:
@@ -358,7 +358,7 @@ class HtmlCorpus(FilesCorpus):
             docid = without_suffix(name, PAGES)
             if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
                 docid = name
-            yield _Page(_docid_of_path(docid), f'{folder}:{name}', (folder / name).read_bytes())
+            yield _Page(docid_of_path(docid), f'{folder}:{name}', (folder / name).read_bytes())
 
 
 def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
@@ -368,10 +368,10 @@ def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
         refuse_sparse(member, path)
         stream = archive.extractfile(member)
         if stream is not None:
-            docid = _docid_of_path(without_suffix(Path(member.name).name, PAGES))
+            docid = docid_of_path(without_suffix(Path(member.name).name, PAGES))
             yield _Page(docid, f'{path}:{member.name}', stream.read())
 
 
-def _docid_of_path(path: str) -> str:
+def docid_of_path(path: str) -> str:
     """A docid that is a path; white space and % in it are written as in addresses."""
     return re.sub(r'[\s%]', lambda match: quote(match[0]), path)

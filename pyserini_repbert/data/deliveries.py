@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import re
@@ -23,6 +24,7 @@ from pyserini_repbert.files import ARCHIVE_ERRORS, files_below
 _COMPRESS = b'\x1f\x9d'
 _GZIP = b'\x1f\x8b'
 _BZIP2 = b'BZh'
+_LOOKED_AT = 512  # bytes of a file
 # Names of documentation.
 _BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)
 # The Congressional Record, 'cr', is no part of Robust04's documents.
@@ -52,9 +54,27 @@ def disk_files(folder: Path) -> list[Path]:
 
 def _has_documents(path: Path) -> bool:
     with open(path, 'rb') as stream:
-        start = stream.read(512)
+        start = stream.read(_LOOKED_AT)
     is_packed = start.startswith((_COMPRESS, _GZIP, _BZIP2))
     return is_packed or start.lstrip()[:5].upper() == b'<DOC>'
+
+
+def begins_with_document(path: Path) -> bool:
+    """Whether a document file of a disk begins with one; true of one packed by `compress`."""
+    try:
+        with open(path, 'rb') as stream:
+            start = stream.read(_LOOKED_AT)
+        if start.startswith(_COMPRESS):
+            return True
+        if start.startswith(_GZIP):
+            with gzip.open(path) as unpacked:
+                start = unpacked.read(_LOOKED_AT)
+        elif start.startswith(_BZIP2):
+            with bz2.open(path) as unpacked:
+                start = unpacked.read(_LOOKED_AT)
+    except (*ARCHIVE_ERRORS, OSError):
+        return False
+    return start.lstrip()[:5].upper() == b'<DOC>'
 
 
 def warc_files(folder: Path) -> list[Path]:

@@ -57,11 +57,11 @@ def _add_field(fields: dict[str, Any], attributes: Mapping[str, str | None]) -> 
         return
     if name == _KEYWORDS:
         parts = [part.strip() for part in content.split(',')]
-        _extend_field(fields, name, [_value_of(part) for part in parts if part])
+        _extend_field(fields, name, [value_of_text(part) for part in parts if part])
     elif name in fields:
-        _extend_field(fields, name, [_value_of(content)])
+        _extend_field(fields, name, [value_of_text(content)])
     else:
-        fields[name] = _value_of(content)
+        fields[name] = value_of_text(content)
 
 
 def _extend_field(fields: dict[str, Any], name: str, values: list[Any]) -> None:
@@ -77,7 +77,7 @@ def _attribute(attributes: Mapping[str, str | None], name: str) -> str:
     return ' '.join((attributes.get(name) or '').split())
 
 
-def _value_of(content: str) -> str | float | bool:
+def value_of_text(content: str) -> str | float | bool:
     """The value that a text stands for."""
     truth = _TRUTH_VALUES.get(content.lower())
     if truth is not None:

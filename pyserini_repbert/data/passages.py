@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -22,6 +22,7 @@ from pyserini_repbert.data.documents import (
     size_problem,
 )
 from pyserini_repbert.data.seen_docids import SeenDocids
+from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import (
     Choice,
     first_key,
@@ -67,7 +68,11 @@ class Corpus(ABC):
     name : what the user called it
     on_error, keep_empty : as in `names.corpora.open_corpus`
     skipped : how many passages or lines the last complete iteration left out
-    unread : a sentence about the files of a folder that are not read; '' where all are
+    unread : the files of a folder that are not read; those that could not be are known once the
+        corpus was read
+    reading : how the files are read, where that could differ: it is stored with a source; '' for
+        what is no file
+    reopen : gives the corpus, read in another way; None: the caller chose how it is read
     """
 
     @property
@@ -82,7 +87,9 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
-        self.unread = ''
+        self.unread = UnreadFiles()
+        self.reading = ''
+        self.reopen: Callable[[str], Corpus] | None = None
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
@@ -125,6 +132,12 @@ class Corpus(ABC):
                 yield location, Document(item.docid, item.text)
             else:
                 yield location, item
+
+    def as_stored(self, reading: str) -> Corpus:
+        """The corpus, read as it was before; as it is, if the caller chose how it is read."""
+        if self.reopen is None or reading == self.reading:
+            return self
+        return self.reopen(reading)
 
     def _usable(self, items: Iterator[tuple[str, _Item | BadPassage]]) -> Iterator[_Item]:
         """The items that pass the checks; others are refused or skipped."""

@@ -5,11 +5,31 @@ Text, Markdown and records may be packed, with .gz behind.
 
 from __future__ import annotations
 
-JSON = ('.json', '.jsonl')
-RECORDS = (*JSON, '.tsv', '.trec')
-MARKDOWN = ('.md', '.markdown', '.mdown', '.mkd', '.mkdn')
+JSON_LINES = ('.jsonl', '.ndjson')
+JSON = ('.json', *JSON_LINES)
+TAB_SEPARATED = ('.tsv',)
+RECORDS = (*JSON, *TAB_SEPARATED, '.trec')
+MARKDOWN = ('.md', '.markdown', '.mdown', '.mkd', '.mkdn', '.mdx')
 PLAIN_TEXT = ('.txt', '.text')
-PAGES = ('.html', '.htm')
+RESTRUCTURED = ('.rst',)
+ASCIIDOC = ('.adoc', '.asciidoc')
+ORG = ('.org',)
+MARKED_UP = (*RESTRUCTURED, *ASCIIDOC, *ORG)
+PAGES = ('.html', '.htm', '.xhtml')
+COMMA_SEPARATED = ('.csv',)
+PARQUET = ('.parquet',)
+MAIL = ('.eml',)
+MAILBOXES = ('.mbox',)
+NOTEBOOKS = ('.ipynb',)
+# What the extra 'files' reads.
+OFFICE = ('.pdf', '.docx', '.pptx', '.xlsx', '.epub')
+# Programs, their settings and their styles.
+SOURCES = tuple(
+    '.bash .bat .c .cc .cfg .clj .cmake .conf .cpp .cs .css .cxx .dart .ex .exs .f90 .go .gradle '
+    '.groovy .h .hpp .hs .ini .java .jl .js .jsx .kt .less .lua .mjs .ml .php .pl .properties '
+    '.proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh .sql .svelte .swift .tex .tf .toml .ts .tsx '
+    '.vue .yaml .yml .zig .zsh'.split()
+)
 ARCHIVES = ('.tar', '.tar.gz', '.tgz')
 _PACKED = '.gz'
 

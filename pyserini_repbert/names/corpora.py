@@ -9,6 +9,7 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.archives import archive_members
 from pyserini_repbert.data.corpus_files import corpus_of_files
+from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, cache_folder
@@ -24,6 +25,7 @@ def open_corpus(
     fields: Iterable[str] = (),
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
+    selection: FileSelection | None = None,
 ) -> Corpus:
     """Open the corpus of a path or a name.
 
@@ -32,12 +34,14 @@ def open_corpus(
     source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection
         of the catalog, which is downloaded if it is not here and downloads are allowed
     fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'text', 'html', 'trec-disks', 'clueweb', 'ir_datasets',
-        'lucene', or 'auto': recognised by the files in a folder, a file's name or its first bytes
-    fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title`
-        and `text`)
+        'lucene', or 'auto': each file by its own kind, which its name and its first bytes say
+    fields : of JSON lines and tables: the text fields (default: `contents`, else `title` and
+        `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
         warnings, counted
     keep_empty : accept passages without text
+    selection : which files of a folder are read, and a user's own readers; default: all files,
+        apart from hidden ones, caches and backups
 
     Raises InputError for a source that is none of these, an unknown format, a folder without corpus
     files.
@@ -58,7 +62,9 @@ def open_corpus(
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(name, policy, keep_empty)
-    return corpus_of_files(source, fmt, fields, on_error=policy, keep_empty=keep_empty)
+    return corpus_of_files(
+        source, fmt, fields, on_error=policy, keep_empty=keep_empty, selection=selection
+    )
 
 
 class IrDatasetsCorpus(Corpus):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
@@ -96,14 +97,14 @@ def test_other_encodings_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize('name', ['b.md', 'b.txt'])
-def test_pages_beside_text_are_not_guessed(tmp_path, name):
-    """The pages, or the text, were left out without a word."""
+def test_pages_and_text_are_one_corpus(tmp_path, name):
+    """They were refused; before, the pages or the text were left out without a word."""
     folder = files(tmp_path, {'a.html': '<p>x</p>', name: 'x'})
-    with pytest.raises(InputError, match='holds text files and HTML: say which') as caught:
-        open_corpus(folder)
-    assert caught.value.parameters == ('corpus_format=text', 'corpus_format=html')
-    assert [passage.docid for passage in open_corpus(folder, 'text')] == [name]
-    assert [passage.docid for passage in open_corpus(folder, 'html')] == ['a']
+    assert [passage.docid for passage in open_corpus(folder)] == ['a', name]
+    for fmt, docid, unread in (('text', name, '1 .html'), ('html', 'a', f'1 {name[1:]}')):
+        corpus = open_corpus(folder, fmt)
+        assert [passage.docid for passage in corpus] == [docid]
+        assert str(corpus.unread) == f'not read: {unread}'
 
 
 def test_parts_of_a_folder_are_files(tmp_path):
@@ -115,39 +116,34 @@ def test_parts_of_a_folder_are_files(tmp_path):
 
 
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
-    wanted = r'holds no corpus files \(.*\.txt, .*\.md, .*\.html, \.htm\)'
+    wanted = r'holds no corpus files \(\.md, .*\.htm, .*\); not read: 1 \.zip'
     with pytest.raises(InputError, match=wanted):
-        open_corpus(files(tmp_path, {'a.pdf': 'x'}))
+        open_corpus(files(tmp_path, {'a.zip': 'x'}))
 
 
 @pytest.mark.parametrize(
-    ('name', 'text', 'fmt'),
+    ('name', 'text', 'docid'),
     [
-        ('z.jsonl', '{"id": "d", "text": "x"}\n', 'jsonl'),
-        ('z.json', '[]', 'jsonl'),
-        ('z.tsv', 'd\tx\n', 'tsv'),
-        ('z/table.tsv', 'd\tx\n', 'tsv'),
+        ('z.jsonl', '{"id": "d", "text": "x"}\n', 'd'),
+        ('z.json', '[{"id": "d", "text": "x"}]', 'z.json#d'),
+        ('z.tsv', 'd\tx\n', 'd'),
+        ('z/table.tsv', 'd\tx\n', 'd'),
+        ('z.trec', '<DOC>\n<DOCNO>d</DOCNO>\nx\n</DOC>\n', 'd'),
     ],
 )
-def test_markdown_or_pages_beside_records_are_not_guessed(tmp_path, name, text, fmt):
-    """The Markdown files, or the pages, were left out without a word."""
+def test_records_beside_markdown_and_pages_are_one_corpus(tmp_path, name, text, docid):
     (tmp_path / 'z').mkdir()
-    folder = files(tmp_path, {'a.md': 'x', name: text})
-    with pytest.raises(InputError, match=rf'holds Markdown beside {name}: say which') as caught:
-        open_corpus(folder)
-    assert caught.value.parameters == ('corpus_format=text', f'corpus_format={fmt}')
-    assert [passage.docid for passage in open_corpus(folder, 'text')] == ['a.md']
-    (folder / 'a.md').unlink()
-    files(folder, {'b.html': '<p>x</p>'})
-    with pytest.raises(InputError, match=rf'holds HTML beside {name}: say which'):
-        open_corpus(folder)
+    folder = files(tmp_path, {'a.md': 'x', 'b.html': '<p>x</p>', name: text})
+    assert [passage.docid for passage in open_corpus(folder)] == ['a.md', 'b', docid]
 
 
 @pytest.mark.parametrize('name', ['a.json', 'a.jsonl'])
-def test_a_json_array_is_no_corpus_of_tab_separated_lines(tmp_path, name):
-    files(tmp_path, {name: '[{"id": "d", "text": "x"}]'})
-    with pytest.raises(InputError, match=r'expected a JSON object on each line, found .\[\{'):
-        list(open_corpus(tmp_path / name))
+def test_a_json_array_is_a_list_of_records(tmp_path, name):
+    files(tmp_path, {name: '[{"id": "d", "text": "x"}, {"text": "y", "title": "T"}]'})
+    assert list(open_corpus(tmp_path / name).documents()) == [
+        Document('d', 'x'),
+        Document(f'{name}#2', 'y', 'T'),
+    ]
 
 
 def test_a_title_alone_is_no_text_where_others_are(tmp_path):

@@ -1,0 +1,119 @@
+"""The process that reads PDF, Office files and EPUB; `office_documents.py` starts it.
+
+It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{"title", "text"}`, or
+`{"problem"}`. It has a limit of memory, opens no connection, starts no other process and writes no
+file. It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
+_MOST_TEXT = 30_000_000  # characters
+_FORBIDDEN = (
+    'socket.connect',
+    'socket.getaddrinfo',
+    'socket.gethostbyname',
+    'socket.sendto',
+    'subprocess.Popen',
+    'os.exec',
+    'os.fork',
+    'os.posix_spawn',
+    'os.system',
+)
+_READING = ('r', 'rb', 'rt')
+
+
+def main() -> None:
+    """Answer for each file until standard input ends."""
+    answers = os.fdopen(os.dup(1), 'wb')
+    # What a library prints is no answer.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _limit_memory()
+    convert = _converter()
+    sys.addaudithook(_refuse)
+    _write(answers, {'ready': True})
+    for line in sys.stdin.buffer:
+        _write(answers, _answer(convert, json.loads(line)['path']))
+
+
+def _converter() -> Callable[[str], Any]:
+    """What converts a file by its suffix alone: MarkItDown would take others for text."""
+    from markitdown import StreamInfo, converters
+
+    by_suffix = {
+        '.pdf': converters.PdfConverter(),
+        '.docx': converters.DocxConverter(),
+        '.pptx': converters.PptxConverter(),
+        '.xlsx': converters.XlsxConverter(),
+        '.epub': converters.EpubConverter(),
+    }
+
+    def convert(path: str) -> Any:
+        suffix = os.path.splitext(path)[1].lower()
+        with open(path, 'rb') as stream:
+            return by_suffix[suffix].convert(stream, StreamInfo(extension=suffix))
+
+    return convert
+
+
+def _answer(convert: Callable[[str], Any], path: str) -> dict[str, str]:
+    """The title and the text of a file, or what the problem is."""
+    try:
+        result = convert(path)
+    except MemoryError:
+        return {'problem': 'its reader used too much memory'}
+    except Exception as error:
+        # Parsers of strangers' files raise what they like.
+        return {'problem': _reason(error)}
+    text = result.markdown
+    if len(text) > _MOST_TEXT:
+        return {'problem': f'it has more than {_MOST_TEXT:,} characters of text'}
+    # Half of a surrogate pair is no character.
+    text = text.encode('utf-8', 'replace').decode()
+    return {'title': result.title or '', 'text': text}
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[-1] if lines else ''
+    return f'it is damaged, or of another format ({reason or type(error).__name__})'[:300]
+
+
+def _write(answers: Any, answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer).encode() + b'\n')
+    answers.flush()
+
+
+def _limit_memory() -> None:
+    """Bound this process's memory, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _MOST_MEMORY
+    if most != resource.RLIM_INFINITY:
+        limit = min(limit, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook: raises PermissionError for connections, processes and writing of files."""
+    if event in _FORBIDDEN:
+        raise PermissionError(f'{event} is forbidden here')
+    if event == 'open':
+        _, mode, flags = arguments
+        writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False
+        if writes or (mode is not None and mode not in _READING):
+            raise PermissionError('writing a file is forbidden here')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,123 @@
+"""reStructuredText, AsciiDoc, Org and source files as documents: their text, with a title.
+
+Each has a title by the rules of its format. Its line is then left out of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.file_to_read import FileToRead, read_text
+from pyserini_repbert.data.unread_files import without_text
+
+# A row of one sign, as reStructuredText underlines headings with.
+_RST_LINE = re.compile(r'([!-/:-@[-`{-~])\1+[ \t]*')
+# Markup that may stand before the title: directives and comments, targets, substitutions, roles.
+_RST_MARKUP = re.compile(r'\.\.(?:[ \t]|$)')
+_RST_FIELD = re.compile(r':[^:\s][^:]*:(?:[ \t]|$)')
+_ASCIIDOC_TITLE = re.compile(r'[=#][ \t]+(\S.*)')
+_ASCIIDOC_ATTRIBUTE = re.compile(r':!?[\w-]+!?:')
+_ORG_TITLE = re.compile(r'#\+title:[ \t]*(.*)', re.IGNORECASE)
+_ORG_HEADING = re.compile(r'\*[ \t]+(\S.*)')
+_ORG_KEYWORD = re.compile(r'#(?:\+|[ \t]|$)')
+
+
+def restructured_documents(file: FileToRead) -> Iterator[Document]:
+    """The document of a reStructuredText file.
+
+    The first heading is its title: a line that is underlined, and may be overlined, at least as
+    long as it is.
+    """
+    lines = read_text(file.path).split('\n')
+    row = _first_rst_content(lines)
+    for start in (row, row + 1):
+        title = _line(lines, start).strip()
+        is_overlined = start > row and _is_rst_line(lines, row, title)
+        if title and _is_rst_line(lines, start + 1, title) and (start == row or is_overlined):
+            yield _document(file, lines, title, row, start + 2)
+            return
+    yield _document(file, lines)
+
+
+def _first_rst_content(lines: Sequence[str]) -> int:
+    """The row of the first line that is no markup, nor within it."""
+    for row, line in enumerate(lines):
+        is_within = line[:1].isspace()
+        if line.strip() and not is_within and not _is_rst_markup(line):
+            return row
+    return len(lines)
+
+
+def _is_rst_markup(line: str) -> bool:
+    return bool(_RST_MARKUP.match(line) or _RST_FIELD.match(line))
+
+
+def _is_rst_line(lines: Sequence[str], row: int, title: str) -> bool:
+    """Whether a line underlines or overlines a title."""
+    line = _line(lines, row)
+    is_row = _RST_LINE.fullmatch(line) is not None
+    is_title_row = _RST_LINE.fullmatch(title) is not None
+    return is_row and not is_title_row and len(line.rstrip()) >= len(title)
+
+
+def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
+    """The document of an AsciiDoc file; '= Title' may follow comments and attributes."""
+    lines = read_text(file.path).split('\n')
+    for row, line in enumerate(lines):
+        match = _ASCIIDOC_TITLE.fullmatch(line)
+        if match:
+            yield _document(file, lines, match[1], row, row + 1)
+            return
+        is_before = line.startswith('//') or _ASCIIDOC_ATTRIBUTE.match(line)
+        if line.strip() and not is_before:
+            break
+    yield _document(file, lines)
+
+
+def org_documents(file: FileToRead) -> Iterator[Document]:
+    """The document of an Org file: `#+TITLE:`, else a heading before any text."""
+    lines = read_text(file.path).split('\n')
+    for row, line in enumerate(lines):
+        match = _ORG_TITLE.fullmatch(line)
+        if match and match[1].strip():
+            yield _document(file, lines, match[1], row, row + 1)
+            return
+    for row, line in enumerate(lines):
+        match = _ORG_HEADING.fullmatch(line)
+        if match:
+            yield _document(file, lines, match[1], row, row + 1)
+            return
+        if line.strip() and not _ORG_KEYWORD.match(line):
+            break
+    yield _document(file, lines)
+
+
+def source_documents(file: FileToRead) -> Iterator[Document]:
+    """The document of a program, a script or settings: its path is the title."""
+    text = read_text(file.path).strip('\n')
+    if not text.strip():
+        raise without_text()
+    yield Document(file.docid, text, file.docid)
+
+
+def _line(lines: Sequence[str], row: int) -> str:
+    """A line; '' behind the last one."""
+    return lines[row] if row < len(lines) else ''
+
+
+def _document(
+    file: FileToRead, lines: Sequence[str], title: str = '', start: int = 0, end: int = 0
+) -> Document:
+    """A document without the lines of its title.
+
+    Parameters
+    ----------
+    file : which it is
+    lines : of the file
+    title : '' for none
+    start, end : the rows of the title, from 0; `end` is the first one behind it
+    """
+    text = '\n'.join([*lines[:start], *lines[end:]])
+    return Document(file.docid, text.strip(), ' '.join(title.split()))

@@ -1,0 +1,347 @@
+"""Which files of a folder are read, and as what; all others are named with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_repbert.data.corpus_formats import JsonlCorpus, docid_of_path
+from pyserini_repbert.data.documents import DOCID_KEYS
+from pyserini_repbert.data.file_selection import FileSelection, select_files
+from pyserini_repbert.data.first_bytes import guess_lines
+from pyserini_repbert.data.office_documents import INSTALL, can_read_office
+from pyserini_repbert.data.own_readers import OwnReader, installed_readers
+from pyserini_repbert.data.passages import OnError
+from pyserini_repbert.data.suffixes import (
+    ASCIIDOC,
+    COMMA_SEPARATED,
+    JSON,
+    JSON_LINES,
+    MAIL,
+    MAILBOXES,
+    MARKDOWN,
+    MARKED_UP,
+    NOTEBOOKS,
+    OFFICE,
+    ORG,
+    PAGES,
+    PARQUET,
+    PLAIN_TEXT,
+    RECORDS,
+    RESTRUCTURED,
+    SOURCES,
+    TAB_SEPARATED,
+    has_suffix,
+    has_suffix_or_packed,
+    without_suffix,
+)
+from pyserini_repbert.data.table_documents import WITHOUT_RECORDS, has_header
+from pyserini_repbert.data.unread_files import (
+    NO_READER,
+    READMES,
+    FileGroup,
+    UnreadableFile,
+    UnreadFile,
+)
+from pyserini_repbert.data.values import identifier_of, parse_json
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import numbered_bytes, open_binary
+
+_PROSE = (*MARKDOWN, *PLAIN_TEXT, *MARKED_UP)
+# Suffixes that say all of how a file is read; these may be packed, with .gz behind.
+_KINDS_OF_TEXT = {
+    MARKDOWN: 'text',
+    RESTRUCTURED: 'rst',
+    ASCIIDOC: 'adoc',
+    ORG: 'org',
+    COMMA_SEPARATED: 'table',
+    SOURCES: 'source',
+}
+_TEXTS = (*PLAIN_TEXT, *RECORDS, *(suffix for group in _KINDS_OF_TEXT for suffix in group))
+_OTHER_KINDS = {
+    PAGES: 'html',
+    PARQUET: 'parquet',
+    MAIL: 'mail',
+    MAILBOXES: 'mailbox',
+    NOTEBOOKS: 'notebook',
+    OFFICE: 'office',
+}
+_OWN = 'own'
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file that is read.
+
+    Attributes
+    ----------
+    path : where it is
+    docid : of the file
+    kind : a name of `file_kinds.KINDS`, 'office', or 'own'
+    reader : the user's own, if the kind is 'own'
+    """
+
+    path: Path
+    docid: str
+    kind: str
+    reader: OwnReader | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the files of a corpus are read.
+
+    Attributes
+    ----------
+    files : those that are read
+    unread : those that are not
+    text_kind : as what .txt files are read; '' if there are none
+    """
+
+    files: Sequence[PlannedFile]
+    unread: Sequence[UnreadFile] = ()
+    text_kind: str = ''
+
+
+@dataclass
+class _Planning:
+    """A plan that is being made.
+
+    Attributes
+    ----------
+    readers : a user's own, by suffix
+    fields : the text fields of records that are asked for
+    text_kind : as what .txt files are read
+    is_strict : whether a file of records that holds none is read as if it did: its error is said
+    """
+
+    readers: Mapping[str, OwnReader]
+    fields: tuple[str, ...] = ()
+    text_kind: str = 'text'
+    is_strict: bool = False
+    unread: list[UnreadFile] = field(default_factory=list)
+
+    def leave_out(self, path: Path, docid: str, error: UnreadableFile) -> None:
+        """Note a file that is not read."""
+        group = FileGroup.of_suffix(path, error.group)
+        self.unread.append(UnreadFile(path, group, str(error), docid))
+
+    def kind_of(self, path: Path) -> str:
+        """The kind of a file. Raises UnreadableFile for one that no reader reads."""
+        if self.reader_of(path) is not None:
+            return _OWN
+        if has_suffix_or_packed(path.name, PLAIN_TEXT):
+            return self.text_kind
+        if has_suffix_or_packed(path.name, RECORDS):
+            return self._kind_of_records(path)
+        for suffixes, kind in _KINDS_OF_TEXT.items():
+            if has_suffix_or_packed(path.name, suffixes):
+                return kind
+        for suffixes, kind in _OTHER_KINDS.items():
+            if has_suffix(path.name, suffixes):
+                if kind == 'office' and not can_read_office():
+                    raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
+                return kind
+        raise UnreadableFile('no reader reads such files', NO_READER)
+
+    def reader_of(self, path: Path) -> OwnReader | None:
+        """The user's own reader of a file, by the longest suffix that has one."""
+        suffixes = [suffix for suffix in self.readers if has_suffix(path.name, (suffix,))]
+        return self.readers[max(suffixes, key=len)] if suffixes else None
+
+    def _kind_of_records(self, path: Path) -> str:
+        """The kind of a .json, .jsonl, .tsv or .trec file, by its first bytes."""
+        try:
+            guessed = guess_lines(path)
+        except InputError as error:
+            if self.is_strict:
+                raise
+            raise UnreadableFile(str(error)) from error
+        if guessed in ('cedr', 'trec'):
+            return guessed
+        if has_suffix_or_packed(path.name, JSON) or guessed == 'jsonl':
+            return self._kind_of_json(path)
+        if has_suffix_or_packed(path.name, TAB_SEPARATED) and has_header(path):
+            return 'table'
+        if guessed or self.is_strict:
+            return guessed or 'tsv'
+        raise UnreadableFile("neither 'docid<TAB>text' lines nor a first line of names")
+
+    def _kind_of_json(self, path: Path) -> str:
+        """'jsonl' or 'json'. Raises UnreadableFile for one without records of documents."""
+        lines = _first_lines(path)
+        if not lines:
+            return 'jsonl'
+        is_lines = has_suffix_or_packed(path.name, JSON_LINES)
+        is_list = lines[0].startswith(b'[')
+        try:
+            record = parse_json(lines[0])
+        except ValueError as error:
+            if is_list or not is_lines:
+                return 'json'
+            if self.is_strict:
+                return 'jsonl'
+            raise UnreadableFile(f'not JSON lines ({error})') from error
+        if not isinstance(record, dict) or (len(lines) == 1 and _has_objects_alone(record)):
+            return 'json'
+        is_asked = self.is_strict and (is_lines or _has_docid(record))
+        if is_asked or _is_record(lines[0], self.fields):
+            return 'jsonl'
+        raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
+
+
+def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> Plan:
+    """How a file that is the whole corpus is read.
+
+    Raises UnreadableFile for one that no reader reads.
+    """
+    readers = {**installed_readers(), **selection.readers}
+    planning = _Planning(readers, fields, is_strict=True)
+    if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
+        planning.text_kind = guess_lines(path) or 'text'
+    kind = planning.kind_of(path)
+    name = without_suffix(path.name, PAGES) if kind == 'html' else path.name
+    return Plan([PlannedFile(path, docid_of_path(name), kind, planning.reader_of(path))])
+
+
+def plan_folder(
+    folder: Path, fields: tuple[str, ...], selection: FileSelection, text_kind: str = ''
+) -> Plan:
+    """How the files of a folder are read.
+
+    Parameters
+    ----------
+    folder : the folder
+    fields : the text fields of records that are asked for
+    selection : which files are wanted, and a user's own readers
+    text_kind : as what .txt files are read; '': by the first bytes of all of them
+    """
+    found = select_files(folder, selection)
+    if not found.files:
+        # Hidden files say nothing about others, but are a corpus where there are none.
+        found = select_files(folder, selection, with_hidden=True)
+    readers = {**installed_readers(), **selection.readers}
+    planning = _Planning(readers, fields, unread=list(found.left_out))
+    files = [path for path in found.files if not is_readme(path)]
+    readmes = [path for path in found.files if is_readme(path)]
+    texts = [path for path in files if has_suffix_or_packed(path.name, PLAIN_TEXT)]
+    planning.text_kind = text_kind or _guess_texts(texts)
+    planning.is_strict = _hold_records_alone(files, planning)
+    if files and (planning.is_strict or _hold_pages_alone(files)):
+        for path in readmes:
+            planning.unread.append(UnreadFile(path, READMES, 'it is about the other files'))
+    else:
+        files = sorted([*files, *readmes])
+    kinds: dict[Path, str] = {}
+    for path in files:
+        try:
+            kinds[path] = planning.kind_of(path)
+        except UnreadableFile as error:
+            docid = docid_of_path(path.relative_to(folder).as_posix())
+            planning.leave_out(path, docid, error)
+    docids = _docids(folder, kinds)
+    planned = [
+        PlannedFile(path, docids[path], kind, planning.reader_of(path))
+        for path, kind in kinds.items()
+    ]
+    return Plan(planned, planning.unread, planning.text_kind if texts else '')
+
+
+def is_readme(path: Path) -> bool:
+    """Whether a text tells about a folder, by its name."""
+    return path.name.lower().startswith('readme') and has_suffix_or_packed(path.name, _PROSE)
+
+
+def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:
+    """Whether a folder's files are records, apart from what no reader reads."""
+    n_records = 0
+    for path in files:
+        is_text = has_suffix_or_packed(path.name, PLAIN_TEXT)
+        is_lines = is_text and planning.text_kind != 'text'
+        if is_lines or has_suffix_or_packed(path.name, RECORDS):
+            n_records += 1
+        elif is_text or is_read(path) or planning.reader_of(path) is not None:
+            return False
+    return n_records > 0
+
+
+def _hold_pages_alone(files: Iterable[Path]) -> bool:
+    """Whether a folder's files are pages, and at most records or texts that are none of prose."""
+    return all(has_suffix(path.name, PAGES) for path in files)
+
+
+def is_read(path: Path) -> bool:
+    """Whether a reader of this package reads files of a file's suffix."""
+    if has_suffix_or_packed(path.name, _TEXTS):
+        return True
+    return any(has_suffix(path.name, suffixes) for suffixes in _OTHER_KINDS)
+
+
+def _guess_texts(texts: Sequence[Path]) -> str:
+    """As what .txt files are read: lines of one format if all of them are, else as text."""
+    kinds = set()
+    for path in texts:
+        try:
+            kinds.add(guess_lines(path) or 'text')
+        except InputError:
+            # It is packed.
+            kinds.add('text')
+        if len(kinds) > 1 or 'text' in kinds:
+            return 'text'
+    return kinds.pop() if kinds else 'text'
+
+
+def _docids(folder: Path, kinds: Mapping[Path, str]) -> dict[Path, str]:
+    """The docids of files: their paths in the folder, those of pages without suffix.
+
+    One of two pages with the same docid keeps its suffix.
+    """
+    names = {path: path.relative_to(folder).as_posix() for path in kinds}
+    pages = [without_suffix(names[path], PAGES) for path in kinds if kinds[path] == 'html']
+    pages_by_docid = Counter(pages)
+    docids = {}
+    for path, name in names.items():
+        if kinds[path] == 'html':
+            page = without_suffix(name, PAGES)
+            if pages_by_docid[page] == 1 or name.endswith(PAGES[0]):
+                name = page
+        docids[path] = docid_of_path(name)
+    return docids
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    """The first two lines of a file that are not blank."""
+    lines = []
+    with open_binary(path) as stream:
+        for _, raw in numbered_bytes(stream):
+            if raw.strip():
+                lines.append(raw.strip())
+            if len(lines) == 2:
+                break
+    return lines
+
+
+def _has_objects_alone(record: Mapping[str, object]) -> bool:
+    """Whether a JSON object may be records by their docids."""
+    return all(isinstance(value, dict) for value in record.values())
+
+
+def _has_docid(record: Mapping[str, object]) -> bool:
+    try:
+        identifier_of(record, DOCID_KEYS)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_record(line: bytes, fields: tuple[str, ...]) -> bool:
+    """Whether a line is a passage as JSON lines have it."""
+    corpus = JsonlCorpus('', [], OnError.REFUSE, keep_empty=True)
+    corpus.fields = fields
+    try:
+        corpus.parse(line.decode('utf-8'))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,274 @@
+"""Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
+
+A row is a document. Its docid is that of the column `id`, or the number of the row. The columns of
+`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value'.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.data.documents import (
+    DOCID_KEYS,
+    MAX_FIELDS,
+    TITLE_KEY,
+    Document,
+    plain_fields,
+)
+from pyserini_repbert.data.file_to_read import FileToRead, read_text
+from pyserini_repbert.data.html_documents import value_of_text
+from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
+from pyserini_repbert.data.unread_files import UnreadableFile
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import numbered_bytes, open_binary
+
+TEXT_COLUMNS = ('contents', 'text', 'content', 'body', 'abstract', 'description')
+_KNOWN_COLUMNS = frozenset((*DOCID_KEYS, TITLE_KEY, *TEXT_COLUMNS))
+_MOST_CELL = 16_000_000  # characters
+_DELIMITERS = ',;\t|'
+_NAME = re.compile(r'[^\W\d][\w .()/-]{0,60}')
+_ROWS_AT_ONCE = 1_024
+WITHOUT_RECORDS = 'without records'
+
+
+def table_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a CSV or TSV file, whose first row names the columns.
+
+    The cells of a row are texts, numbers and truth values, as they read.
+    """
+    # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
+    csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
+    rows = csv.reader(_text_lines(file.path), delimiter=_delimiter_of(file.path))
+    try:
+        yield from _Table(file, next(rows, [])).documents(_rows_of_values(rows))
+    except csv.Error as error:
+        raise UnreadableFile(f'line {rows.line_num}: {error}') from error
+
+
+def _rows_of_values(rows: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
+    for row in rows:
+        if any(cell.strip() for cell in row):
+            yield list(row)
+
+
+def parquet_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a Parquet file."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(file.path) as table:
+            rows = _parquet_rows(table)
+            yield from _Table(file, table.schema_arrow.names).documents(rows)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).partition('\n')[0]
+        raise UnreadableFile(f'no whole Parquet file ({reason})') from error
+
+
+def _parquet_rows(table: Any) -> Iterator[list[Any]]:
+    for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            yield list(row)
+
+
+def json_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a JSON file: a list of records, or records by their docids.
+
+    Raises UnreadableFile for any other JSON, such as settings: a record is an object with one of
+    `TEXT_COLUMNS`, or with the fields that are asked for.
+    """
+    try:
+        value = parse_json(read_text(file.path))
+    except UnreadableFile:
+        raise
+    except ValueError as error:
+        raise UnreadableFile(f'not JSON ({error})') from error
+    records: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        records = list(value.items())
+    elif isinstance(value, list):
+        records = [('', record) for record in value]
+    if not records or not all(_is_record(record, file.fields) for _, record in records):
+        raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
+    docids = _Docids(file)
+    for identifier, record in records:
+        names = list(record)
+        yield _Row(names, list(record.values())).document(docids, file.fields, identifier)
+
+
+def _is_record(value: Any, fields: Sequence[str]) -> bool:
+    """Whether a JSON value is a record of a document."""
+    if not isinstance(value, Mapping):
+        return False
+    return any(isinstance(value.get(name), str) for name in fields or TEXT_COLUMNS)
+
+
+def has_header(path: Path) -> bool:
+    """Whether the first line of a file with tabs names its columns.
+
+    It does if it has names alone, no name twice, and two names that are known, or a known one for
+    the docid in front of at least two others.
+    """
+    with open_binary(path) as stream:
+        line = stream.readline(65_536).decode('utf-8-sig', 'replace').rstrip('\r\n')
+    names = [name.strip().lower() for name in line.split('\t')]
+    if len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in names):
+        return False
+    known = [name for name in names if name in _KNOWN_COLUMNS]
+    return len(known) > 1 or (names[0] in DOCID_KEYS and len(names) > 2)
+
+
+def _text_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file with their ends. Raises UnreadableFile for other bytes."""
+    try:
+        with open_binary(path) as stream:
+            for number, raw in numbered_bytes(stream):
+                yield _decoded(raw, number)
+    except (InputError, OSError) as error:
+        raise UnreadableFile(str(error)) from error
+
+
+def _decoded(raw: bytes, number: int) -> str:
+    """A line as text, by its number. Raises UnreadableFile for bytes that are not UTF-8."""
+    try:
+        return raw.decode('utf-8')
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f'line {number} is not valid UTF-8 ({error.reason}): save the file as UTF-8'
+        ) from error
+
+
+def _delimiter_of(path: Path) -> str:
+    """What stands between the cells of a table: a tab, or what is most frequent in its header."""
+    if not has_suffix_or_packed(path.name, COMMA_SEPARATED):
+        return '\t'
+    header = next(_text_lines(path), '')
+    names_alone = re.sub(r'"[^"]*"', '', header)
+    return max(_DELIMITERS, key=names_alone.count)
+
+
+class _Docids:
+    """The docids of a file's documents, each of which is given once.
+
+    Parameters
+    ----------
+    file : whose documents
+    """
+
+    def __init__(self, file: FileToRead) -> None:
+        self._file = file
+        self._given: set[str] = set()
+        self._count = 0
+
+    def next(self, identifier: str) -> str:
+        """The docid of the next document; one without an identifier of its own has its number."""
+        self._count += 1
+        docid = self._file.numbered_docid(self._count)
+        if identifier.strip():
+            own = self._file.docid_of(identifier.strip())
+            if own not in self._given:
+                docid = own
+        self._given.add(docid)
+        return docid
+
+
+class _Row:
+    """A row or a record.
+
+    Parameters
+    ----------
+    names : of its columns
+    values : in their order; None and '' for none
+    """
+
+    def __init__(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        self._values: dict[str, Any] = {}
+        for number, value in enumerate(values):
+            if value is None or value == '':
+                continue
+            name = names[number].strip() if number < len(names) else ''
+            self._values[name or f'column {number + 1}'] = value
+
+    def document(self, docids: _Docids, fields: Sequence[str], identifier: str = '') -> Document:
+        """The document of the row.
+
+        Parameters
+        ----------
+        docids : of the file
+        fields : the columns that are its text; empty: the usual ones
+        identifier : of the row, if none of its columns has one
+
+        Raises ValueError for a value that no field can have.
+        """
+        values = dict(self._values)
+        own = _pop_first(values, DOCID_KEYS)
+        if isinstance(own, (str, int)) and not isinstance(own, bool):
+            identifier = str(own)
+        docid = docids.next(identifier)
+        title = ''
+        if TITLE_KEY not in fields:
+            title = _text_of(_pop_first(values, (TITLE_KEY,)))
+        texts = [_text_of(_pop_first(values, (name,))) for name in fields or TEXT_COLUMNS]
+        text = '\n\n'.join(part for part in texts if part)
+        if not text:
+            text = '\n'.join(f'{name}: {_text_of(value)}' for name, value in values.items())
+        typed = {name: _typed(value) for name, value in values.items()}
+        return Document(docid, text, title, plain_fields(typed))
+
+
+class _Table:
+    """A table whose columns have names.
+
+    Parameters
+    ----------
+    file : that holds it
+    names : of the columns
+    """
+
+    def __init__(self, file: FileToRead, names: Sequence[str]) -> None:
+        self._file = file
+        self._names = names
+        if len(names) > MAX_FIELDS:
+            raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
+        known = {name.strip().lower() for name in names}
+        for field in file.fields:
+            if field.lower() not in known:
+                shown = ', '.join(names)[:80]
+                raise UnreadableFile(f"it has no column '{field}', but {shown}")
+
+    def documents(self, rows: Iterable[Sequence[Any]]) -> Iterator[Document]:
+        """The documents of the rows, in their order."""
+        docids = _Docids(self._file)
+        for values in rows:
+            yield _Row(self._names, values).document(docids, self._file.fields)
+
+
+def _pop_first(values: dict[str, Any], names: Iterable[str]) -> Any:
+    """Take the value of the first name that is there, in any case of letters; None for none."""
+    for wanted in names:
+        for name in values:
+            if name.lower() == wanted.lower():
+                return values.pop(name)
+    return None
+
+
+def _text_of(value: Any) -> str:
+    """A value as text; '' for none."""
+    return '' if value is None else str(value).strip()
+
+
+def _typed(value: Any) -> Any:
+    """A value as a field has it: a text may be a number or a truth value."""
+    if isinstance(value, str):
+        return value_of_text(value)
+    return value if _is_plain(value) else str(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, list, dict)) or hasattr(value, 'isoformat')

@@ -1,0 +1,147 @@
+"""Folders of any files in a collection: what is read, what is said, and what stays."""
+
+import sqlite3
+
+import pytest
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.errors import InputError
+from tests.data.mixed_files import write_files
+
+
+@pytest.fixture
+def sync(tmp_path, monkeypatch, tiny_checkpoint, capsys):
+    """Runs `index sync --corpus docs` with further flags; gives status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    encoder = str(tiny_checkpoint())
+
+    def run(*flags, action='sync', corpus='docs'):
+        line = ['index', action, '--corpus', corpus, '--index', 'mine', '--encoder', encoder]
+        status = command.run(main, [*line, '--sparse', 'none', '--quiet', *flags])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+def docids():
+    with Collection.open('mine') as collection:
+        return sorted(document.docid for document in collection.generation.all_documents())
+
+
+def test_every_sync_says_what_is_not_read(sync, tmp_path):
+    write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'x'})
+    for _ in range(2):
+        status, _, err = sync()
+        assert (status, err) == (0, 'not read: 1 .zip, 1 file without suffix\n')
+    assert docids() == ['a.md', 'b.csv#1']
+    status, _, err = sync('--list-unread')
+    assert err.splitlines()[1:] == [
+        '  docs/c.zip: no reader reads such files',
+        '  docs/d: no reader reads such files',
+    ]
+    status, _, err = sync(action='add', corpus='docs/a.md')
+    assert (status, err.count('belongs to source')) == (2, 1)
+
+
+@pytest.mark.parametrize('flags', [(), ('--on-error', 'skip')])
+def test_a_file_named_by_itself_that_cannot_be_read(sync, tmp_path, flags):
+    write_files(tmp_path, {'a.zip': b'PK\0', 'b.py': b'\xff'})
+    for name in ('a.zip', 'b.py'):
+        status, out, err = sync(*flags, corpus=name)
+        assert (status, out) == (2, '')
+        assert f'{name} cannot be read: ' in err
+        assert err.count('\n') == 1
+    with pytest.raises(InputError, match='still empty'):
+        docids()
+
+
+def test_patterns_of_a_sync(sync, tmp_path):
+    write_files(tmp_path / 'docs', {'a.md': 'x', 'b.txt': 'x', 'old/c.md': 'x'})
+    status, _, err = sync('--include', '*.md', '--exclude', 'old/')
+    assert (status, err) == (0, 'not read: 2 excluded files\n')
+    assert docids() == ['a.md']
+
+
+def test_a_file_that_cannot_be_read_keeps_its_documents(sync, tmp_path):
+    folder = write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n3,4\n', 'c.sql': 'y'})
+    sync()
+    write_files(folder, {'b.csv': b'k,v\n1,\xff\n', 'c.sql': b'\xff', 'd.md': 'z'})
+    status, _, err = sync()
+    assert status == 0
+    assert err == 'not read: 1 .csv that cannot be read, 1 .sql that cannot be read\n'
+    assert docids() == ['a.md', 'b.csv#1', 'b.csv#2', 'c.sql', 'd.md']
+    (folder / 'c.sql').unlink()
+    sync()
+    assert docids() == ['a.md', 'b.csv#1', 'b.csv#2', 'd.md']
+
+
+def test_text_files_stay_what_they_were(sync, tmp_path):
+    """A new note made lines of all others, or one document of each list of lines."""
+    folder = write_files(tmp_path / 'docs', {'b.txt': 'Words of prose.\n', 'c.md': 'x'})
+    sync()
+    write_files(folder, {'b.txt': 'apples\t3\n'})
+    sync()
+    assert docids() == ['b.txt', 'c.md']
+    folder = write_files(tmp_path / 'lists', {'b.txt': 'd1\tone\n'})
+    sync(corpus='lists')
+    write_files(folder, {'c.txt': 'd2\ttwo\n', 'n.md': 'x', 'o.md': 'x'})
+    sync(corpus='lists')
+    assert docids() == ['b.txt', 'c.md', 'd1', 'd2', 'n.md', 'o.md']
+    check_collection(tmp_path / 'mine')
+
+
+def test_a_forced_format_is_stored(sync, tmp_path):
+    folder = write_files(tmp_path / 'docs', {'a.md': 'x', 'b.html': '<p>x'})
+    sync('--corpus-format', 'html')
+    for flags in ((), ('--corpus-format', 'html')):
+        _, _, err = sync(*flags)
+        assert (docids(), err) == (['b'], 'not read: 1 .md\n')
+    sync('--rebuild')
+    assert docids() == ['a.md', 'b']
+    connection = sqlite3.connect(tmp_path / 'mine' / 'collection.sqlite')
+    with connection:
+        connection.execute("UPDATE source_formats SET format = 'os:system'")
+    connection.close()
+    write_files(folder, {'c.txt': 'x'})
+    sync()
+    assert docids() == ['a.md', 'b', 'c.txt']
+
+
+def test_readers_of_ones_own(sync, tmp_path, monkeypatch):
+    (tmp_path / 'own_reader.py').write_text(
+        'def songs(path):\n'
+        '    for number, line in enumerate(path.read_text().splitlines()):\n'
+        '        yield {"id": f"{path.stem}-{number}", "text": line}\n'
+        'def whole(path):\n'
+        '    return path.read_text().upper()\n'
+        'def broken(path):\n'
+        '    raise KeyError("no")\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write_files(tmp_path / 'docs', {'a.song': 'one\ntwo\n', 'b.md': 'x', 'c.x.song': 'three'})
+    status, _, err = sync('--reader', '.song=own_reader:songs', '--reader', '.md=own_reader:whole')
+    assert (status, err) == (0, '')
+    with Collection.open('mine') as collection:
+        texts = {item.docid: item.text for item in collection.generation.all_documents()}
+    assert texts == {'a-0': 'one', 'a-1': 'two', 'b.md': 'X', 'c.x-0': 'three'}
+    status, _, err = sync('--delete-most', '--reader', '.song=own_reader:broken')
+    assert (status, err) == (0, 'not read: 2 .song that cannot be read\n')
+    for wrong in ('.song', 'song=own_reader:songs', '.song=own_reader:none', '.song=no_module:x'):
+        status, _, err = sync('--reader', wrong)
+        assert (status, err.count('\n')) == (2, 1)
+
+
+def test_changes_from_python_have_what_is_not_read(tmp_path, tiny_checkpoint):
+    folder = write_files(tmp_path / 'docs', {'a.md': 'x', 'b.zip': 'x'})
+    options = {'encoder': tiny_checkpoint(), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **options) as collection:
+        changes = collection.sync(folder)
+    assert [(file.path.name, file.reason) for file in changes.unread] == [
+        ('b.zip', 'no reader reads such files')
+    ]
+    with pytest.raises(InputError, match='holds no corpus files'):
+        Collection.open(tmp_path / 'mine', **options).sync(write_files(tmp_path / 'e', {'z': ''}))
