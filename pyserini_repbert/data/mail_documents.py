@@ -91,7 +91,8 @@ def _document(docid: str, raw: bytes) -> Document:
     if len(_CONTENT_HEADER.findall(raw)) > 3 * _MOST_PARTS:
         raise UnreadableFile(f'a message has more than {_MOST_PARTS:,} parts')
     try:
-        message = BytesParser(policy=_BoundedPolicy()).parsebytes(raw)
+        parser: BytesParser[Any] = BytesParser(policy=_BoundedPolicy())
+        message: EmailMessage = parser.parsebytes(raw)
         if not message.keys():
             raise UnreadableFile('no mail: it has no header')
         title = _header(message, 'subject')
