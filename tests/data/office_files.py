@@ -85,7 +85,9 @@ def power_point(text: str) -> bytes:
     show = 'http://schemas.openxmlformats.org/presentationml/2006/main'
     space = f'xmlns:a="{drawing}" xmlns:p="{show}" xmlns:r="{_OFFICE}"'
     body = f'<p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>'
-    named = '<p:nvSpPr><p:cNvPr id="2" name="box"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    named = (
+        '<p:nvSpPr><p:cNvPr id="2" name="box"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    )
     group = '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr>'
     tree = f'<p:spTree>{group}<p:grpSpPr/><p:sp>{named}{body}</p:sp></p:spTree>'
     slides = '<p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst>'
