@@ -13,7 +13,7 @@ from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import MOST_BYTES, FileToRead, read_bytes
@@ -91,8 +91,7 @@ def _document(docid: str, raw: bytes) -> Document:
     if len(_CONTENT_HEADER.findall(raw)) > 3 * _MOST_PARTS:
         raise UnreadableFile(f'a message has more than {_MOST_PARTS:,} parts')
     try:
-        parser: BytesParser[Any] = BytesParser(policy=_BoundedPolicy())
-        message: EmailMessage = parser.parsebytes(raw)
+        message = cast(EmailMessage, BytesParser(policy=_BoundedPolicy()).parsebytes(raw))
         if not message.keys():
             raise UnreadableFile('no mail: it has no header')
         title = _header(message, 'subject')
