@@ -77,6 +77,10 @@ class SourceConflictError(InputError):
     """A document of a collection belongs to another source than the one that has it, too."""
 
 
+class NotBetterError(InputError):
+    """What a collection learned is not better than its search as it is now."""
+
+
 class LostCollectionError(PyseriniRepbertError):
     """The folder of a collection that was opened holds another one, an earlier state, or none."""
 

@@ -1,52 +1,85 @@
-"""What `adapt` returns: what was learnt, and what it gains."""
+"""What `adapt` returns: what was learnt, which way of searching won, and what that gains."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import Values
-from pyserini_repbert.evaluate.significance import paired_t_test
+from pyserini_repbert.evaluate.significance import paired_t_test, t_interval
+from pyserini_repbert.evaluate.studies.fusion import RunFusion
 
 _CONVINCING = 0.05  # the p below which a gain is more than noise
+# Means that differ by less are equal: sums of floats differ in their last digits.
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What searching with an adaptation gains over the best ranking that needs no judgments.
+    """What searching otherwise gains over the search as it is now, on topics held out.
+
+    What is offered is the winner. Where the search as it is now wins, what was learnt is offered.
 
     Attributes
     ----------
     topics : how many topics were learnt from
     texts : how many of their texts differ: each counts once
-    baseline : the best ranking that needs no judgments
-    untuned : its mean nDCG@10
-    adapted : mean nDCG@10 of topics held out
-    gain, standard_error : of `adapted` over `untuned`
+    now : the search as it is now
+    winner : of all ways of searching, the one with the greatest mean over all topics
+    offered : what is offered
+    before : mean nDCG@10 of the search as it is now
+    after : mean nDCG@10 of what is offered; both what was learnt and the choice of a winner come
+        from topics of other folds
+    gain, standard_error : of `after` over `before`
+    low, high : the 95% interval of the gain, by Student's t over texts
     p : of the paired t-test over texts, two-sided
     """
 
     topics: int
     texts: int
-    baseline: str
-    untuned: float
-    adapted: float
+    now: str
+    winner: str
+    offered: str
+    before: float
+    after: float
     gain: float
     standard_error: float
+    low: float
+    high: float
     p: float
 
     @property
     def is_convincing(self) -> bool:
-        """Whether the gain is more than noise."""
+        """Whether what is offered is above the search as it is now, and by more than noise."""
         return self.gain > 0 and self.p < _CONVINCING
+
+    @property
+    def keeps_now(self) -> bool:
+        """Whether nothing was better than the search as it is now."""
+        return self.winner == self.now
+
+
+@dataclass(frozen=True)
+class UntunedWay:
+    """A way of searching that needs no judgments.
+
+    Attributes
+    ----------
+    fusion : of which rankings, in which order, and how; a single ranking is searched alone
+    rerank_weight : the reranker's share of the score; None: nothing is reranked
+    """
+
+    fusion: RunFusion
+    rerank_weight: float | None = None
 
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What was learnt from all topics, and what the same way of learning gave on topics held out.
+    """What was learnt from all topics, and what each way of searching gave on topics held out.
 
     Attributes
     ----------
@@ -55,10 +88,12 @@ class Adaptation:
     rerank_weight : the reranker's share of the score; None without one
     n_topics : how many topics were learnt from
     texts : their different texts, in the order of all values
-    untuned : values of each ranking alone, of each fusion that needs no judgments, and of the best
-        of them reranked
+    now : the name of the search as it is now
+    untuned : values of the search as it is now, then of each other way that needs no judgments
+    ways : these ways by their names; the search as it is now may be none of them
     steps : values with the query map, then also fused, then also reranked, each learnt from the
         topics of other folds
+    chosen : values of the best of all ways, which was chosen by the topics of other folds
     """
 
     query_map: NDArray[np.float32]
@@ -66,32 +101,64 @@ class Adaptation:
     rerank_weight: float | None
     n_topics: int
     texts: tuple[str, ...]
+    now: str
     untuned: dict[str, Values]
+    ways: dict[str, UntunedWay]
     steps: dict[str, Values]
+    chosen: Values
+
+    @property
+    def learned(self) -> str:
+        """The name of the search with all that was learnt."""
+        return list(self.steps)[-1]
 
     @property
     def held_out(self) -> Values:
         """With all that was learnt from the other folds."""
-        return list(self.steps.values())[-1]
+        return self.steps[self.learned]
+
+    @property
+    def winner(self) -> str:
+        """The way with the greatest mean; of equal ones the search as it is now, then untuned."""
+        return best_name({**self.untuned, self.learned: self.held_out})
+
+    @property
+    def offered(self) -> str:
+        """The winner; what was learnt, where that is the search as it is now."""
+        return self.learned if self.winner == self.now else self.winner
+
+    @property
+    def before(self) -> Values:
+        """By the search as it is now."""
+        return self.untuned[self.now]
+
+    @property
+    def after(self) -> Values:
+        """By what is offered."""
+        return self.held_out if self.winner == self.now else self.chosen
 
     def estimate(self) -> Estimate:
-        """The gain over the best of `untuned`, and its significance."""
-        baseline = best_name(self.untuned)
-        best = self.untuned[baseline]
-        gains = self.held_out - best
-        _, p = paired_t_test(self.held_out.tolist(), best.tolist())
+        """The gain of what is offered over the search as it is now, and its significance."""
+        before = self.before.tolist()
+        after = self.after.tolist()
+        gains = self.after - self.before
+        interval = t_interval(after, before)
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
-            baseline=baseline,
-            untuned=float(best.mean()),
-            adapted=float(self.held_out.mean()),
+            now=self.now,
+            winner=self.winner,
+            offered=self.offered,
+            before=float(self.before.mean()),
+            after=float(self.after.mean()),
             gain=float(gains.mean()),
             standard_error=float(gains.std(ddof=1)) / math.sqrt(len(gains)),
-            p=p,
+            low=interval.low,
+            high=interval.high,
+            p=paired_t_test(after, before).p,
         )
 
 
-def best_name(values: dict[str, Values]) -> str:
+def best_name(values: Mapping[str, Values]) -> str:
     """The name with the greatest mean; the first of equal ones."""
-    return max(values, key=lambda name: values[name].mean())
+    return max(values, key=lambda name: round(float(values[name].mean()), _DIGITS))

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
-from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
-from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
+from pyserini_repbert.adapt.learning import N_MAPS, adapt
+from pyserini_repbert.adapt.offering import (
+    collection_rankings,
+    gain_text,
+    offered_search,
+    report_of,
+    search_as_now,
+)
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import Learning
-from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
+from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import collection_judgments
-from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.resolving import NO_ADAPTATION
+from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 
@@ -79,32 +85,43 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = store.count()
     spec = PipelineSpec(index=str(folder), adapted=NO_ADAPTATION)
-    opened = open_pipeline(spec, Machine(devices=(device,)))
-    first: Any = opened.pipeline.first
+    machine = Machine(devices=(device,))
+    resolved = resolve(spec, machine)
+    first: Any = open_resolved(resolved, machine).pipeline.first
     assert isinstance(first, CollectionSearcher)
     try:
-        sparse = first.parts[1:]
-        learnt = adapt(first.dense, sparse, store.topics(), store.qrels(), seed, on_progress)
+        learnt = adapt(
+            first.dense,
+            first.parts[1:],
+            store.topics(),
+            store.qrels(),
+            seed,
+            on_progress,
+            now=search_as_now(resolved.index, first, machine),
+        )
+        names = [part.name for part in first.parts]
         generation = first.generation.number
         settings = first.generation.settings
     finally:
         first.close()
     estimate = learnt.estimate()
+    offered = offered_search(learnt, names)
     number = 1 + max((known.number for known in store.learnings()), default=0)
     name = f'{ADAPTATIONS}/{number:06d}'
     (folder / ADAPTATIONS).mkdir(exist_ok=True)
     write_adapted(
         folder / name,
-        learnt.query_map,
+        offered.query_map,
         # One that a kill left before it was stored.
         overwrite=True,
         index=str(folder),
         encoder=settings.encoder,
         encoder_weights=settings.weights_sha256,
         sparse=(),
-        weights=learnt.weights,
+        rankings=collection_rankings(offered, names),
         depth=DEPTH,
         estimate=asdict(estimate),
+        **offered.fusion,
     )
     learning = Learning(
         number=number,
@@ -120,46 +137,17 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     return learning
 
 
-def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
-    """What was gained, in all and for each question, as JSON has it."""
-    means = {}
-    for name, values in (learnt.untuned | learnt.steps).items():
-        means[name] = round(float(values.mean()), 6)
-    before = learnt.untuned[estimate.baseline]
-    questions = []
-    for text, old, new in zip(learnt.texts, before, learnt.held_out, strict=True):
-        questions.append(
-            {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
-        )
-    return {
-        'gain': estimate.gain,
-        'standard_error': estimate.standard_error,
-        'p': estimate.p,
-        'is_convincing': estimate.is_convincing,
-        'baseline': estimate.baseline,
-        'topics': estimate.topics,
-        'means': means,
-        'questions': questions,
-        'sentence': _sentence(estimate),
-    }
-
-
-def _sentence(estimate: Estimate) -> str:
-    """What an estimate says, for somebody who has never seen one."""
-    measured = (
-        f'nDCG@10 of questions held out is {estimate.adapted:.3f}, and {estimate.untuned:.3f} by '
-        f'the best ranking that learned nothing ({estimate.baseline}): {estimate.gain:+.3f}, with '
-        f'a standard error of {estimate.standard_error:.3f}.'
-    )
-    if estimate.is_convincing:
-        return f'It helps. {measured}'
-    return f'No gain can be told from noise. {measured}'
-
-
-def use_learning(folder: Path, in_use: bool) -> Learning | None:
+def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:
     """Search a collection as it learned last, or as before any learning.
 
-    Returns what is in use. Raises InputError for a collection that has not learned yet.
+    Parameters
+    ----------
+    folder : of the collection
+    in_use : False: as before any learning
+    even_if_worse : also what is not better than the search was when it learned
+
+    Returns what is in use. Raises InputError for a collection that has not learned yet, and
+    NotBetterError for what is not better.
     """
     store = judgments_of(folder)
     if not in_use:
@@ -172,8 +160,32 @@ def use_learning(folder: Path, in_use: bool) -> Learning | None:
             f'collection {folder} has not learned yet: judge at least {LEAST_TOPICS} questions, '
             'and let it learn'
         )
-    store.use(learnings[-1].number)
-    return replace(learnings[-1], in_use=True)
+    learning = learnings[-1]
+    if not (learning.in_use or even_if_worse):
+        _check_better(folder, learning.report)
+    store.use(learning.number)
+    return replace(learning, in_use=True)
+
+
+def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
+    """Raises NotBetterError for a learning that is not better than the search was then."""
+    if 'winner' not in report:
+        raise NotBetterError(
+            f'what {folder} learned was not compared with the search as it is now: let it learn '
+            'again',
+            parameters=('even_if_worse',),
+        )
+    if report['is_convincing']:
+        return
+    problem = 'not better than'
+    if report['gain'] < 0:
+        problem = 'below'
+    gain = gain_text(report['gain'], report['low'], report['high'])
+    raise NotBetterError(
+        f'what {folder} learned is {problem} the search as it is now, {gain}: judge more '
+        'questions and let it learn again',
+        parameters=('even_if_worse',),
+    )
 
 
 def begin_learning(folder: Path) -> None:

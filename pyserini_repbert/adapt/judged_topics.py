@@ -18,6 +18,7 @@ from pyserini_repbert.search.dense import DenseSearcher
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
+DEPTH = 1000  # hits of each ranking that are fused
 
 Values = NDArray[np.float64]  # nDCG@10 of each text, (n texts,)
 
@@ -46,6 +47,7 @@ class JudgedTopics:
     topics : n of them
     text_numbers : of each topic, equal for topics with the same text; int (n,)
     folds : the topics' positions in each fold, rising
+    fold_of_text : of each text, in the order of their numbers, int (n texts,)
     """
 
     def __init__(self, topics: Sequence[JudgedTopic], seed: int) -> None:
@@ -58,6 +60,7 @@ class JudgedTopics:
             self.text_numbers.append(number)
         shuffled = random.Random(seed).sample(range(len(number_of)), len(number_of))
         fold_of = {number: index % FOLDS for index, number in enumerate(shuffled)}
+        self.fold_of_text = np.array([fold_of[number] for number in range(len(number_of))])
         self.folds: list[list[int]] = [[] for _ in range(FOLDS)]
         for position, number in enumerate(self.text_numbers):
             self.folds[fold_of[number]].append(position)

@@ -6,16 +6,18 @@ out together, and count once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.adapt.adaptation import Adaptation, best_name
+from pyserini_repbert.adapt.adaptation import Adaptation
+from pyserini_repbert.adapt.choosing import LearnedValues, choose_held_out
 from pyserini_repbert.adapt.judged_index import judged_index
 from pyserini_repbert.adapt.judged_topics import (
+    DEPTH,
     FOLDS,
     JudgedTopic,
     JudgedTopics,
@@ -24,18 +26,15 @@ from pyserini_repbert.adapt.judged_topics import (
     select_judged,
 )
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
-from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
-from pyserini_repbert.collection.document_search import DocumentSearcher
-from pyserini_repbert.collection.searching import CollectionRanking, default_fusion
+from pyserini_repbert.adapt.untuned import search_untuned
+from pyserini_repbert.adapt.weights import AlignedRankings, learn_weights
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.fusing import fuse_runs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.search.dense import DenseSearcher
 
-DEPTH = 1000  # hits of each ranking that are fused
 N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
 
 
@@ -47,8 +46,10 @@ def adapt(
     seed: int = 0,
     on_progress: Callable[[int], object] = int,
     reranker: Ranker | None = None,
+    now: Ranker | None = None,
 ) -> Adaptation:
-    """Learn from judged topics a query map, the weights of a fusion, and a reranker's share.
+    """Learn from judged topics a query map, the weights of a fusion, and a reranker's share; and
+    choose among that, all that needs no judgments, and the search as it is now.
 
     Parameters
     ----------
@@ -58,6 +59,8 @@ def adapt(
     seed : draws the folds and the random passages
     on_progress : called with 1 after each of `N_MAPS` maps
     reranker : finds the passages of a run itself
+    now : the search as it is now, without the reranker; default: the usual fusion of `dense` and
+        `sparse`
 
     Raises
     ------
@@ -74,24 +77,21 @@ def adapt(
     runs = {dense.name: maps.search_unmapped()}
     for ranker, sparse_run in zip(sparse, sparse_runs, strict=True):
         runs[ranker.name] = sparse_run
-    fusions = _untuned_fusions(dense, list(runs))
-    untuned = _untuned_values(judged, runs, fusions)
+    untuned = search_untuned(dense, judged, runs, reranker=reranker, now=now)
 
     held_out = maps.search_held_out()
-    run = held_out.single
-    steps = {'with the query map': judged.values(run)}
-    weights = learn_weights(align_runs(judged.topics, [run, *sparse_runs]))
+    steps = {'with the query map': judged.values(held_out.single)}
+    weights = learn_weights(align_runs(judged.topics, [held_out.single, *sparse_runs]))
+    fused = _fuse_held_out(judged, held_out, sparse_runs)
+    learned = fused.values
     if sparse:
-        run = _fuse_held_out(judged, held_out, sparse_runs)
-        steps['and fused'] = judged.values(run)
+        steps['and fused'] = learned.held_out
 
     rerank_weight = None
     if reranker is not None:
-        best = best_name(untuned)
-        best_run = _run_of(best, judged, runs, fusions)
-        untuned |= _reranked_values(judged, best_run, best, reranker)
-        reranked = judged.rerank(run, reranker)
-        steps['and reranked'] = _values_under_held_out_shares(judged, reranked)
+        reranked = judged.rerank(fused.run, reranker)
+        learned = _values_under_held_out_shares(judged, reranked)
+        steps['and reranked'] = learned.held_out
         rerank_weight = learn_weights(reranked)[1]
     return Adaptation(
         query_map=maps.learn(folds_out=()),
@@ -99,42 +99,12 @@ def adapt(
         rerank_weight=rerank_weight,
         n_topics=len(judged.topics),
         texts=judged.texts,
-        untuned=untuned,
+        now=untuned.now,
+        untuned=untuned.values,
+        ways=untuned.ways,
         steps=steps,
+        chosen=choose_held_out(untuned.values, learned, judged.fold_of_text),
     )
-
-
-def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[RunFusion]:
-    """The fusions of these rankings that need no judgments; a collection's own is among them."""
-    if len(names) < 2:
-        return []
-    fusions = untuned_settings(names)
-    if isinstance(dense, DocumentSearcher) and len(names) == 2:
-        # The dense run is called after its encoder.
-        rankings = [CollectionRanking.DENSE.value, names[1]]
-        fusions.append(RunFusion(tuple(names), default_fusion(rankings)))
-    return fusions
-
-
-def _untuned_values(
-    judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[RunFusion]
-) -> dict[str, Values]:
-    """Values of each run, and of each fusion of all of them that needs no judgments."""
-    values = {name: judged.values(run) for name, run in runs.items()}
-    for fusion in fusions:
-        fused = fusion.fused(runs, judged.qids, CUT)
-        values[str(fusion)] = judged.values(fused)
-    return values
-
-
-def _run_of(
-    name: str, judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[RunFusion]
-) -> Run:
-    """The run that `_untuned_values` calls by this name, as deep as it is reranked."""
-    if name in runs:
-        return runs[name]
-    by_name = {str(fusion): fusion for fusion in fusions}
-    return by_name[name].fused(runs, judged.qids, DEPTH)
 
 
 @dataclass(frozen=True)
@@ -206,63 +176,84 @@ class _MapLearner:
         return {topic.query.qid: ranking for topic, ranking in zip(topics, rankings, strict=True)}
 
 
-def _fuse_held_out(judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Sequence[Run]) -> Run:
+@dataclass(frozen=True)
+class _FusedHeldOut:
+    """What was learnt without the reranker.
+
+    Attributes
+    ----------
+    run : of all topics, each with what the other folds teach
+    values : of the same, and with what still fewer folds teach
+    """
+
+    run: Run
+    values: LearnedValues
+
+
+def _fuse_held_out(
+    judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Sequence[Run]
+) -> _FusedHeldOut:
     """Each topic's rankings, fused with the weights that the other folds teach.
 
     The dense rankings that teach the weights come from maps that the topic's fold did not teach.
     """
     fused: Run = {}
+    without: list[Values] = []
     for fold in range(FOLDS):
-        teaching: list[AlignedRankings] = []
+        aligned: dict[int, list[AlignedRankings]] = {}
         for other in range(FOLDS):
             if other == fold:
                 continue
             dense_run = held_out.pairs[frozenset((fold, other))]
-            teaching += align_runs(judged.in_fold(other), [dense_run, *sparse_runs])
+            aligned[other] = align_runs(judged.in_fold(other), [dense_run, *sparse_runs])
         qids = [topic.query.qid for topic in judged.in_fold(fold)]
         runs = [_select_topics(run, qids) for run in (held_out.single, *sparse_runs)]
+        teaching = list(chain.from_iterable(aligned.values()))
         learned = FusionSettings(FusionMethod.INTERPOLATION).changed(learn_weights(teaching))
-        fused |= fuse_runs(runs, learned, k=DEPTH)
-    return fused
+        # A single ranking keeps its scores, which are compared with a reranker's.
+        fused |= fuse_runs(runs, learned, k=DEPTH) if sparse_runs else runs[0]
+        without.append(_values_without_own_fold(judged, aligned))
+    return _FusedHeldOut(fused, LearnedValues(judged.values(fused), without))
+
+
+def _values_without_own_fold(
+    judged: JudgedTopics, aligned: Mapping[int, Sequence[AlignedRankings]]
+) -> Values:
+    """nDCG@10 of each text, with the weights that the other folds among these teach.
+
+    A text of another fold than these has 0. These values choose a way, and no more. A fold's
+    judgments reach its own weights here through the maps of the rankings that teach them.
+    """
+    values = np.zeros(len(judged.topics))
+    for fold, own in aligned.items():
+        teaching: list[AlignedRankings] = []
+        for other, rankings in aligned.items():
+            if other != fold:
+                teaching += rankings
+        weights = learn_weights(teaching)
+        for position, topic_rankings in zip(judged.folds[fold], own, strict=True):
+            values[position] = topic_rankings.values(weights)[0]
+    return judged.average_by_text(values.tolist())
 
 
 def _select_topics(run: Run, qids: Sequence[str]) -> Run:
     return {qid: run[qid] for qid in qids}
 
 
-def _reranked_values(
-    judged: JudgedTopics, run: Run, name: str, reranker: Ranker
-) -> dict[str, Values]:
-    """Values of a run reranked: by the reranker's own scores, and with half of the score."""
-    label = f'{name}, {reranker.label}'
-    whole = []
-    half = []
-    for rankings in judged.rerank(run, reranker):
-        by_reranker, by_both = rankings.values([0.0, 1.0], [0.5, 0.5])
-        whole.append(by_reranker)
-        half.append(by_both)
-    return {
-        label: judged.average_by_text(whole),
-        f'{label}:weight=0.5': judged.average_by_text(half),
-    }
-
-
 def _values_under_held_out_shares(
     judged: JudgedTopics, reranked: Sequence[AlignedRankings]
-) -> Values:
+) -> LearnedValues:
     """nDCG@10 of rankings before and after a reranker, with the share that other folds teach.
 
     Each ranking was fused without what its own fold teaches. So a fold's judgments reach its share
     only through the rankings of other folds. To rule that out, each ranking would be reranked five
     times.
     """
-    values = np.zeros(len(reranked))
-    for members in judged.folds:
-        held_out = set(members)
-        others = [
-            rankings for position, rankings in enumerate(reranked) if position not in held_out
-        ]
-        weights = learn_weights(others)
-        for position in members:
-            values[position] = reranked[position].values(weights)[0]
-    return judged.average_by_text(values.tolist())
+    of_folds = {}
+    for fold, members in enumerate(judged.folds):
+        of_folds[fold] = [reranked[position] for position in members]
+    without: list[Values] = []
+    for fold in of_folds:
+        others = {other: rankings for other, rankings in of_folds.items() if other != fold}
+        without.append(_values_without_own_fold(judged, others))
+    return LearnedValues(_values_without_own_fold(judged, of_folds), without)

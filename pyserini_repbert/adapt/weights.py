@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,22 @@ class AlignedRankings:
     gains: NDArray[np.float64]
     ideal: float
 
-    def values(self, *weights: Sequence[float]) -> NDArray[np.float64]:
+    def values(self, *weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
         """nDCG@10 under each set of weights, float64 (n sets,)."""
         # A matrix product may round equal scores differently, and so part them.
         weighted = np.array(weights)[:, :, np.newaxis] * self.scores
         totals = weighted.sum(axis=1)
         best = np.argsort(-totals, axis=1, kind='stable')[:, :CUT]
         return np.array([_discounted(self.gains[order]) / self.ideal for order in best])
+
+    @cached_property
+    def values_of_two(self) -> NDArray[np.float64]:
+        """nDCG@10 of the first two rankings under each weight of the second, float64 (21,).
+
+        A topic teaches the weights of several folds.
+        """
+        alone = np.eye(len(self.scores))
+        return self.values(*_mixtures(alone[0], alone[1]))
 
 
 def align(rankings: Sequence[Ranking], grades: Grades) -> AlignedRankings:
@@ -83,13 +93,24 @@ def learn_weights(topics: Sequence[AlignedRankings]) -> tuple[float, ...]:
     """
     alone = np.eye(len(topics[0].scores))
     weights = alone[0]
-    for added in alone[1:]:
-        mixtures = [(1 - weight) * weights + weight * added for weight in _WEIGHTS]
-        means = np.mean([topic.values(*mixtures) for topic in topics], axis=0)
+    for number, added in enumerate(alone[1:], 1):
+        mixtures = _mixtures(weights, added)
+        if number == 1:
+            values = [topic.values_of_two for topic in topics]
+        else:
+            values = [topic.values(*mixtures) for topic in topics]
+        means = np.mean(values, axis=0)
         padded = np.pad(means, _SMOOTHED // 2, mode='edge')
         smooth = np.convolve(padded, np.ones(_SMOOTHED), 'valid')
         weights = mixtures[int(smooth.argmax())]
     return tuple(float(round(weight, 6)) for weight in weights)
+
+
+def _mixtures(
+    weights: NDArray[np.float64], added: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """The weights before, with each weight of the ranking that is added."""
+    return [(1 - weight) * weights + weight * added for weight in _WEIGHTS]
 
 
 def _scores_of(docids: Sequence[str], ranking: Ranking) -> NDArray[np.float64]:

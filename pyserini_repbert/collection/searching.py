@@ -145,7 +145,10 @@ def learned_settings(
     Raises MismatchError if it was learned for another encoder.
     """
     query_map = read_query_map(query_encoder, str(folder), dimension)
-    return SearchSettings(fusion=learned_fusion(read_adapted(folder)), query_map=query_map)
+    adapted = read_adapted(folder)
+    return SearchSettings(
+        rankings=adapted.rankings, fusion=learned_fusion(adapted), query_map=query_map
+    )
 
 
 # A ranking of a generation's documents: `within` restricts it.

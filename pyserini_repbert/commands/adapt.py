@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
@@ -17,6 +17,7 @@ from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
+    from pyserini_repbert.adapt.offering import OfferedSearch
     from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 
 
@@ -25,7 +26,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command.parser(
         'adapt',
         'Learn the weights of a fusion and a map of query vectors from your '
-        'judgments, in seconds. Write --output if the gain is more than noise; '
+        'judgments, in seconds. Choose among that, all that needs no judgments, and the search '
+        'as it is now. Write --output if the gain is more than noise; '
         '`search --adapted` uses it. A collection learns from the judgments in it: '
         '`adapt --index mine`, then --use.',
     )
@@ -51,7 +53,12 @@ def make_parser() -> argparse.ArgumentParser:
         help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
     add('--output', metavar='FOLDER', help='the folder to make')
-    add('--use', action='store_true', help='search the collection as it learned last')
+    add(
+        '--use',
+        action='store_true',
+        help='search the collection as it learned last, if that is better than it is now',
+    )
+    add('--even-if-worse', action='store_true', help='--use what is not better, too')
     add('--go-back', action='store_true', help='search the collection as before it learned')
     add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
@@ -79,18 +86,22 @@ def main(arguments: list[str]) -> None:
         'judgments in it',
     )
     command.refuse(
-        options.use or options.go_back,
-        '--use and --go-back are for what a collection learned: search with --adapted FOLDER',
+        options.use or options.go_back or options.even_if_worse,
+        '--use, --even-if-worse and --go-back are for what a collection learned: search with '
+        '--adapted FOLDER',
     )
     _adapt_index(options)
 
 
 def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
-    from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+    from pyserini_repbert.adapt.judged_topics import DEPTH
+    from pyserini_repbert.adapt.learning import N_MAPS, adapt
+    from pyserini_repbert.adapt.offering import offered_search, search_as_now
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_qrels, load_topics
-    from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
+    from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
+    from pyserini_repbert.pipeline.resolving import resolve
     from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
     from pyserini_repbert.search.dense import DenseSearcher
 
@@ -98,37 +109,69 @@ def _adapt_index(options: argparse.Namespace) -> None:
     spec = _spec_of(options)
     topics = load_topics(options.topics)
     qrels = load_qrels(options.qrels)
-    opened = open_pipeline(spec, Machine(devices=(options.device,)))
+    machine = Machine(devices=(options.device,))
+    resolved = resolve(spec, machine)
+    opened = open_resolved(resolved, machine)
     pipeline = opened.pipeline
     assert pipeline.first is not None
     dense, *sparse = pipeline.first.leaves()
     if not isinstance(dense, DenseSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
+    # What a collection learned is not used beside other rankings.
+    now = search_as_now(None if spec.sparse else resolved.index, pipeline.first, machine)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
-        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
+        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker, now)
 
     estimate = learnt.estimate()
-    sparse_names = spec.sparse or [ranker.name for ranker in sparse]
-    _print_estimate(learnt, estimate, [dense.name, *sparse_names])
+    names = [dense.name, *(ranker.name for ranker in sparse)]
+    _print_estimate(learnt, estimate, [dense.name, *(spec.sparse or names[1:])])
     if not options.keep and not estimate.is_convincing:
         print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
         return
+    offered = offered_search(learnt, names)
+    own = _stored_rankings(spec, offered, names)
+    if own is None:
+        (position,) = offered.rankings
+        sparse_name = spec.sparse[position - 1]
+        print(f'{options.output} is not written: search with --sparse {sparse_name} alone')
+        return
+    stages: tuple[str, ...] = ()
+    if offered.rerank_weight is not None:
+        stages = tuple(_weighted(stage, offered.rerank_weight) for stage in spec.stages)
     write_adapted(
         options.output,
-        learnt.query_map,
+        offered.query_map,
         overwrite=options.overwrite,
         index=options.index,
         encoder=getattr(dense.query_encoder, 'name', dense.name),
         encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),
-        sparse=spec.sparse,
-        weights=learnt.weights,
         depth=DEPTH,
         estimate=asdict(estimate),
-        stages=tuple(_weighted(stage, learnt.rerank_weight) for stage in spec.stages),
+        stages=stages,
+        **own,
+        **offered.fusion,
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _stored_rankings(
+    spec: PipelineSpec, offered: OfferedSearch, names: Sequence[str]
+) -> dict[str, Any] | None:
+    """The attributes of `AdaptedSearch` that say which rankings are searched.
+
+    None for a sparse ranking beside an index and without it: no query map can change it.
+    """
+    from pyserini_repbert.adapt.offering import collection_rankings
+
+    if not spec.sparse:
+        return {'sparse': (), 'rankings': collection_rankings(offered, names)}
+    if offered.rankings == (0,):
+        return {'sparse': ()}
+    if len(offered.rankings) == 1:
+        return None
+    return {'sparse': spec.sparse, 'sparse_first': offered.rankings[0] != 0}
 
 
 def _adapt_collection(options: argparse.Namespace) -> None:
@@ -151,8 +194,9 @@ def _adapt_collection(options: argparse.Namespace) -> None:
             'learns with its own rankings',
         )
     command.refuse(options.use and options.go_back, 'give --use or --go-back')
+    command.refuse(options.even_if_worse and not options.use, '--even-if-worse is for --use')
     if options.use or options.go_back:
-        use_learning(folder, options.use)
+        use_learning(folder, options.use, options.even_if_worse)
         how = 'as it learned' if options.use else 'as before it learned'
         print(f'{options.index}: searched {how}')
         return
@@ -160,21 +204,20 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         learning = learn_from_judgments(folder, options.device, options.seed, bar.update)
     report = learning.report
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
-    _print_means(report['means'])
-    print(
-        f'gain: {report["gain"]:+.4f} +- {report["standard_error"]:.4f} over the best untuned '
-        f'({report["baseline"]}), p {report["p"]:.2g}'
-    )
+    _print_means(report['means'], report['baseline'])
+    print(report['sentence'])
     if report['is_convincing']:
         print(f'to search so: adapt --index {options.index} --use')
     else:
-        print('no gain that can be told from noise: judge more questions')
+        print('to learn more: judge more questions')
 
 
-def _print_means(means: Mapping[str, float]) -> None:
-    width = max(map(len, means))
+def _print_means(means: Mapping[str, float], now: str) -> None:
+    """Print the mean of each way of searching, with a mark at the search as it is now."""
+    labels = {name: f'{name} (now)' if name == now else name for name in means}
+    width = max(map(len, labels.values()))
     for name, value in means.items():
-        print(f'  {name:<{width}}  {value:.4f}')
+        print(f'  {labels[name]:<{width}}  {value:.4f}')
 
 
 def _spec_of(options: argparse.Namespace) -> PipelineSpec:
@@ -212,15 +255,17 @@ def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
     print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
     values_of = learnt.untuned | learnt.steps
-    _print_means({name: float(values.mean()) for name, values in values_of.items()})
+    means = {name: float(values.mean()) for name, values in values_of.items()}
+    _print_means(means, estimate.now)
     if len(names) > 1:
         weighted = [
             f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)
         ]
-        print(f'weights: {", ".join(weighted)}')
+        print(f'weights that were learnt: {", ".join(weighted)}')
     if learnt.rerank_weight is not None:
-        print(f"the reranker's share: {learnt.rerank_weight:g}")
+        print(f"the reranker's share that was learnt: {learnt.rerank_weight:g}")
+    print(f'best: {estimate.winner}{" (now)" if estimate.keeps_now else ""}')
     print(
-        f'gain: {estimate.gain:+.4f} +- {estimate.standard_error:.4f} over the best untuned '
-        f'({estimate.baseline}), p {estimate.p:.2g}'
+        f'{estimate.offered}, over now: {estimate.gain:+.4f}, 95% interval {estimate.low:+.4f} to '
+        f'{estimate.high:+.4f}, p {estimate.p:.2g}'
     )

@@ -200,6 +200,29 @@ def bootstrap_interval(
     return Interval(float(interval.low), float(interval.high))
 
 
+def t_interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
+) -> Interval:
+    """Where the mean difference of `first` from `second` lies, by Student's t.
+
+    It has 0 where the p of `paired_t_test` is at least 1 - `confidence`.
+
+    Parameters
+    ----------
+    first, second : values of the same two or more topics
+    confidence : 0.95: 19 of 20 such intervals have the true difference
+    """
+    import numpy as np
+    from scipy.stats import t
+
+    differences = np.subtract(first, second)
+    n = len(differences)
+    mean = float(differences.mean())
+    standard_error = float(differences.std(ddof=1)) / math.sqrt(n)
+    reach = float(t.ppf((1 + confidence) / 2, n - 1)) * standard_error
+    return Interval(mean - reach, mean + reach)
+
+
 def _samples_at_once(n: int) -> int:
     """How many samples of n numbers are drawn together."""
     return max(1, _NUMBERS_AT_ONCE // max(n, 1))

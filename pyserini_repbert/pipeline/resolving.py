@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.kind import Index, SearchOptions, kind_of, refuse_options
 from pyserini_repbert.indexes.machine import Machine
@@ -151,7 +152,8 @@ def with_usual_fusion(spec: PipelineSpec, usual: FusionSettings) -> PipelineSpec
     if 'fusion' not in spec.model_fields_set:
         changes['fusion'] = str(usual.method)
     fusion = changes.get('fusion', spec.fusion)
-    if fusion == usual.method and not spec.weights and spec.alpha is None:
+    is_interpolation = usual.method is FusionMethod.INTERPOLATION and fusion == usual.method
+    if is_interpolation and not spec.weights and spec.alpha is None:
         changes['alpha'] = usual.weights[0]
     return spec.model_copy(update=changes)
 
@@ -166,7 +168,7 @@ def _with_adaptation(
     """
     adapted = read_adapted(folder)
     _refuse_code(spec, folder, adapted, allowed_classes)
-    fusion = _fields_of(learned_fusion(adapted))
+    fusion = _fields_of(adapted)
     _check_fusion(spec, folder, fusion)
     _check_techniques(spec, folder, adapted)
     return spec.model_copy(
@@ -175,6 +177,7 @@ def _with_adaptation(
             'adapted': folder,
             'index': spec.index or adapted.index,
             'encoder': spec.encoder or adapted.encoder,
+            'rankings': spec.rankings or adapted.rankings,
             'sparse': spec.sparse or adapted.sparse,
             'stages': spec.stages or tuple(parse_stage(stage) for stage in adapted.stages),
         }
@@ -198,16 +201,19 @@ def _refuse_code(
                 refuse_code(name, Path(folder) / ADAPTED, parameter)
 
 
-def _fields_of(fusion: FusionSettings | None) -> dict[str, Any]:
-    """The fields of a spec that fuses by learned weights; none without them."""
+def _fields_of(adapted: AdaptedSearch) -> dict[str, Any]:
+    """The fields of a spec that fuses as a folder of `adapt` does; none for a single ranking."""
+    fusion = learned_fusion(adapted)
     if fusion is None:
         return {}
-    return {
-        'fusion': str(fusion.method),
-        'weights': fusion.weights,
-        'normalize': str(fusion.normalize),
-        'depth': fusion.depth,
-    }
+    fields: dict[str, Any] = {'fusion': str(fusion.method), 'depth': fusion.depth}
+    if fusion.method is FusionMethod.INTERPOLATION:
+        fields |= {'weights': fusion.weights, 'normalize': str(fusion.normalize)}
+    if fusion.method is FusionMethod.RRF:
+        fields['rrf_k'] = fusion.rrf_k
+    if adapted.sparse_first:
+        fields['sparse_first'] = True
+    return fields
 
 
 def _check_fusion(spec: PipelineSpec, folder: str, fusion: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
@@ -41,6 +42,10 @@ class AdaptedSearch:
     depth : hits of each ranking that are fused
     estimate : what `adapt` printed: `adapt.adaptation.Estimate`
     stages : the reranker with its share of the score, if one was given
+    rankings : of a collection, those that are searched, in the order of fusion; none: all
+    method, normalize, rrf_k : how the rankings are fused, as in `FusionSettings`
+    sparse_first : the sparse rankings lead the fusion
+    version : 2 where one of the last five differs from its default, which version 1 does not have
     """
 
     index: str
@@ -52,11 +57,18 @@ class AdaptedSearch:
     depth: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     estimate: dict[str, Any]
     stages: tuple[str, ...] = ()
+    rankings: tuple[Literal['dense', 'bm25', 'sparse'], ...] = ()
+    method: FusionName = 'interpolation'
+    normalize: NormalizationName = 'minmax'
+    rrf_k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = RRF_K
+    sparse_first: bool = False
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 1
 
 
 _FORM = TypeAdapter(AdaptedSearch)
+# What version 2 added.
+_NEWER = frozenset(('rankings', 'method', 'normalize', 'rrf_k', 'sparse_first'))
 
 
 def write_adapted(
@@ -74,7 +86,14 @@ def write_adapted(
     with atomic_folder(folder, ADAPTED_FORM if overwrite else None) as written:
         np.save(written / QUERY_MAP, query_map)
         adapted = AdaptedSearch(query_map=digest(written / QUERY_MAP), **values)
+        if any(_differs_from_default(adapted, name) for name in _NEWER):
+            adapted = replace(adapted, version=2)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')
+
+
+def _differs_from_default(adapted: AdaptedSearch, name: str) -> bool:
+    """Whether an attribute is other than a folder of version 1 has it."""
+    return bool(getattr(adapted, name) != getattr(AdaptedSearch, name))
 
 
 def read_adapted(folder: StrPath) -> AdaptedSearch:
@@ -101,13 +120,15 @@ def read_description(folder: StrPath) -> AdaptedSearch:
 
 
 def learned_fusion(adapted: AdaptedSearch) -> FusionSettings | None:
-    """How rankings are fused with the learned weights; None for a single ranking."""
-    if len(adapted.weights) < 2:
+    """How the rankings are fused; None for a single ranking."""
+    is_interpolation = FusionMethod(adapted.method) is FusionMethod.INTERPOLATION
+    if is_interpolation and len(adapted.weights) < 2:
         return None
     return FusionSettings(
-        FusionMethod.INTERPOLATION,
+        adapted.method,
         weights=adapted.weights,
-        normalize=Normalization.MINMAX,
+        rrf_k=adapted.rrf_k,
+        normalize=adapted.normalize,
         depth=adapted.depth,
     )
 

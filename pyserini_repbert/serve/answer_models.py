@@ -519,18 +519,27 @@ class QuestionGain(TypedDict):
     """A question's nDCG@10."""
 
     question: Annotated[str, Field(description='the question')]
-    before: Annotated[float, Field(description='by the best ranking that learned nothing')]
-    after: Annotated[float, Field(description='by what was learned from other questions')]
+    before: Annotated[float, Field(description='by the search as it is now')]
+    after: Annotated[float, Field(description='by what is offered, chosen by other questions')]
 
 
 class LearningReport(TypedDict):
-    """What a learning gained on questions held out."""
+    """What a learning gained on questions held out.
+
+    A report of an earlier release has no interval and no winner, and its `baseline` is the best
+    ranking that learned nothing.
+    """
 
     gain: Annotated[float, Field(description='mean nDCG@10 over that of `baseline`')]
     standard_error: Annotated[float, Field(description='of the gain')]
+    low: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
+    high: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
     p: Annotated[float, Field(description='of the paired t-test, two-sided')]
     is_convincing: Annotated[bool, Field(description='whether the gain is more than noise')]
-    baseline: Annotated[str, Field(description='the best ranking that learned nothing')]
+    baseline: Annotated[str, Field(description='the search as it is now, a name of `means`')]
+    winner: NotRequired[
+        Annotated[str, Field(description='the best way, a name of `means`; `baseline`: as now')]
+    ]
     topics: Annotated[int, Field(description='questions that were learned from')]
     means: Annotated[dict[str, float], Field(description='mean nDCG@10 of each ranking')]
     questions: Annotated[list[QuestionGain], Field(description='each question')]

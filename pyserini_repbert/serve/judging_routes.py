@@ -126,6 +126,9 @@ class UseRequest(StrictModel):
     """Whether the collection is searched as it learned last."""
 
     in_use: bool = Field(description='false: as before any learning')
+    even_if_worse: bool = Field(
+        False, description='also what is not better than the search as it is now'
+    )
 
 
 @router.get(
@@ -276,7 +279,7 @@ async def use(call: Call, index: IndexName, body: UseRequest) -> Response:
     learner = call.service.learner(index)
 
     def change(_: RequestTrace) -> None:
-        use_learning(learner.folder, body.in_use)
+        use_learning(learner.folder, body.in_use, body.even_if_worse)
         # The next search is answered so.
         call.service.renew(index)
 

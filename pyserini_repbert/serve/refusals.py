@@ -36,7 +36,8 @@ _ERRORS = {
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     408: 'the request was not complete in time',
-    409: 'a document belongs to another source of the collection, or the collection learns already',
+    409: 'a document belongs to another source of the collection, the collection learns already, '
+    'or what it learned is not better than its search as it is now',
     413: 'the body is too long',
     421: 'the service does not answer to this host',
     422: 'the body is not of the form expected, or not sent as application/json',
@@ -71,6 +72,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.InputError: 400,
     errors.MismatchError: 400,
     errors.SourceConflictError: 409,
+    errors.NotBetterError: 409,
     errors.UnknownNameError: 404,
     errors.MissingResourceError: 404,
     errors.BusyError: 503,

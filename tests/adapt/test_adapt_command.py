@@ -30,7 +30,7 @@ def test_keep_writes_the_folder_and_its_record(folder, capsys):
     assert run(main, [*ADAPT, '--keep']) == 0
     estimate = json.loads((folder / 'mine/adapted.json').read_text())['estimate']
     assert estimate['topics'] == 30
-    assert f'gain: {estimate["gain"]:+.4f}' in capsys.readouterr().out
+    assert f'over now: {estimate["gain"]:+.4f}, 95% interval' in capsys.readouterr().out
     inputs = json.loads((folder / 'mine.record.json').read_text())['inputs']
     assert [entry['role'] for entry in inputs] == ['index', 'topics', 'qrels']
 

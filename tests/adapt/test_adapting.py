@@ -1,6 +1,5 @@
 """What is learnt from judgments: the query map, the weights of fusion, a reranker's share."""
 
-import math
 import random
 
 import numpy as np
@@ -14,7 +13,6 @@ from judgments import (
     turned_topics,
 )
 
-from pyserini_repbert.adapt.adaptation import Adaptation
 from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
@@ -68,7 +66,10 @@ def test_the_share_of_a_reranker_is_learnt(searcher):
     assert learnt.weights[1] > 0.5
     assert list(learnt.steps) == ['with the query map', 'and fused', 'and reranked']
     assert learnt.held_out.mean() == 1.0
-    assert learnt.untuned['fixed, backwards@10'].mean() < 1.0
+    assert learnt.now == 'interleave tiny+fixed, backwards@10'
+    assert learnt.before.mean() < 1.0
+    # Of equal ways, one that learned nothing wins.
+    assert (learnt.winner, learnt.estimate().is_convincing) == ('fixed', True)
 
 
 def test_a_share_of_the_score_is_left_to_the_run_before():
@@ -109,11 +110,9 @@ def test_a_reranker_that_changes_nothing_gains_nothing(searcher, reranker, reads
     )
     assert learnt.steps['and reranked'].tolist() == learnt.steps['and fused'].tolist()
     means = {name: values.mean() for name, values in learnt.untuned.items()}
-    *before, by_reranker, by_both = means
-    assert by_reranker.endswith(f'@{reads}')
-    assert by_both.endswith(f'@{reads}:weight=0.5')
-    best = max(means[name] for name in before)
-    assert means[by_reranker] == means[by_both] == best
+    usual = 'interleave tiny+fixed'
+    assert next(iter(means)) == learnt.now == f'{usual}, {reranker.label}@{reads}'
+    assert means[learnt.now] == means[f'{learnt.now}:weight=0.5'] == means[usual]
 
 
 def topics_in_four_spellings(searcher):
@@ -145,15 +144,15 @@ def test_topics_with_one_text_are_one_question(searcher):
     assert estimate.gain < 0.05
 
 
-def test_the_baseline_is_the_best_of_all_that_need_no_judgments(searcher):
+def test_the_search_as_it_is_now_comes_first_then_all_that_need_no_judgments(searcher):
     judged = turned_topics(searcher, 20)
     wrong = Ranking(['d200', 'd201'], [2.0, 1.0])
     sparse = FixedRanker({topic.qid: wrong for topic in judged.topics})
     learnt = adapt(searcher, [sparse], judged.topics, judged.qrels)
     assert list(learnt.untuned) == [
+        'interleave tiny+fixed',
         'tiny',
         'fixed',
-        'interleave tiny+fixed',
         'interleave fixed+tiny',
         'rrf tiny+fixed k=60',
         'interpolation tiny+fixed alpha=0.5',
@@ -163,9 +162,8 @@ def test_the_baseline_is_the_best_of_all_that_need_no_judgments(searcher):
         'interpolation tiny+fixed alpha=0.7 minmax',
         'interpolation tiny+fixed alpha=0.7 zscore',
     ]
-    estimate = learnt.estimate()
-    assert estimate.untuned == max(values.mean() for values in learnt.untuned.values())
-    assert learnt.untuned[estimate.baseline].mean() == estimate.untuned
+    assert learnt.now == 'interleave tiny+fixed'
+    assert learnt.estimate().before == learnt.untuned['interleave tiny+fixed'].mean()
 
 
 def test_three_rankings_are_weighed_by_default_shares():
@@ -177,23 +175,3 @@ def test_three_rankings_are_weighed_by_default_shares():
         'interpolation dense+bm25+ql weights=0.333333 0.333333 0.333333',
     ]
     assert str(chosen[-2]) == 'interpolation dense+bm25+ql weights=0.7 0.15 0.15 minmax'
-
-
-def test_an_estimate_by_hand():
-    """Gains of 0.2, 0.4 and 0: t is the root of 3, of which p has a closed form at 2 degrees."""
-    learnt = Adaptation(
-        query_map=np.eye(2, dtype=np.float32),
-        weights=(1.0,),
-        rerank_weight=None,
-        n_topics=4,
-        texts=('a', 'b', 'c'),
-        untuned={'dense': np.zeros(3), 'bm25': np.array([0.1, 0.2, 0.6])},
-        steps={'mapped': np.zeros(3), 'fused': np.array([0.3, 0.6, 0.6])},
-    )
-    estimate = learnt.estimate()
-    assert (estimate.topics, estimate.texts, estimate.baseline) == (4, 3, 'bm25')
-    assert estimate.untuned == pytest.approx(0.3)
-    assert estimate.adapted == pytest.approx(0.5)
-    assert estimate.gain == pytest.approx(0.2)
-    assert estimate.standard_error == pytest.approx(0.2 / math.sqrt(3))
-    assert estimate.p == pytest.approx(1 - math.sqrt(3 / 5))

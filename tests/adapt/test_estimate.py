@@ -1,4 +1,4 @@
-"""The gain of an adaptation, by hand."""
+"""The gain of an adaptation over the search as it is now, by hand."""
 
 import math
 
@@ -8,25 +8,57 @@ import pytest
 from pyserini_repbert.adapt.adaptation import Adaptation
 
 
-def test_the_gain_is_over_the_best_that_needs_no_judgments():
-    """Held out 0.5, 0.7, 0.9 against 0.4, 0.5, 0.9: gains 0.1, 0.2, 0, of which the mean is 0.1 and
-    the standard error 0.1 / sqrt(3).
-    """
-    adaptation = Adaptation(
+def adaptation(chosen, **untuned):
+    """Of three texts, learned 0.5, 0.7, 0.9; the first search without learning is that of now."""
+    return Adaptation(
         query_map=np.zeros((2, 2), np.float32),
         weights=(0.6, 0.4),
         rerank_weight=None,
         n_topics=5,
         texts=('a', 'b', 'c'),
-        untuned={'dense': np.array([0.1, 0.2, 0.3]), 'fused': np.array([0.4, 0.5, 0.9])},
-        steps={'mapped': np.array([0.0, 0.0, 0.0]), 'and fused': np.array([0.5, 0.7, 0.9])},
+        now=next(iter(untuned)),
+        untuned={name: np.array(values) for name, values in untuned.items()},
+        ways={},
+        steps={'mapped': np.zeros(3), 'and fused': np.array([0.5, 0.7, 0.9])},
+        chosen=np.array(chosen),
     )
-    estimate = adaptation.estimate()
-    assert (estimate.baseline, estimate.topics, estimate.texts) == ('fused', 5, 3)
-    assert estimate.untuned == pytest.approx(0.6)
-    assert estimate.adapted == pytest.approx(0.7)
+
+
+def test_the_gain_is_over_the_search_as_it_is_now():
+    """Chosen 0.5, 0.7, 0.9 against 0.4, 0.5, 0.9: gains 0.1, 0.2, 0, of which the mean is 0.1 and
+    the standard error 0.1 / sqrt(3). The dense ranking is worse, and does not count.
+    """
+    estimate = adaptation([0.5, 0.7, 0.9], fused=[0.4, 0.5, 0.9], dense=[0, 0, 0]).estimate()
+    assert (estimate.now, estimate.winner, estimate.offered) == ('fused', 'and fused', 'and fused')
+    assert (estimate.topics, estimate.texts) == (5, 3)
+    assert estimate.before == pytest.approx(0.6)
+    assert estimate.after == pytest.approx(0.7)
     assert estimate.gain == pytest.approx(0.1)
     assert estimate.standard_error == pytest.approx(0.1 / math.sqrt(3))
     # t = sqrt(3) with two degrees of freedom: p = 1 - t / sqrt(2 + t^2).
     assert estimate.p == pytest.approx(1 - math.sqrt(3) / math.sqrt(5))
+    # Of two degrees of freedom, 97.5% of Student's t are below 4.3027.
+    assert estimate.low == pytest.approx(0.1 - 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
+    assert estimate.high == pytest.approx(0.1 + 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
     assert not estimate.is_convincing
+    assert not estimate.keeps_now
+
+
+def test_a_winner_is_judged_by_the_choices_without_the_judged_text():
+    """It has 0.8 on the average, and the choices of the folds gave 0.5."""
+    estimate = adaptation([0.5, 0.5, 0.5], now=[0.4, 0.5, 0.6], best=[0.8, 0.9, 0.7]).estimate()
+    assert (estimate.winner, estimate.offered) == ('best', 'best')
+    assert estimate.after == pytest.approx(0.5)
+    assert estimate.gain == pytest.approx(0.0)
+
+
+def test_where_the_search_as_it_is_now_wins_what_was_learnt_is_compared():
+    estimate = adaptation([0.9, 0.9, 0.9], now=[0.9, 0.9, 0.9], dense=[0, 0, 0]).estimate()
+    assert estimate.keeps_now
+    assert (estimate.winner, estimate.offered) == ('now', 'and fused')
+    assert estimate.gain == pytest.approx(-0.2)
+    assert not estimate.is_convincing
+
+
+def test_of_equal_ways_the_search_as_it_is_now_wins():
+    assert adaptation([0.7] * 3, now=[0.7] * 3, other=[0.7] * 3).winner == 'now'

@@ -11,9 +11,9 @@ from pyserini_repbert.adapt.adaptation import Adaptation
 from pyserini_repbert.adapt.from_judgments import (
     learn_from_judgments,
     learning_state,
-    report_of,
     use_learning,
 )
+from pyserini_repbert.adapt.offering import LEARNED_BEFORE, report_of
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import (
     adaptation_in_use,
@@ -25,7 +25,7 @@ from pyserini_repbert.collection.settings import SparseKind
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
-from pyserini_repbert.errors import BusyError, InputError
+from pyserini_repbert.errors import BusyError, InputError, NotBetterError
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 
@@ -188,32 +188,95 @@ def test_one_program_learns_at_a_time(folder):
     assert 'learn again' in learning_state(folder)['error']
 
 
-def test_the_sentence_tells_a_gain_from_noise():
-    learnt = Adaptation(
+def adaptation(learned):
+    """Of four texts; the search as it is now has 0.1, 0.2, 0.3 and 0.4."""
+    return Adaptation(
         query_map=np.eye(2, dtype=np.float32),
         weights=(1.0,),
         rerank_weight=None,
         n_topics=4,
         texts=('a', 'b', 'c', 'd'),
+        now='dense',
         untuned={'dense': np.array([0.1, 0.2, 0.3, 0.4])},
-        steps={'with the query map': np.array([0.3, 0.4, 0.5, 0.61])},
+        ways={},
+        steps={'with the query map': np.array(learned)},
+        chosen=np.array(learned),
     )
+
+
+@pytest.mark.parametrize(
+    ('learned', 'sentence'),
+    [
+        (
+            [0.3, 0.4, 0.5, 0.61],
+            'It helps: what was learned is better than the search as it is now. nDCG@10 of '
+            'questions held out is 0.45',
+        ),
+        ([0.2, 0.1, 0.4, 0.4], 'No gain can be told from noise. With what was learned nDCG@10'),
+        ([0.0, 0.1, 0.3, 0.4], 'The search as it is now is the best. With what was learned'),
+    ],
+)
+def test_the_sentence_tells_a_gain_from_noise_and_from_a_loss(learned, sentence):
+    learnt = adaptation(learned)
     report = report_of(learnt, learnt.estimate())
-    assert report['sentence'].startswith('It helps. nDCG@10 of questions held out is 0.45')
-    assert report['questions'][3] == {'question': 'd', 'before': 0.4, 'after': 0.61}
-    same = report_of(
-        Adaptation(learnt.query_map, (1.0,), None, 4, learnt.texts, learnt.untuned, learnt.untuned),
-        Adaptation(
-            learnt.query_map,
-            (1.0,),
-            None,
-            4,
-            learnt.texts,
-            learnt.untuned,
-            {'m': np.array([0.2, 0.1, 0.4, 0.3])},
-        ).estimate(),
-    )
-    assert same['sentence'].startswith('No gain can be told from noise.')
+    assert report['sentence'].startswith(sentence)
+    assert report['questions'][3] == {'question': 'd', 'before': 0.4, 'after': learned[3]}
+    assert report['baseline'] == 'dense'
+    assert report['low'] < report['gain'] < report['high']
+
+
+def with_report(folder, **report):
+    """The newest learning of a collection with other figures."""
+    store = judgments_of(folder)
+    newest = store.learnings()[-1]
+    other = replace(newest, number=newest.number + 1, report={**newest.report, **report})
+    store.add_learning(other)
+    return store
+
+
+def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsys):
+    below = {'gain': -0.0539, 'low': -0.09, 'high': -0.01, 'is_convincing': False}
+    store = with_report(folder, **below)
+    with pytest.raises(NotBetterError, match='is below the search as it is now, -0.054 nDCG@10'):
+        use_learning(folder, True)
+    assert store.in_use() is None
+    use = ['adapt', '--index', str(folder), '--use']
+    assert run(main, use) == 2
+    printed = capsys.readouterr().err
+    assert printed.count('\n') == 1
+    assert '(95% interval -0.090 to -0.010)' in printed and '--even-if-worse' in printed
+    assert store.in_use() is None
+    assert run(main, [*use, '--even-if-worse']) == 0
+    assert store.in_use().number == 2
+    # What is used already is not asked again.
+    assert run(main, use) == 0
+
+
+def test_a_gain_that_may_be_noise_is_refused(folder, learned):
+    with_report(folder, gain=0.01, low=-0.02, high=0.04, is_convincing=False)
+    with pytest.raises(NotBetterError, match=r'is not better than .* now, \+0.010 nDCG@10'):
+        use_learning(folder, True)
+
+
+def test_a_report_of_an_earlier_release_is_refused(folder, learned):
+    store = judgments_of(folder)
+    newest = store.learnings()[-1]
+    report = {key: value for key, value in newest.report.items() if key != 'winner'}
+    store.add_learning(replace(newest, number=2, report=report))
+    with pytest.raises(NotBetterError, match='was not compared with the search as it is now'):
+        use_learning(folder, True)
+
+
+def test_learning_again_is_compared_with_what_is_used(folder, learned):
+    """The same judgments teach the same again: nothing is better than what is used."""
+    use_learning(folder, True)
+    again = learn_from_judgments(folder)
+    assert again.report['baseline'] == again.report['winner'] == LEARNED_BEFORE
+    assert again.report['means'][LEARNED_BEFORE] > again.report['means']['tiny']
+    assert not again.report['is_convincing']
+    with pytest.raises(NotBetterError, match='the search as it is now'):
+        use_learning(folder, True)
+    assert judgments_of(folder).in_use().number == learned.number
 
 
 def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
@@ -225,7 +288,9 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     assert run(main, arguments.split()) == 0
     assert '24 judgments of 24 questions' in capsys.readouterr().out
     assert run(main, 'adapt --index mine --quiet'.split()) == 0
-    assert 'gain: ' in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert 'tiny (now)' in printed
+    assert 'to search so: adapt --index mine --use' in printed
     opened = Collection.open('mine')
     before = opened.search('cat w0', 5)
     assert run(main, 'adapt --index mine --use'.split()) == 0

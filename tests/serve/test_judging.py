@@ -4,12 +4,14 @@ import json
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -311,6 +313,31 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
     again = client.get('/v1/mine/search?query=cat+w3').json()
     assert again['system'] == ['dense']
     assert [hit['score'] for hit in again['candidates']] == scores
+
+
+def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    learning = learn_from_judgments(folder)
+    below = {'gain': -0.05, 'low': -0.09, 'high': -0.01, 'is_convincing': False}
+    store = judgments_of(folder)
+    store.add_learning(replace(learning, number=2, report={**learning.report, **below}))
+    refused = client.put('/v1/mine/learn', json={'in_use': True})
+    assert refused.status_code == 409
+    assert 'is below the search as it is now, -0.050 nDCG@10' in refused.json()['error']
+    assert client.get('/v1/mine/learn').json()['in_use'] is False
+    insisted = client.put('/v1/mine/learn', json={'in_use': True, 'even_if_worse': True})
+    assert insisted.json()['in_use'] is True
+
+
+def test_the_report_of_an_earlier_release_is_shown(client, folder):
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    learning = learn_from_judgments(folder)
+    newer = ('winner', 'low', 'high')
+    report = {name: value for name, value in learning.report.items() if name not in newer}
+    judgments_of(folder).add_learning(replace(learning, number=2, report=report))
+    assert client.get('/v1/mine/learn').json()['report'] == report
 
 
 def test_too_few_judgments_are_said(client, in_this_process):

@@ -58,7 +58,7 @@ def test_the_report(panel):
     page, _ = panel(DONE)
     page.get_by_text(SENTENCE).wait_for()
     means, questions = page.locator('.learn-report table').all()
-    assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense', 'bm25']
+    assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense (now)', 'bm25']
     assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
     assert questions.locator('tbody th').all_text_contents() == ['worse', 'the same', 'better']
     cells = questions.locator('tbody td').all_text_contents()
@@ -75,6 +75,35 @@ def test_use_it_and_go_back(panel):
     back.press('Enter')
     page.get_by_role('button', name='Use it').wait_for()
     assert asked[1:] == [('PUT', '{"in_use":true}'), ('PUT', '{"in_use":false}')]
+
+
+def test_what_is_not_better_takes_a_second_press(opened, served_judging):
+    reason = 'what mine learned is below the search as it is now, -0.054 nDCG@10'
+    own = opened(address=served_judging)
+    asked = []
+
+    def answer(route):
+        body = route.request.post_data_json
+        if route.request.method != 'PUT':
+            route.fulfill(json=DONE)
+            return
+        asked.append(body)
+        if body.get('even_if_worse'):
+            route.fulfill(json=DONE | {'in_use': True})
+        else:
+            route.fulfill(status=409, json={'error': reason})
+
+    own.page.route(re.compile('/v1/mine/learn$'), answer)
+    own.page.add_init_script('localStorage.judge = "panel"')
+    page = own.open('?view=judge', '.learn-state')
+    page.get_by_role('button', name='Use it').press('Enter')
+    insist = page.get_by_role('button', name='Use it anyway')
+    insist.wait_for()
+    assert reason in page.locator('.message.bad').inner_text()
+    assert insist.evaluate('own => own === document.activeElement')
+    insist.press('Enter')
+    page.get_by_role('button', name='Go back').wait_for()
+    assert asked == [{'in_use': True}, {'in_use': True, 'even_if_worse': True}]
 
 
 def test_time_to_learn_again(panel):

@@ -63,7 +63,7 @@ def fusion_table(
 
 @dataclass(frozen=True)
 class RunFusion:
-    """One way to fuse named runs.
+    """One way to fuse named runs; one run alone is itself.
 
     Attributes
     ----------
@@ -75,6 +75,8 @@ class RunFusion:
     settings: FusionSettings
 
     def __str__(self) -> str:
+        if len(self.order) == 1:
+            return self.order[0]
         method = self.settings.method
         text = f'{method} {"+".join(self.order)}'
         if method is FusionMethod.RRF:

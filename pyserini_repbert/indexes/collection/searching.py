@@ -81,11 +81,14 @@ class CollectionIndex(Index):
         self._lock = threading.Lock()
         self.generation: Generation = open_generation(Path(location), shards)
         try:
-            self._rankings = rankings_of(self.generation.settings, options.rankings)
-            self._check_approximate()
-            self.filter = _filter_of(options)
             if options.uses_learned:
                 self.adapted = self.learned()
+            wanted: Sequence[str] = options.rankings
+            if self.adapted is not None and not wanted:
+                wanted = read_adapted(self.adapted).rankings
+            self._rankings = rankings_of(self.generation.settings, wanted)
+            self._check_approximate()
+            self.filter = _filter_of(options)
         except BaseException:
             self.generation.close()
             raise

@@ -5,11 +5,11 @@ import { stored } from './dom.js';
 const LOOK_EVERY = 600; // ms between two requests for progress
 const KEPT = 60; // answers
 
-/** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused; seconds: when to try again. */
+/** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused; seconds: when to try again; status: of the answer, if there is one. */
 export class Refusal extends Error {
-  constructor(message, kind, seconds = 2) {
+  constructor(message, kind, seconds = 2, status = null) {
     super(message);
-    Object.assign(this, { kind, seconds });
+    Object.assign(this, { kind, seconds, status });
   }
 }
 
@@ -30,7 +30,7 @@ function headers(extra) {
 
 async function refusal(response) {
   const { error } = await response.json().catch(() => ({})); // not JSON: something in between has answered
-  return new Refusal(error ?? `the service answered ${response.status}`, KINDS[response.status] ?? 'refused', Number(response.headers.get('Retry-After')) || undefined);
+  return new Refusal(error ?? `the service answered ${response.status}`, KINDS[response.status] ?? 'refused', Number(response.headers.get('Retry-After')) || undefined, response.status);
 }
 
 async function lookAt(id, tell) {

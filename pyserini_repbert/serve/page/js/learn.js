@@ -32,11 +32,28 @@ export function learnPanel(about, onused) {
 
   const learn = () => take({ method: 'POST', body: {} }, { then: () => say('Learning') });
 
-  const use = (isUsed) => take({ method: 'PUT', body: { in_use: isUsed } }, { then: () => {
-    say(isUsed ? 'What was learnt is used' : 'The search is as it was');
-    forget();
-    onused();
-  } });
+  /** Use what was learnt, or go back; what is not better than the search as it is now takes a second press. */
+  async function use(isUsed, anyway = false) {
+    const body = { in_use: isUsed, ...(anyway && { even_if_worse: true }) };
+    try {
+      draw(await ask(url, { fresh: true, method: 'PUT', body }));
+      say(isUsed ? 'What was learnt is used' : 'The search is as it was');
+      forget();
+      onused();
+    } catch (error) {
+      if (error.status === 409) confirm(error);
+      else place.replaceChildren(failure(error, () => use(isUsed, anyway)));
+    }
+  }
+
+  /** Say why it is not used, and offer to use it all the same. */
+  function confirm(error) {
+    const insist = button('Use it anyway', () => use(true, true), { 'data-act': 'use' });
+    const box = message('bad', 'Not better than now', [`${error.message}.`], h('div', { class: 'judge-actions' }, insist, button('Leave it', () => take({}), { class: 'quiet' })));
+    place.prepend(box);
+    say(error.message);
+    insist.focus();
+  }
 
   /** Draw a state of learning; the button that had the focus has it again, or the one in its place. */
   function draw(now) {
@@ -84,13 +101,14 @@ function report({ report: found, in_use: isUsed }, onuse) {
   const worse = questions.filter((own) => own.after < own.before).length;
   const better = questions.filter((own) => own.after > own.before).length;
   const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
+  const rowName = (name) => `${STEPS[name] ?? name}${name === found.baseline && found.winner ? ' (now)' : ''}`;
   return h('div', { class: 'learn-report' },
     h('p', { class: `lead${found.is_convincing ? ' convincing' : ''}` }, found.sentence),
     h('div', { class: 'judge-actions' },
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
         : button('Use it', () => onuse(true), { class: found.is_convincing ? 'strong' : '', 'data-act': 'use' }),
       h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
-    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [STEPS[name] ?? name, measure(value)])),
+    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
     h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),
     table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map(questionRow)));
 }

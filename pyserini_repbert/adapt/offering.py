@@ -1,0 +1,150 @@
+"""What `adapt` offers, as the folder stores it and as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
+from pyserini_repbert.collection.searching import CollectionRanking, CollectionSearcher
+from pyserini_repbert.evaluate.studies.fusion import RunFusion
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.indexes.kind import Index
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.ranking import Ranker
+
+# The name of the search as it is now, where a collection uses what it learned.
+LEARNED_BEFORE = 'what is learnt and used already'
+
+
+@dataclass(frozen=True)
+class OfferedSearch:
+    """The search that is stored.
+
+    Attributes
+    ----------
+    query_map : float32 (d, d); all 0 where nothing was learnt
+    rankings : positions of the rankings that are searched, in the order of fusion; dense is 0
+    rerank_weight : the reranker's share of the score; None: nothing is reranked
+    fusion : attributes of `search.adapted_folder.AdaptedSearch` that say how they are fused
+    """
+
+    query_map: NDArray[np.float32]
+    rankings: tuple[int, ...]
+    rerank_weight: float | None
+    fusion: dict[str, Any] = field(default_factory=dict)
+
+
+def offered_search(learnt: Adaptation, names: Sequence[str]) -> OfferedSearch:
+    """What is stored of an adaptation; `names` are of the rankings, the dense one first."""
+    if learnt.offered == learnt.learned:
+        return OfferedSearch(
+            query_map=learnt.query_map,
+            rankings=tuple(range(len(names))),
+            rerank_weight=learnt.rerank_weight,
+            fusion={'weights': learnt.weights},
+        )
+    way = learnt.ways[learnt.offered]
+    return OfferedSearch(
+        query_map=np.zeros_like(learnt.query_map),
+        rankings=tuple(names.index(name) for name in way.fusion.order),
+        rerank_weight=way.rerank_weight,
+        fusion=_fusion_values(way.fusion),
+    )
+
+
+def _fusion_values(fusion: RunFusion) -> dict[str, Any]:
+    """The attributes of `AdaptedSearch` by which runs are fused so."""
+    n_rankings = len(fusion.order)
+    settings = fusion.settings
+    if n_rankings == 1:
+        return {'weights': (1.0,)}
+    if settings.method is FusionMethod.INTERPOLATION:
+        return {'weights': settings.weights_for(n_rankings), 'normalize': str(settings.normalize)}
+    values: dict[str, Any] = {'method': str(settings.method), 'weights': ()}
+    if settings.method is FusionMethod.RRF:
+        values['rrf_k'] = settings.rrf_k
+    return values
+
+
+def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[str, ...]:
+    """The names of a collection's rankings that are searched; none where all are, dense first."""
+    if offered.rankings == tuple(range(len(names))):
+        return ()
+    # The dense ranking is called after its encoder.
+    known = [str(CollectionRanking.DENSE), *names[1:]]
+    return tuple(known[position] for position in offered.rankings)
+
+
+def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranker:
+    """The search as it is now, named by how it fuses: what `first` is, or what is learnt and used.
+
+    Parameters
+    ----------
+    index : that is searched, if it is searched alone; None: what `first` is
+    first : the first stage, opened without what was learnt
+    machine : where it runs
+    """
+    learned = None if index is None else index.learned()
+    if index is not None and learned is not None:
+        ranker = index.as_learned(learned, machine)
+        assert isinstance(ranker, CollectionSearcher)
+        assert isinstance(first, CollectionSearcher)
+        return ranker.within(first.filter).with_settings(name=LEARNED_BEFORE)
+    if isinstance(first, Fusion):
+        names = tuple(part.name for part in first.parts)
+        return first.with_settings(name=str(RunFusion(names, first.settings)))
+    return first
+
+
+def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
+    """What was gained, in all and for each question, as JSON has it."""
+    means = {}
+    for name, values in (learnt.untuned | learnt.steps).items():
+        means[name] = round(float(values.mean()), 6)
+    questions = []
+    for text, old, new in zip(learnt.texts, learnt.before, learnt.after, strict=True):
+        questions.append(
+            {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
+        )
+    return {
+        'gain': estimate.gain,
+        'standard_error': estimate.standard_error,
+        'low': estimate.low,
+        'high': estimate.high,
+        'p': estimate.p,
+        'is_convincing': estimate.is_convincing,
+        'baseline': estimate.now,
+        'winner': estimate.winner,
+        'topics': estimate.topics,
+        'means': means,
+        'questions': questions,
+        'sentence': _sentence(learnt, estimate),
+    }
+
+
+def gain_text(gain: float, low: float, high: float) -> str:
+    """A gain in nDCG@10 and its interval."""
+    return f'{gain:+.3f} nDCG@10 (95% interval {low:+.3f} to {high:+.3f})'
+
+
+def _sentence(learnt: Adaptation, estimate: Estimate) -> str:
+    """What an estimate says, for somebody who has never seen one."""
+    offered = f"'{estimate.offered}', which learned nothing,"
+    if estimate.offered == learnt.learned:
+        offered = 'what was learned'
+    measured = (
+        f'nDCG@10 of questions held out is {estimate.after:.3f}, and {estimate.before:.3f} by the '
+        f'search as it is now ({estimate.now}): '
+        f'{gain_text(estimate.gain, estimate.low, estimate.high)}.'
+    )
+    if estimate.is_convincing:
+        return f'It helps: {offered} is better than the search as it is now. {measured}'
+    if estimate.keeps_now:
+        return f'The search as it is now is the best. With {offered} {measured}'
+    return f'No gain can be told from noise. With {offered} {measured}'

@@ -1,0 +1,118 @@
+"""The searches that need no judgments: as it is now, each ranking alone, and untuned fusions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyserini_repbert.adapt.adaptation import UntunedWay
+from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
+from pyserini_repbert.adapt.weights import CUT
+from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.searching import CollectionRanking, default_fusion
+from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.ranking import Ranker, Run
+from pyserini_repbert.search.dense import DenseSearcher
+
+
+@dataclass(frozen=True)
+class UntunedSearches:
+    """The searches that need no judgments.
+
+    Attributes
+    ----------
+    now : the name of the search as it is now
+    values : of each, by its name; first that of the search as it is now
+    ways : those that can be stored
+    """
+
+    now: str
+    values: dict[str, Values]
+    ways: dict[str, UntunedWay]
+
+
+def search_untuned(
+    dense: DenseSearcher,
+    judged: JudgedTopics,
+    runs: dict[str, Run],
+    *,
+    reranker: Ranker | None,
+    now: Ranker | None,
+) -> UntunedSearches:
+    """The search as it is now, each ranking alone, and each fusion that needs no judgments.
+
+    Parameters
+    ----------
+    dense : the dense ranking's searcher
+    judged : the topics
+    runs : of each ranking, by its name, the dense one first
+    reranker : reranks the search as it is now; also with half of the score
+    now : the search as it is now; None: the usual fusion of `runs`
+    """
+    ways = {}
+    for fusion in _untuned_fusions(dense, list(runs)):
+        ways[str(fusion)] = UntunedWay(fusion)
+    if now is None:
+        usual = _usual_fusion(dense, list(runs))
+        now_name = str(usual)
+        now_run = usual.fused(runs, judged.qids, DEPTH)
+    else:
+        now_name = now.name
+        now_run = now.rank(judged.queries, None, DEPTH)
+
+    values = {now_name: judged.values(now_run)}
+    for name, way in ways.items():
+        if name not in values:
+            values[name] = judged.values(way.fusion.fused(runs, judged.qids, CUT))
+    if reranker is None:
+        return UntunedSearches(now_name, values, ways)
+    reranked_name = f'{now_name}, {reranker.label}'
+    half_name = f'{reranked_name}:weight=0.5'
+    reranked = _reranked_values(judged, now_run, reranker)
+    values = {reranked_name: reranked.whole, **values}
+    if now_name in ways:
+        values[half_name] = reranked.half
+        ways[half_name] = UntunedWay(ways[now_name].fusion, rerank_weight=0.5)
+    return UntunedSearches(reranked_name, values, ways)
+
+
+def _usual_fusion(dense: DenseSearcher, names: Sequence[str]) -> RunFusion:
+    """How these rankings are fused where nobody says how; a collection has its own way."""
+    order = tuple(names)
+    if isinstance(dense, DocumentSearcher) and len(names) == 2:
+        # The dense run is called after its encoder.
+        return RunFusion(order, default_fusion([CollectionRanking.DENSE.value, names[1]]))
+    return RunFusion(order, FusionSettings())
+
+
+def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[RunFusion]:
+    """Each ranking alone, and the fusions of all that need no judgments; a collection's own is
+    among them.
+    """
+    alone = [RunFusion((name,), FusionSettings()) for name in names]
+    if len(names) < 2:
+        return alone
+    fusions = untuned_settings(names)
+    usual = _usual_fusion(dense, names)
+    if usual not in fusions:
+        fusions.append(usual)
+    return alone + fusions
+
+
+@dataclass(frozen=True)
+class _RerankedValues:
+    """Values of a run reranked: by the reranker's own scores, and with half of the score."""
+
+    whole: Values
+    half: Values
+
+
+def _reranked_values(judged: JudgedTopics, run: Run, reranker: Ranker) -> _RerankedValues:
+    whole = []
+    half = []
+    for rankings in judged.rerank(run, reranker):
+        by_reranker, by_both = rankings.values([0.0, 1.0], [0.5, 0.5])
+        whole.append(by_reranker)
+        half.append(by_both)
+    return _RerankedValues(judged.average_by_text(whole), judged.average_by_text(half))
