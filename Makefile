@@ -7,7 +7,9 @@
 # make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
 # make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
-# make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
+# make install-pytorch    an environment with PyTorch alone, which `make install` begins with
+# make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12; without
+#              the slow tests that a version of Pyserini has no part in
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
 # make test-interop    what plugs us into other projects, with their packages, in an environment of its own, and
 #              schemathesis on the HTTP API; without the slow tests: .venv-interop/bin/python -m pytest tests/interop
@@ -29,6 +31,7 @@ SEED ?= $(shell date +%s)
 # Each worker has a core: threads of one would wait for those of the others
 WORKERS = OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist worksteal
 INSTALLED = $(VENV)/.installed
+PYTORCH_INSTALLED = $(VENV)/.installed-pytorch
 DOCS_INSTALLED = $(VENV)/.installed-docs
 WEB_INSTALLED = $(VENV)/.installed-web
 
@@ -48,16 +51,27 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray serve/test_fuzz.py web) \
 	--deselect tests/rehearsal/test_rehearsal.py::test_models_and_collections_from_download_to_score
 
+# What Java is part of outside tests/lucene. The files are named, since collecting all tests takes 37 seconds of a core
+JVM_TESTS = $(shell grep -rl 'pytest.mark.jvm' tests --include='test_*.py' | grep -vE '^tests/(interop|lucene|web)/')
+# Slow ones that another Pyserini may change; kill points, notebooks, the examples of help and stand-ins for regressions are not
+SLOW_JVM_TESTS = $(addprefix tests/serve/,test_index_types.py \
+	test_collections.py::test_both_rankings_are_fused_as_the_collection_does)
+
 .PHONY: demo test test-random test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
-	test-ray test-web install install-docs install-web install-pyserini2 install-interop install-ray lint docs \
-	regressions rehearsal clean
+	test-ray test-web install install-docs install-web install-pytorch install-pyserini2 install-interop install-ray lint \
+	docs regressions rehearsal clean
 
 install: $(INSTALLED)
 
-$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+install-pytorch: $(PYTORCH_INSTALLED)
+
+$(PYTORCH_INSTALLED): constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet -c constraints.txt torch
+	touch $@
+
+$(INSTALLED): $(PYTORCH_INSTALLED) setup.cfg pyproject.toml constraints.txt
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[demo,dev]'
 	touch $@
 
@@ -99,8 +113,8 @@ test-precision: test-avx2
 	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
 
 test-lucene: $(INSTALLED)
-	$(RUN) -m pytest -rs tests/lucene tests/pipeline/test_without_network.py
-	$(RUN) -m pytest -rs -m jvm --ignore tests/lucene --ignore tests/web --ignore tests/interop
+	$(RUN) -m pytest -rs tests/lucene tests/pipeline/test_without_network.py $(SLOW_JVM_TESTS)
+	$(RUN) -m pytest -rs -m 'jvm and not slow' $(JVM_TESTS)
 
 install-web: $(WEB_INSTALLED)
 

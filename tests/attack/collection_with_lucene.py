@@ -1,11 +1,18 @@
-"""A script that syncs a collection with Lucene, and kills itself at the N-th step, if asked to.
+"""A script that syncs a collection with Lucene, and kills the sync at steps of it.
 
-`python collection_with_lucene.py FOLDER LOG before|after [N]` prints, as JSON, what the collection
-then answers, and how many steps were passed.
+`python collection_with_lucene.py FOLDER` makes the collections FOLDER/base and, from a copy of it,
+FOLDER/whole, and prints as JSON what each sync ended with: what the collection then answers, and
+how many steps were passed.
+
+`python collection_with_lucene.py FOLDER STEP …` syncs a copy of FOLDER/base, kills that at a step,
+and syncs the copy again; it prints a list of what each second sync ended with.
+
+Each sync is a fork of the script, which has PyTorch imported and no Java: Java starts in the fork.
 """
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -13,6 +20,7 @@ from pathlib import Path
 # A script has no folder of pytest's on its path.
 sys.path.append(str(Path(__file__).parents[1]))
 
+import kill_at
 from test_killed_collections import AFTER, BEFORE, FakeEncoder, answers
 
 from pyserini_repbert.collection import Collection, lucene_folder, writing
@@ -37,12 +45,12 @@ STEPS = [
 passed = 0
 
 
-def watch(owner, name, kill_at):
+def watch(owner, name, last):
     original = getattr(owner, name)
 
     def step():
         global passed
-        if passed == kill_at:
+        if passed == last:
             os.kill(os.getpid(), signal.SIGKILL)
         passed += 1
 
@@ -71,19 +79,46 @@ def state(folder):
     return {'dense': repr(answers(folder)), 'lucene': lucene_answers(folder)}
 
 
-def main(folder, log, what, kill_at=None):
-    folder = Path(folder)
+def sync(folder, texts, last=None):
+    """Print what the collection answers before, if it is there, and after; dies at step `last`."""
     found = {}
-    if what == 'after' and kill_at is None:
+    if folder.exists() and last is None:
         found['before'] = state(folder)
     for owner, name in STEPS:
-        watch(owner, name, None if kill_at is None else int(kill_at))
-    encoder = FakeEncoder(log)
+        watch(owner, name, last)
+    encoder = FakeEncoder(folder.with_name('log'))
     with Collection.open(folder, encoder, passage_tokens=6, overlap=2) as collection:
-        collection.sync(BEFORE if what == 'before' else AFTER, source='one', merge=True)
+        collection.sync(texts, source='one', merge=True)
     print(
         json.dumps({**found, **state(folder), 'steps': passed, 'check': check_collection(folder)})
     )
+
+
+def whole_sync(folder, texts):
+    """What a sync that is not killed prints."""
+    ended = kill_at.run(lambda: sync(folder, texts), folder)
+    assert ended.status == 0, ended.output
+    return json.loads(ended.output.splitlines()[-1])
+
+
+def sync_after_kill(base, folder, step):
+    """What a sync prints that follows one which was killed at a step."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(base, folder)
+    ended = kill_at.run(lambda: sync(folder, AFTER, last=step), folder)
+    assert ended.killed, ended.output
+    return whole_sync(folder, AFTER)
+
+
+def main(folder, *steps):
+    base = Path(folder, 'base')
+    if steps:
+        found = [sync_after_kill(base, Path(folder, 'mine'), int(step)) for step in steps]
+    else:
+        found = {'base': whole_sync(base, BEFORE)}
+        shutil.copytree(base, Path(folder, 'whole'))
+        found['whole'] = whole_sync(Path(folder, 'whole'), AFTER)
+    print(json.dumps(found))
 
 
 if __name__ == '__main__':
