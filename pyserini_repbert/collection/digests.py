@@ -14,6 +14,7 @@ _COLUMNS = (
     ('sources', ('source', 'name')),
     ('source_prefixes', ('source', 'prefix')),
     ('source_paths', ('path', 'source')),
+    ('source_formats', ('source', 'format')),
 )
 
 

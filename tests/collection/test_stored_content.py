@@ -27,7 +27,7 @@ DOCUMENTS = [
     {'id': 'd', 'title': 'only a title', 'text': ''},
     {'id': 'e', 'text': ''},
 ]
-OF_SOURCES = 'the tables of sources, their prefixes and their paths are not as they were written'
+OF_SOURCES = 'the tables of sources, their prefixes, paths and formats are not as they were written'
 OF_OWNERS = 'the docids or the sources of documents are not those of the manifest'
 
 
@@ -167,6 +167,7 @@ OF_ROWS = {
         "INSERT INTO source_prefixes SELECT source, 'zz/' FROM sources",
         [OF_SOURCES, '5 documents have docids without the prefix of their source'],
     ),
+    'the format of a source': ("INSERT INTO source_formats VALUES (9, 'html')", [OF_SOURCES]),
     'a path of a source': ("INSERT INTO source_paths VALUES ('/else', 1)", [OF_SOURCES]),
     'a second identity': (
         "INSERT INTO identity VALUES ('x')",
