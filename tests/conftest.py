@@ -13,11 +13,15 @@ import gc
 import importlib.util
 import itertools
 import json
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from folders import TINY, WORDS
 from hypothesis import settings
 
@@ -67,6 +71,32 @@ def _own_tables(pyserini_tables, monkeypatch):
     test is first.
     """
     monkeypatch.setenv('PYSERINI_SEED', str(pyserini_tables))
+
+
+@pytest.fixture(scope='session')
+def shared_folder(tmp_path_factory):
+    """A folder that all workers of this run share."""
+    own = tmp_path_factory.getbasetemp()
+    is_worker = 'PYTEST_XDIST_WORKER' in os.environ
+    folder = (own.parent if is_worker else own) / 'shared'
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def demo_cache(shared_folder):
+    """A cache with the demo's vectors and its Lucene index; they take 100 seconds of a core.
+
+    The first worker that asks builds them. The pages of the documentation use the same cache.
+    """
+    cache = shared_folder / 'cache'
+    search = [sys.executable, '-m', 'pyserini_repbert.search', '--encoder', 'repbert-demo']
+    search += ['--index', 'demo', '--sparse', 'bm25', '--query', 'sea', '--hits', '1']
+    own = {'PYSERINI_REPBERT_CACHE': str(cache), 'PYSERINI_REPBERT_OFFLINE': '1'}
+    with FileLock(shared_folder / 'demo.lock'):
+        done = subprocess.run(search, env={**os.environ, **own}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return cache
 
 
 @pytest.fixture(scope='session')

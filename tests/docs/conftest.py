@@ -3,7 +3,6 @@ and the files of the page that others begin with; and a summary of what was run.
 """
 
 import json
-import os
 import shutil
 import subprocess
 from dataclasses import asdict
@@ -34,20 +33,10 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope='session')
-def doc_shared(tmp_path_factory):
-    """A folder that all workers of this run share."""
-    own = tmp_path_factory.getbasetemp()
-    is_worker = 'PYTEST_XDIST_WORKER' in os.environ
-    folder = (own.parent if is_worker else own) / 'doc-shared'
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope='session')
-def doc_cache(doc_shared, pytestconfig):
+def doc_cache(shared_folder, pytestconfig):
     """The cache folder of all pages."""
     given: Path | None = pytestconfig.getoption('doc_cache', default=None)
-    folder = given.resolve() if given else doc_shared / 'cache'
+    folder = given.resolve() if given else shared_folder / 'cache'
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -63,17 +52,17 @@ def doc_programs(tmp_path_factory, doc_cache):
 
 
 @pytest.fixture(scope='session')
-def demo_indexes(doc_shared, doc_cache, doc_programs):
+def demo_indexes(shared_folder, doc_cache, doc_programs):
     """Builds the demo's indexes that pages search, in the cache: two pages cannot build one at
     the same time.
     """
-    with FileLock(doc_shared / 'demo.lock'):
+    with FileLock(shared_folder / 'demo.lock'):
         for encoder in ('repbert-demo', 'minilm'):
             search = ['python', '-m', 'pyserini_repbert.search', '--encoder', encoder]
             search += ['--index', 'demo', '--sparse', 'bm25', '--query', 'sea', '--hits', '1']
             done = subprocess.run(
                 search,
-                cwd=doc_shared,
+                cwd=shared_folder,
                 env=environment(doc_cache, doc_programs),
                 capture_output=True,
                 text=True,
@@ -82,7 +71,7 @@ def demo_indexes(doc_shared, doc_cache, doc_programs):
 
 
 @pytest.fixture(scope='session')
-def run_page(doc_shared, doc_cache, doc_programs, doc_counts, demo_indexes, pytestconfig):
+def run_page(shared_folder, doc_cache, doc_programs, doc_counts, demo_indexes, pytestconfig):
     """run(page, folder) -> what is wrong with a page, which is run in a folder."""
     rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
 
@@ -95,16 +84,16 @@ def run_page(doc_shared, doc_cache, doc_programs, doc_counts, demo_indexes, pyte
 
 
 @pytest.fixture(scope='session')
-def run_once(doc_shared, run_page):
+def run_once(shared_folder, run_page):
     """run(page) -> the folder with the files that a page leaves, and what is wrong with it.
 
     The first worker that asks runs the page; the others wait for it.
     """
 
     def run(path):
-        folder = doc_shared / path.stem
-        problems = doc_shared / f'{path.stem}.json'
-        with FileLock(doc_shared / f'{path.stem}.lock'):
+        folder = shared_folder / path.stem
+        problems = shared_folder / f'{path.stem}.json'
+        with FileLock(shared_folder / f'{path.stem}.lock'):
             if not problems.exists():
                 folder.mkdir()
                 problems.write_text(json.dumps(run_page(path, folder)), encoding='utf-8')

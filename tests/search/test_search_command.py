@@ -251,7 +251,8 @@ def test_an_encoder_that_has_moved_is_the_one_that_the_index_names(setting, caps
 
 @pytest.mark.slow
 @pytest.mark.jvm
-def test_the_examples_of_help_run(tmp_path, monkeypatch, capsys):
+def test_the_examples_of_help_run(demo_cache, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(demo_cache))
     monkeypatch.chdir(tmp_path)
     examples = make_parser().format_help().partition("'demo':\n")[2].replace('\\\n', '')
     commands = [shlex.split(line) for line in examples.strip().splitlines()]

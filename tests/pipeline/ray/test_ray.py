@@ -21,6 +21,8 @@ os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = (
     '0'  # else Ray puts this machine's own address for 127.0.0.1
 )
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
+# By default, Ray's workers have niceness 15, and wait for all that runs beside these tests.
+os.environ['RAY_worker_niceness'] = '0'  # noqa: SIM112  Ray reads this spelling alone
 pytest.importorskip('ray')
 
 from pyserini_repbert.collection import Collection
