@@ -227,7 +227,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
         yield f'{without_source} documents have a source that is not in the table of sources'
     expected = generation.manifest.sources_sha256
     if expected is not None and digest_sources(connection) != expected:
-        yield 'the tables of sources, their prefixes, paths and formats are not as they were written'
+        yield 'the tables of sources, their prefixes, paths and formats are not as written'
     tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
     if tables.fetchone() is None:
         return
