@@ -25,7 +25,7 @@ from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size
 
-INSTALL = "pip install 'pyserini_repbert[files]'"
+INSTALL = "pip install '.[files]'"
 _PROCESS = 'pyserini_repbert.data.office_process'
 _SECONDS = 120  # for a file
 _STARTING_SECONDS = 300  # for importing MarkItDown, on a busy machine

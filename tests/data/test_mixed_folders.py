@@ -51,7 +51,7 @@ def test_a_file_that_needs_the_extra_says_what_to_install(tmp_path):
     """It was "expected 'docid<TAB>text'", and an empty collection with on_error=skip."""
     write_files(tmp_path, {'a.md': 'x', 'b.pdf': '%PDF-1.4', 'c.PDF': '%PDF-1.4'})
     unread = open_corpus(tmp_path).unread
-    assert str(unread) == "not read: 2 .pdf (pip install 'pyserini_repbert[files]')"
+    assert str(unread) == "not read: 2 .pdf (pip install '.[files]')"
     for on_error in ('refuse', 'skip'):
         with pytest.raises(InputError, match=r"b\.pdf cannot be read: pip install '.*\[files\]'"):
             open_corpus(tmp_path / 'b.pdf', on_error=on_error)
