@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encoding import (
-    IndexKind,
+    EncodedIndex,
     add_encoding_arguments,
     check_encoding_flags,
     encode,
@@ -88,7 +88,7 @@ def _has_sparse_parts(output: str) -> bool:
     return False
 
 
-def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
+def _dense_kind(dtype: str, truncate_dim: int | None) -> EncodedIndex:
     """The index of dense vectors, stored in `dtype`, of their first `truncate_dim` values."""
     from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import DenseSettings
@@ -98,7 +98,7 @@ def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
         encoder = document_encoder(name, device, **settings)
         return encoder if truncate_dim is None else encoder.truncated(truncate_dim)
 
-    return IndexKind(
+    return EncodedIndex(
         settings=DenseSettings,
         open_encoder=open_encoder,
         encoding=partial(dense_encoding, dtype=dtype),

@@ -32,7 +32,7 @@ _FLAGS_WITHOUT_RAY = ('--shard', '--shard-id', '--resume', '--workers')
 
 
 @dataclass(frozen=True)
-class IndexKind:
+class EncodedIndex:
     """What differs between the indexes that are encoded from a corpus.
 
     Attributes
@@ -51,7 +51,7 @@ class IndexKind:
     describe: Callable[[Any], str]
 
 
-def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> IndexKind:
+def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> EncodedIndex:
     """An index of weights of terms.
 
     Parameters
@@ -62,7 +62,7 @@ def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> IndexKind
     """
     from pyserini_repbert.index.records import TermWeightsSettings
 
-    return IndexKind(
+    return EncodedIndex(
         settings=TermWeightsSettings,
         open_encoder=encoder_class,
         encoding=partial(encoder_class.encoding, prune=prune, weights=weights),
@@ -162,7 +162,7 @@ def _fill_in_shard(options: argparse.Namespace) -> None:
     options.shard = f'{number}/{of}'
 
 
-def encode(options: argparse.Namespace, kind: IndexKind) -> None:
+def encode(options: argparse.Namespace, kind: EncodedIndex) -> None:
     """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or
     put parts together.
     """
@@ -185,7 +185,7 @@ def _use_one_arena() -> None:
             libc.mallopt(_ARENA_MAX, 1)
 
 
-def _join_parts(options: argparse.Namespace, kind: IndexKind) -> None:
+def _join_parts(options: argparse.Namespace, kind: EncodedIndex) -> None:
     """Join the parts in --output, with the record of one of them."""
     from pyserini_repbert.encode.parts import finish_parts
     from pyserini_repbert.record import checksum, read_record, write_record
@@ -212,7 +212,7 @@ def _print_overlap(manifest: Any) -> None:
         )
 
 
-def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
+def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> None:
     """Encode a corpus, or a part of it, here or on a Ray cluster."""
     from pyserini_repbert.encode.parts import EncodingPart, part_folder
     from pyserini_repbert.models.checkpoints.checkpoint import used_models

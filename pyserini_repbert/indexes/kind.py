@@ -51,15 +51,15 @@ _PURPOSES = {
 
 
 @dataclass(frozen=True)
-class BuiltAnn:
-    """An approximate index that was built: its record, and its size in bytes."""
+class WrittenAnn:
+    """An approximate index in its folder: its record, and its size in bytes."""
 
     record: AnnRecord
     size: int
 
     @classmethod
     def at(cls, folder: Path, record: AnnRecord) -> Self:
-        """What was built in the folder of an index."""
+        """What was written into the folder of an index."""
         from pyserini_repbert.index.ann import ANN, INDEX
 
         return cls(record, (folder / ANN / INDEX).stat().st_size)
@@ -188,7 +188,7 @@ class IndexKind(ABC):
         encoder: str | None = None,
         overwrite: bool = False,
         on_progress: Callable[[int], object] = int,
-    ) -> BuiltAnn:
+    ) -> WrittenAnn:
         """Build an approximate index of the vectors.
 
         Parameters

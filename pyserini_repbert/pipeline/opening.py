@@ -82,13 +82,12 @@ def open_resolved(
     machine = machine or Machine()
     try:
         searchers = _open_searchers(resolved, machine, on_build)
+        rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
+        texts = _open_texts(spec, machine)
     except BaseException:
         resolved.close()
         raise
-    rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
-    pipeline = join_rankers(
-        spec, [searcher.ranker for searcher in searchers], rerankers, _open_texts(spec, machine)
-    )
+    pipeline = join_rankers(spec, [searcher.ranker for searcher in searchers], rerankers, texts)
     indexes: list[Input] = []
     for searcher in searchers:
         indexes += searcher.inputs

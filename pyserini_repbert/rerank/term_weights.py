@@ -45,7 +45,7 @@ class AbsentCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class TextPair:
+class QueryTextPair:
     """A query's vector, and the number of a text that it scores."""
 
     query: TermVector
@@ -165,7 +165,7 @@ class TermWeightsReranker(Reranker):
         text_numbers = {text: number for number, text in enumerate(counts)}
         pairs = []
         for candidate in absent:
-            pairs.append(TextPair(queries[candidate.number], text_numbers[candidate.text]))
+            pairs.append(QueryTextPair(queries[candidate.number], text_numbers[candidate.text]))
         self.work.inferences += len(counts)
         passages = self._read_texts(counts)
         pair_scores = self._score_pairs(pairs, passages, on_progress)
@@ -178,7 +178,7 @@ class TermWeightsReranker(Reranker):
         return list(counts)
 
     def _score_pairs(
-        self, pairs: Sequence[TextPair], passages: Any, on_progress: Progress
+        self, pairs: Sequence[QueryTextPair], passages: Any, on_progress: Progress
     ) -> list[float]:
         """The score of each pair; `passages` are all texts, as `_read_texts` gives them."""
         vectors = self.encoder.encode_pruned(passages, self.prune, self.token_budget, on_progress)

@@ -6,8 +6,10 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
 from pyserini_repbert.data.judgments import Learning
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.indexes import kind
+from pyserini_repbert.indexes.collection.searching import CollectionIndex
+from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
@@ -163,6 +165,20 @@ def test_one_resolution_opens_a_collection_once(collection, learned, monkeypatch
     monkeypatch.setattr(searching, 'open_generation', counted)
     resolve(PipelineSpec(index=str(collection))).close()
     assert len(opened) == 1
+
+
+def test_what_cannot_be_opened_releases_the_index(collection, monkeypatch):
+    closed = []
+    close = CollectionIndex.close
+
+    def counted(self):
+        closed.append(self.location)
+        close(self)
+
+    monkeypatch.setattr(CollectionIndex, 'close', counted)
+    with pytest.raises(UnknownNameError, match='no-such-reranker'):
+        open_pipeline(PipelineSpec(index=str(collection), stages=('no-such-reranker@5',)))
+    assert closed == [str(collection)]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.indexes.kind import BuiltAnn, Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, WrittenAnn
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.ann import AnnSettings
 
 
 class CollectionKind(IndexKind):
+    """Collections."""
+
     name = 'collection'
     what = 'a collection'
     takes = frozenset('rankings aggregate filter only_ids not_ids ann adapted max_length'.split())
@@ -43,11 +45,11 @@ class CollectionKind(IndexKind):
         encoder: str | None = None,
         overwrite: bool = False,
         on_progress: Callable[[int], object] = int,
-    ) -> BuiltAnn:
+    ) -> WrittenAnn:
         from pyserini_repbert.collection.approximate import build_collection_ann
 
         record = build_collection_ann(Path(location), settings, overwrite, on_progress)
-        return BuiltAnn.at(Path(location), record)
+        return WrittenAnn.at(Path(location), record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.collection.searching import CollectionIndex

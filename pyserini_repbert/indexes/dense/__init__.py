@@ -10,13 +10,15 @@ from pyserini_repbert import catalog
 from pyserini_repbert.index.faiss_layout import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.index.records import DenseSettings
-from pyserini_repbert.indexes.kind import BuiltAnn, Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, WrittenAnn
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.ann import AnnSettings
 
 
 class DenseKind(IndexKind):
+    """Indexes of dense vectors."""
+
     name = 'dense'
     what = 'an index of dense vectors'
     takes = frozenset(('ann', 'adapted', 'ray', 'build', 'max_length'))
@@ -38,7 +40,7 @@ class DenseKind(IndexKind):
         encoder: str | None = None,
         overwrite: bool = False,
         on_progress: Callable[[int], object] = int,
-    ) -> BuiltAnn:
+    ) -> WrittenAnn:
         from pyserini_repbert.index.dense import DenseBundle
         from pyserini_repbert.names.indexes import ready_folder
         from pyserini_repbert.search.ann import build_ann
@@ -47,7 +49,7 @@ class DenseKind(IndexKind):
         record = build_ann(
             DenseBundle(folder), overwrite=overwrite, on_progress=on_progress, **vars(settings)
         )
-        return BuiltAnn.at(folder, record)
+        return WrittenAnn.at(folder, record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.dense.searching import DenseIndex

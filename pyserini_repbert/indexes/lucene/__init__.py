@@ -11,6 +11,8 @@ from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 
 
 class LuceneKind(IndexKind):
+    """Lucene indexes."""
+
     name = 'lucene'
     what = 'a Lucene index'
 

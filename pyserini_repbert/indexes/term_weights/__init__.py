@@ -11,6 +11,8 @@ from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 
 
 class TermWeightsKind(IndexKind):
+    """Bundles of weights of terms."""
+
     name = 'term_weights'
     what = 'an index of weights of terms'
     takes = frozenset(('max_length',))

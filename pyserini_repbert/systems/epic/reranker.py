@@ -14,7 +14,7 @@ import numpy as np
 
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.term_weights import TermWeightsReranker, TextPair
+from pyserini_repbert.rerank.term_weights import QueryTextPair, TermWeightsReranker
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
@@ -39,7 +39,7 @@ class EpicReranker(TermWeightsReranker):
         return ids
 
     def _score_pairs(
-        self, pairs: Sequence[TextPair], passages: Any, on_progress: Progress
+        self, pairs: Sequence[QueryTextPair], passages: Any, on_progress: Progress
     ) -> list[float]:
         if self.prune:
             return super()._score_pairs(pairs, passages, on_progress)

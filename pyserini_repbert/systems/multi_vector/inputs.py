@@ -50,7 +50,7 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TokenBatch:
     """The arguments of `TokenBert.forward`."""
 
     input_ids: Tensor
@@ -105,7 +105,9 @@ class TextReader:
         n_attended = None if self.filling.is_attended else inputs.lengths
         return TextInputs(filled, n_attended, n_cut)
 
-    def batch(self, texts: TextInputs, positions: Sequence[int], device: torch.device) -> Batch:
+    def batch(
+        self, texts: TextInputs, positions: Sequence[int], device: torch.device
+    ) -> TokenBatch:
         """Some of the inputs, padded to the longest; the masks that say what is attended to are in
         the host's memory.
         """
@@ -116,10 +118,10 @@ class TextReader:
         if self.skipped:
             scored = scored & ~torch.isin(ids, torch.tensor(self.skipped, device=device))
         if texts.n_attended is None:
-            return Batch(ids, types, mask, scored, computes_masked=False)
+            return TokenBatch(ids, types, mask, scored, computes_masked=False)
         n_attended = torch.from_numpy(texts.n_attended[positions])
         attended = torch.arange(ids.shape[1]) < n_attended[:, None]
-        return Batch(ids, types, attended, scored, computes_masked=True)
+        return TokenBatch(ids, types, attended, scored, computes_masked=True)
 
 
 def open_readers(model: MultiVectorModel, opened: FolderTokenizer) -> tuple[TextReader, TextReader]:
