@@ -212,7 +212,8 @@ class ServedIndex:
         settings = self.settings
         kind = kind_of(settings.location)
         options = SearchOptions(
-            encoder=settings.encoder,
+            # Words have none.
+            encoder=None if self.index_type == 'tf' else settings.encoder,
             precision=self._service.precision,
             language=settings.language,
             # Others are opened when they are first searched.

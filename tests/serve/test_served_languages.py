@@ -75,3 +75,15 @@ def test_a_language_is_for_an_index_that_takes_it(tmp_path, bundle):
     settings = IndexSettings(path=str(bundle), language='de')
     with pytest.raises(InputError, match="of type 'dense': a language is for a Lucene index"):
         index_type_of('mine', settings)
+
+
+@pytest.mark.jvm
+def test_an_encoder_beside_an_index_of_words_is_not_used(clients, tmp_path):
+    settings = IndexSettings(path=str(tmp_path / 'lucene'), language='de', encoder='minilm')
+    client = serve_index(settings)
+    try:
+        about = client.get('/v1/mine').json()
+        assert (about['index_type'], about['encoder']) == ('tf', None)
+        assert 'bm25' in about['systems']
+    finally:
+        client.__exit__(None, None, None)
