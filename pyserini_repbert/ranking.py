@@ -266,8 +266,11 @@ class Ranker(ABC):
     n_excerpts : how many passages of a document a reranker reads
     has_excerpts : whether its hits are documents, whose texts are their best passages for a query
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
+    recorded_as : what records and messages call a ranker of this class, `class X(Ranker,
+        recorded_as='…')`; the name of a class that says nothing. It stays when a class is renamed
     """
 
+    recorded_as: str
     name: str = ''
     reads: int | None = None
     parts: tuple[Ranker, ...] = ()
@@ -275,6 +278,10 @@ class Ranker(ABC):
     remove_duplicates: bool = False
     n_excerpts: int = 1
     has_excerpts: bool = False
+
+    def __init_subclass__(cls, recorded_as: str | None = None, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        cls.recorded_as = recorded_as or cls.__name__
 
     def rank(
         self,
@@ -337,7 +344,7 @@ class Ranker(ABC):
     @property
     def label(self) -> str:
         """Its name in messages and reports."""
-        return self.name or type(self).__name__
+        return self.name or self.recorded_as
 
     @property
     def part_names(self) -> list[str]:
@@ -363,7 +370,7 @@ class Ranker(ABC):
 
         Records and resuming compare it.
         """
-        identity = {'ranker': type(self).__name__, 'name': self.name}
+        identity = {'ranker': self.recorded_as, 'name': self.name}
         if not self.parts:
             return identity
         return {**identity, 'parts': [part.identity() for part in self.parts]}

@@ -75,7 +75,7 @@ class _FewRows:
     index: exact.ExactIndex
 
 
-class DocumentSearcher(DenseSearcher):
+class DocumentSearcher(DenseSearcher, recorded_as='DocumentSearcher'):
     """Searches the documents of a collection's generation by their passages' vectors.
 
     Parameters

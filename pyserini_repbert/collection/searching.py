@@ -156,7 +156,7 @@ DocumentRanking = DocumentSearcher | TermSearcher | DocumentBm25
 FilteredRanking = DocumentSearcher | TermSearcher | FilteredBm25
 
 
-class CollectionSearcher(Fusion):
+class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """Searches the documents of a collection's generation by all its rankings.
 
     A hit's `excerpts` are the passages that fit the query best by their vectors, whichever ranking

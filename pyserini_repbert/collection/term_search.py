@@ -31,7 +31,7 @@ from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 
 
-class TermSearcher(Ranker):
+class TermSearcher(Ranker, recorded_as='TermSearcher'):
     """Searches the documents of a collection's generation by their passages' weights of terms.
 
     Parameters

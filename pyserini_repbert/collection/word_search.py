@@ -22,7 +22,7 @@ _FEW = 1 / 16
 _DEEPER = 4
 
 
-class DocumentBm25(LuceneSparseSearcher):
+class DocumentBm25(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     """BM25 of a generation's documents.
 
     Parameters
@@ -40,7 +40,7 @@ class DocumentBm25(LuceneSparseSearcher):
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
 
 
-class FilteredBm25(Ranker):
+class FilteredBm25(Ranker, recorded_as='FilteredBm25'):
     """BM25's hits among the allowed documents: k of them, if there are as many.
 
     Parameters

@@ -11,7 +11,7 @@ from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Trace
 
 
-class Fusion(Ranker):
+class Fusion(Ranker, recorded_as='Fusion'):
     """Several rankers, fused in their order; a single one keeps its ranking.
 
     Parameters

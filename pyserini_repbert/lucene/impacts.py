@@ -28,7 +28,7 @@ class ImpactQueryEncoder(Protocol):
         """{term: whole weight}; a weight below 1 is left out."""
 
 
-class ImpactSearcher(Ranker):
+class ImpactSearcher(Ranker, recorded_as='ImpactSearcher'):
     """Searches a Lucene index of impacts; safe to use from several threads.
 
     Scores are inner products of the weights of query and passage. Pyserini's searcher leaves out

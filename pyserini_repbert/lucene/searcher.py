@@ -42,7 +42,7 @@ MAX_WORDS = 10_000
 PASSAGE_FIELD = 'passage'
 
 
-class LuceneSparseSearcher(Ranker):
+class LuceneSparseSearcher(Ranker, recorded_as='LuceneSparseSearcher'):
     """Searches a Lucene index with the settings given at construction.
 
     A question of more than `MAX_WORDS` different words has no hits, and `warnings` says so.

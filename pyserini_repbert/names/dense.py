@@ -21,7 +21,7 @@ from pyserini_repbert.search.exact import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
 
-class RepBertSearcher(DenseSearcher):
+class RepBertSearcher(DenseSearcher, recorded_as='RepBertSearcher'):
     """RepBERT as a first stage (eq. 3): exact or approximate search in a dense bundle, or search in
     a folder of Pyserini's FAISS layout.
 

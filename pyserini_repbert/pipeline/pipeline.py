@@ -39,7 +39,7 @@ Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
 """What gives the texts of docids, or opens that for the docids which are needed."""
 
 
-class RerankerChain(Ranker):
+class RerankerChain(Ranker, recorded_as='RerankerChain'):
     """Rerankers one after the other: each takes the best candidates of the one before.
 
     It makes several stages one ranker, so that a worker can rerank with all of them.
@@ -99,7 +99,7 @@ class RerankerChain(Ranker):
         return {'stages': [stage.identity() for stage in self.parts]}
 
 
-class Pipeline(Ranker):
+class Pipeline(Ranker, recorded_as='Pipeline'):
     """A first stage and rerankers. Without a first stage, `rank` takes a run to rerank.
 
     Parameters

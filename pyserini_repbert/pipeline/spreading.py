@@ -81,7 +81,7 @@ def _answer(chain: Ranker, request: Request) -> Any:
     return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
-class SpreadRerankers(Ranker):
+class SpreadRerankers(Ranker, recorded_as='SpreadRerankers'):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
     The workers are the machine's `ray`, or a process for each of its devices. Scores do

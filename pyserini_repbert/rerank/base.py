@@ -140,14 +140,14 @@ class Reranker(Ranker):
     @property
     def label(self) -> str:
         """'NAME@K', or 'NAME' if it reads all candidates; of a checkpoint folder, its last part."""
-        name = Path(self.name).name or type(self).__name__
+        name = Path(self.name).name or self.recorded_as
         if self.reads == ALL:
             return name
         return f'{name}@{self.reads}'
 
     def identity(self) -> Mapping[str, object]:
         """All that decides its scores. Subclasses add their settings."""
-        identity: dict[str, object] = {'reranker': type(self).__name__, 'name': self.name}
+        identity: dict[str, object] = {'reranker': self.recorded_as, 'name': self.name}
         if hasattr(self, 'weights_sha256'):
             identity['weights_sha256'] = self.weights_sha256
         if self.reads != ALL:
@@ -202,7 +202,7 @@ class Reranker(Ranker):
 
     def reason(self, query: str, hit: Candidate) -> str:
         """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
-        return f'scored {hit.score:.4f} by {type(self).__name__}'
+        return f'scored {hit.score:.4f} by {self.recorded_as}'
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return [self.inferences(min(n, self.reads) * self.n_excerpts) for n in lengths]

@@ -52,7 +52,7 @@ class QueryTextPair:
     text: int
 
 
-class TermWeightsReranker(Reranker):
+class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5).
 
     A score is 0 where query and passage share no term. Of its work, an inference is a passage that

@@ -64,7 +64,7 @@ class QueryEncoder(Protocol):
         """One query's vector, float32 (d,)."""
 
 
-class DenseSearcher(Ranker):
+class DenseSearcher(Ranker, recorded_as='DenseSearcher'):
     """Searches a dense index that is open, exactly or approximately.
 
     Equal scores are ordered by docid. Hits have texts where the index stores them.

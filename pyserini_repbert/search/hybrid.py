@@ -37,7 +37,7 @@ class Searcher(Protocol):
         """
 
 
-class PyseriniRanker(Ranker):
+class PyseriniRanker(Ranker, recorded_as='PyseriniRanker'):
     """Ranks with a searcher of Pyserini's.
 
     Its hits have no text, unless the searcher has a method `texts`.
@@ -70,7 +70,7 @@ def as_ranker(searcher: Any) -> Ranker:
     return PyseriniRanker(searcher)
 
 
-class HybridSearcher(Fusion):
+class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
     """A dense searcher and any number of sparse ones, as a `Fusion`.
 
     Parameters

@@ -239,7 +239,7 @@ class _Search:
     k: int | None
 
 
-class BatchedRanker(Ranker):
+class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
     """A ranker that works in a queue.
 
     A first stage searches for all requests that wait, at once. A reranker takes one request after

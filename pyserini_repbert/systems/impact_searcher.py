@@ -49,7 +49,7 @@ class EpicImpactQueryEncoder:
         return levels
 
 
-class EpicImpactSearcher(ImpactSearcher):
+class EpicImpactSearcher(ImpactSearcher, recorded_as='EpicImpactSearcher'):
     """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
 
     Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.

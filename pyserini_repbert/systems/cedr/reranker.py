@@ -29,7 +29,7 @@ REASON_TERMS = 5  # query terms in the reason for a hit
 EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
 
 
-class CedrReranker(TextReranker):
+class CedrReranker(TextReranker, recorded_as='CedrReranker'):
     """Scores are the model's own: any real number, comparable within one query only.
 
     In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query

@@ -44,7 +44,7 @@ def sample_seed(seed: int, query: str) -> tuple[int, int]:
     return seed, zlib.crc32(query.encode('utf-8'))
 
 
-class DuoBertReranker(CrossEncoderReranker):
+class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
     """Scores are aggregated from p_ij, the probability that candidate i is more relevant than j,
     over ordered pairs.
 
@@ -229,7 +229,7 @@ class DuoBertReranker(CrossEncoderReranker):
         return f'{hit.score:.4f} from comparisons with the others'
 
 
-class RememberingDuoBert(DuoBertReranker):
+class RememberingDuoBert(DuoBertReranker, recorded_as='RememberingDuoBert'):
     """An opened duoBERT with its last pair matrices: another aggregation of the same candidates
     takes no inference.
 

@@ -208,7 +208,7 @@ def _queries(
         yield SavedScores(qid, query, tuple(docids), scores[start:end], rows, matrix)
 
 
-class ScoreRecorder(Ranker):
+class ScoreRecorder(Ranker, recorded_as='ScoreRecorder'):
     """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
 
     `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of

@@ -18,7 +18,7 @@ from pyserini_repbert.rerank.term_weights import QueryTextPair, TermWeightsReran
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
-class EpicReranker(TermWeightsReranker):
+class EpicReranker(TermWeightsReranker, recorded_as='EpicReranker'):
     """Reranks by the weights of an EPIC checkpoint, such as the catalog's 'epic' (EPIC eq. 5).
 
     If nothing is pruned, only the terms of queries are computed. Parameters and errors are those of

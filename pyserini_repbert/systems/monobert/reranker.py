@@ -23,7 +23,7 @@ from pyserini_repbert.systems.monobert.network import NAME, MonoBert
 from pyserini_repbert.trace import SILENT, Trace
 
 
-class MonoBertReranker(CrossEncoderReranker):
+class MonoBertReranker(CrossEncoderReranker, recorded_as='MonoBertReranker'):
     """Scores each candidate by log p(relevant), the log-probability of relevance.
 
     Multi-Stage section 3.2 ranks by p. Its logarithm gives the same order, and still tells apart

@@ -52,7 +52,7 @@ def best_matches(query: Tensor, passages: TokenVectors) -> Tensor:
     return torch.segment_reduce(products, 'max', lengths=lengths, axis=0)
 
 
-class MultiVectorReranker(Reranker):
+class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
     """Scores are sums over the query's tokens of the best match in the passage (ColBERT eq. 3).
 
     They are means where the folder says 'meanmaxsim'. Of its work, an inference is a passage that

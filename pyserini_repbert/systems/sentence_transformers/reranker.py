@@ -101,7 +101,7 @@ class _OpenedModel:
     activation: str
 
 
-class SentenceCrossEncoderReranker(Reranker):
+class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderReranker'):
     """Scores are those of the model, after the activation that its folder names.
 
     Of a model with several labels, they are the logarithms of the probability of the label that

@@ -6,7 +6,7 @@ from pyserini_repbert.rerank.term_weights import TermWeightsReranker
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
 
-class SparseEncoderReranker(TermWeightsReranker):
+class SparseEncoderReranker(TermWeightsReranker, recorded_as='SparseEncoderReranker'):
     """Reranks by the weights of a `SparseEncoder`.
 
     Parameters and errors are those of `TermWeightsReranker`; `token_budget` does nothing, since

@@ -1,0 +1,78 @@
+"""What records call rankers: resuming compares it, so that a class may be renamed, but not this."""
+
+import importlib
+import inspect
+
+import pytest
+
+from pyserini_repbert.ranking import Ranker
+
+RECORDED = {
+    'collection.document_search:DocumentSearcher': 'DocumentSearcher',
+    'collection.searching:CollectionSearcher': 'CollectionSearcher',
+    'collection.term_search:TermSearcher': 'TermSearcher',
+    'collection.word_search:DocumentBm25': 'DocumentBm25',
+    'collection.word_search:FilteredBm25': 'FilteredBm25',
+    'fusion.fused:Fusion': 'Fusion',
+    'lucene.impacts:ImpactSearcher': 'ImpactSearcher',
+    'lucene.searcher:LuceneSparseSearcher': 'LuceneSparseSearcher',
+    'names.dense:RepBertSearcher': 'RepBertSearcher',
+    'pipeline.pipeline:Pipeline': 'Pipeline',
+    'pipeline.pipeline:RerankerChain': 'RerankerChain',
+    'pipeline.spreading:SpreadRerankers': 'SpreadRerankers',
+    'rerank.term_weights:TermWeightsReranker': 'TermWeightsReranker',
+    'search.dense:DenseSearcher': 'DenseSearcher',
+    'search.hybrid:HybridSearcher': 'HybridSearcher',
+    'search.hybrid:PyseriniRanker': 'PyseriniRanker',
+    'search.impacts:ExactImpactSearcher': 'ExactImpactSearcher',
+    'serve.queues:BatchedRanker': 'BatchedRanker',
+    'systems.cedr.reranker:CedrReranker': 'CedrReranker',
+    'systems.duobert.reranker:DuoBertReranker': 'DuoBertReranker',
+    'systems.duobert.reranker:RememberingDuoBert': 'RememberingDuoBert',
+    'systems.duobert.saved_scores:ScoreRecorder': 'ScoreRecorder',
+    'systems.epic.reranker:EpicReranker': 'EpicReranker',
+    'systems.impact_searcher:EpicImpactSearcher': 'EpicImpactSearcher',
+    'systems.monobert.reranker:MonoBertReranker': 'MonoBertReranker',
+    'systems.multi_vector.reranker:MultiVectorReranker': 'MultiVectorReranker',
+    'systems.sentence_transformers.reranker:SentenceCrossEncoderReranker': (
+        'SentenceCrossEncoderReranker'
+    ),
+    'systems.sparse_encoder.reranker:SparseEncoderReranker': 'SparseEncoderReranker',
+}
+
+
+def ranker_class(place):
+    module, _, name = place.partition(':')
+    return getattr(importlib.import_module(f'pyserini_repbert.{module}'), name)
+
+
+@pytest.mark.parametrize('place', RECORDED)
+def test_a_class_is_recorded_as_ever(place):
+    assert ranker_class(place).recorded_as == RECORDED[place]
+
+
+def test_every_ranker_of_the_package_is_above():
+    listed = {ranker_class(place) for place in RECORDED}
+    waiting = [Ranker]
+    while waiting:
+        subclasses = waiting.pop().__subclasses__()
+        waiting += subclasses
+        for kind in subclasses:
+            if kind.__module__.startswith('pyserini_repbert.') and not inspect.isabstract(kind):
+                assert kind in listed
+
+
+def test_a_class_of_a_users_is_recorded_by_its_own_name():
+    class Own(ranker_class('systems.epic.reranker:EpicReranker')):
+        pass
+
+    assert Own.recorded_as == 'Own'
+
+
+def test_identities_have_the_recorded_name():
+    class Searches(Ranker, recorded_as='first stage'):
+        def _rank(self, topics, run, k, trace):
+            return {}
+
+    assert Searches().identity() == {'ranker': 'first stage', 'name': ''}
+    assert Searches().label == 'first stage'
