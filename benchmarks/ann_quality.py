@@ -26,7 +26,7 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.search.ann import build_ann
 
 DENSE = 'repbert-demo'
@@ -97,7 +97,7 @@ def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     measures = parse_measures(['nDCG@10', collection.recall])
     told = []
     for name in ('exact', 'ann'):
-        searcher = RepBertSearcher(folder, ann=name == 'ann')
+        searcher = DenseSearcher(folder, ann=name == 'ann')
         run = searcher.rank(topics, None, _HITS)
         means = evaluate(run, qrels, measures).means
         told += [

@@ -24,7 +24,7 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.dense import DenseSearcher, open_dense_index
+from pyserini_repbert.search.dense import VectorSearcher, open_dense_index
 from pyserini_repbert.systems.encoders import document_encoder
 
 _ROUNDS = 7
@@ -70,7 +70,7 @@ def measure(count: int, work: Path) -> list[Figure]:
     encoder = QueryStandIn(document_encoder('minilm'))
     given = documents(count)
     encode_corpus(given, encoder, work / 'frozen')
-    frozen = DenseSearcher(open_dense_index(work / 'frozen'), encoder)
+    frozen = VectorSearcher(open_dense_index(work / 'frozen'), encoder)
     collection = Collection.open(work / 'mine', encoder)
     collection.sync(given)
     random = np.random.default_rng(1)

@@ -28,8 +28,8 @@ from pyserini_repbert.encode.sharding import BundleEncoding, build_bundle
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
+from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.search.impacts import ExactImpactSearcher
 
 HITS = 1000
 DIFFERENT = 4096
@@ -76,7 +76,7 @@ def build(folder: Path, n: int, r: int) -> TermWeightsBundle:
     return TermWeightsBundle(folder, verify=False)
 
 
-def open_searcher(bundle: TermWeightsBundle) -> ExactImpactSearcher:
+def open_searcher(bundle: TermWeightsBundle) -> TermWeightsSearcher:
     """A searcher of vectors, without a model."""
     settings = bundle.settings
     encoder = SimpleNamespace(
@@ -86,7 +86,7 @@ def open_searcher(bundle: TermWeightsBundle) -> ExactImpactSearcher:
         vocabulary_sha256=settings.vocabulary_sha256,
         weights_sha256=settings.weights_sha256,
     )
-    return ExactImpactSearcher(bundle, encoder)
+    return TermWeightsSearcher(bundle, encoder)
 
 
 def draw_queries(bundle: TermWeightsBundle, n: int, r: int) -> list[TermVector]:

@@ -93,11 +93,11 @@ def _report(
 ) -> None:
     """Print what opening and searching take."""
     from pyserini_repbert.collection.passage_vectors import PassageVectors
-    from pyserini_repbert.collection.term_search import TermSearcher
+    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
 
-    def open_searcher() -> TermSearcher:
+    def open_searcher() -> TermWeightsDocumentSearcher:
         generation = collection.generation
-        return TermSearcher(generation, PassageVectors(generation), learned)
+        return TermWeightsDocumentSearcher(generation, PassageVectors(generation), learned)
 
     opening = processor_seconds(open_searcher)
     searcher = open_searcher()

@@ -15,8 +15,8 @@ PUBLIC = {
     'pyserini_repbert': 'Candidate Query Ranking register',
     'pyserini_repbert.encode': 'RepBertDocumentEncoder RepBertQueryEncoder document_encoder '
     'encode_corpus query_encoder',
-    'pyserini_repbert.search': 'EpicImpactQueryEncoder EpicImpactSearcher HybridSearcher '
-    'RepBertSearcher',
+    'pyserini_repbert.search': 'DenseSearcher EpicImpactQueryEncoder EpicImpactSearcher '
+    'HybridSearcher RepBertSearcher',
     'pyserini_repbert.fusion': 'Fusion FusionMethod FusionSettings fuse interleave provenance',
     'pyserini_repbert.pipeline': 'Machine Pipeline PipelineSpec StageCost StageSpec open_pipeline '
     'open_reranker '
@@ -50,12 +50,12 @@ def test_signatures_that_others_call():
         MonoBertReranker,
         aggregate,
     )
-    from pyserini_repbert.search import HybridSearcher, RepBertSearcher
+    from pyserini_repbert.search import DenseSearcher, HybridSearcher
 
     assert Candidate('d') == Candidate('d', 0.0, None)
-    assert list(inspect.signature(RepBertSearcher).parameters)[:2] == ['index_dir', 'query_encoder']
-    assert list(inspect.signature(RepBertSearcher.search).parameters)[1:3] == ['query', 'k']
-    assert list(inspect.signature(RepBertSearcher.batch_search).parameters)[1:5] == [
+    assert list(inspect.signature(DenseSearcher).parameters)[:2] == ['index_dir', 'query_encoder']
+    assert list(inspect.signature(DenseSearcher.search).parameters)[1:3] == ['query', 'k']
+    assert list(inspect.signature(DenseSearcher.batch_search).parameters)[1:5] == [
         'queries',
         'qids',
         'k',

@@ -24,7 +24,7 @@ from pyserini_repbert.fusion.methods import (
     FusionMethod,
     Normalization,
 )
-from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
@@ -60,7 +60,7 @@ def halves(topics: Sequence[Query]) -> list[Half]:
     return cuts
 
 
-def judged_topics(searcher: RepBertSearcher, topics: Iterable[Query], qrels: Qrels) -> Judged:
+def judged_topics(searcher: DenseSearcher, topics: Iterable[Query], qrels: Qrels) -> Judged:
     """The topics that have a relevant passage in the searcher's index."""
     judged = Judged([], {})
     for topic in topics:
@@ -96,7 +96,7 @@ def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -
     """
     opened = open_pipeline(PipelineSpec(index=dense, sparse=(f'bm25@{lucene}',)))
     searcher, sparse = opened.pipeline.leaves()
-    assert isinstance(searcher, RepBertSearcher)
+    assert isinstance(searcher, DenseSearcher)
     qrels = load_qrels(qrels_name)
     topics, grades = judged_topics(searcher, load_topics(topics_name), qrels)
     runs = {'dense': searcher.rank(topics, None, DEPTH), 'bm25': sparse.rank(topics, None, DEPTH)}

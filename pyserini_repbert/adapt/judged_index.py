@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 
 Rows = NDArray[np.int64]
 
@@ -78,7 +78,7 @@ class _Collection:
     Within a filter, only the documents that it lets through are here.
     """
 
-    def __init__(self, searcher: DocumentSearcher) -> None:
+    def __init__(self, searcher: DenseDocumentSearcher) -> None:
         self._generation = searcher.generation
         self._vectors = searcher.vectors
         self._documents = searcher.documents
@@ -124,9 +124,9 @@ class _Collection:
         return None
 
 
-def judged_index(dense: DenseSearcher) -> JudgedIndex:
+def judged_index(dense: VectorSearcher) -> JudgedIndex:
     """The vectors that a searcher searches. Raises InputError for a FAISS folder."""
-    if isinstance(dense, DocumentSearcher):
+    if isinstance(dense, DenseDocumentSearcher):
         return _Collection(dense)
     if isinstance(dense.index, DenseBundle):
         return _Bundle(dense.index)

@@ -14,7 +14,7 @@ from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranke
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
@@ -121,7 +121,7 @@ def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[Align
 
 
 def select_judged(
-    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
+    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
 ) -> list[JudgedTopic]:
     """The topics with a relevant passage in the index, and their vectors.
 
@@ -161,7 +161,7 @@ def select_judged(
 
 
 def _check_judgments_match(
-    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
+    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
 ) -> None:
     """Raise InputError if no judged qid is a topic's, or no judged docid is in the index."""
     judged = [topic.qid for topic in topics if qrels.get(topic.qid)]

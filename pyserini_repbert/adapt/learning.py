@@ -33,13 +33,13 @@ from pyserini_repbert.fusion.fusing import fuse_runs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Query, Ranker, Run
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 
 N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
 
 
 def adapt(
-    dense: DenseSearcher,
+    dense: VectorSearcher,
     sparse: Sequence[Ranker],
     topics: Sequence[Query],
     qrels: Qrels,
@@ -126,7 +126,7 @@ class _MapLearner:
 
     def __init__(
         self,
-        dense: DenseSearcher,
+        dense: VectorSearcher,
         vectors: TrainingVectors,
         judged: JudgedTopics,
         on_progress: Callable[[int], object],

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyserini_repbert.adapt.adaptation import UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.searching import CollectionRanking, default_fusion
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class UntunedSearches:
 
 
 def search_untuned(
-    dense: DenseSearcher,
+    dense: VectorSearcher,
     judged: JudgedTopics,
     runs: dict[str, Run],
     *,
@@ -77,16 +77,16 @@ def search_untuned(
     return UntunedSearches(reranked_name, values, ways)
 
 
-def _usual_fusion(dense: DenseSearcher, names: Sequence[str]) -> RunFusion:
+def _usual_fusion(dense: VectorSearcher, names: Sequence[str]) -> RunFusion:
     """How these rankings are fused where nobody says how; a collection has its own way."""
     order = tuple(names)
-    if isinstance(dense, DocumentSearcher) and len(names) == 2:
+    if isinstance(dense, DenseDocumentSearcher) and len(names) == 2:
         # The dense run is called after its encoder.
         return RunFusion(order, default_fusion([CollectionRanking.DENSE.value, names[1]]))
     return RunFusion(order, FusionSettings())
 
 
-def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[RunFusion]:
+def _untuned_fusions(dense: VectorSearcher, names: Sequence[str]) -> list[RunFusion]:
     """Each ranking alone, and the fusions of all that need no judgments; a collection's own is
     among them.
     """

@@ -6,13 +6,13 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection as Collection
-    from pyserini_repbert.collection.reading import Generation as Generation
+    from pyserini_repbert.collection.generation import Generation as Generation
     from pyserini_repbert.collection.syncing import Changes as Changes
     from pyserini_repbert.data.documents import Document as Document
 
 _NAMES = {
     'pyserini_repbert.collection.collection': ('Collection',),
-    'pyserini_repbert.collection.reading': ('Generation',),
+    'pyserini_repbert.collection.generation': ('Generation',),
     'pyserini_repbert.collection.syncing': ('Changes',),
     'pyserini_repbert.data.documents': ('Document',),
 }

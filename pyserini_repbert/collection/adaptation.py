@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.errors import DamagedFileError

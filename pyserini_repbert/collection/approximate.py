@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import digest
+from pyserini_repbert.collection.generation import Generation, open_generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors, shard_blocks
-from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.shards import PassageShard, ShardName
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError
 from pyserini_repbert.files import locked, set_aside

@@ -12,9 +12,9 @@ import numpy as np
 from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
 from pyserini_repbert.collection.digests import digest_owners, digest_sources
-from pyserini_repbert.collection.generations import last_published
+from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
+from pyserini_repbert.collection.generation_manifest import last_published
 from pyserini_repbert.collection.layout import check_layout
-from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.store import (
     ADVICE,
     FOREVER,

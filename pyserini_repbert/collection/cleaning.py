@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from pyserini_repbert.collection.approximate import remove_unused_ann
-from pyserini_repbert.collection.generations import (
+from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
     Published,

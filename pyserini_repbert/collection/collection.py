@@ -11,8 +11,8 @@ from typing import Any, Self
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.reading import Generation, open_generation, read_known
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,

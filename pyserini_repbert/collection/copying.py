@@ -10,7 +10,8 @@ from pathlib import Path
 from pyserini_repbert.collection.adaptation import ADAPTATIONS
 from pyserini_repbert.collection.approximate import copy_collection_ann
 from pyserini_repbert.collection.cleaning import clean
-from pyserini_repbert.collection.generations import (
+from pyserini_repbert.collection.generation import Generation, open_generation
+from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,
@@ -18,7 +19,6 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
 )
 from pyserini_repbert.collection.layout import check_layout
-from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import (

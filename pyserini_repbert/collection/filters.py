@@ -20,7 +20,7 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import number_of, stored_date
 from pyserini_repbert.errors import InputError
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.collection.generations import GenerationManifest, generation_name
+from pyserini_repbert.collection.generation_manifest import GenerationManifest, generation_name
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER, contents_of

@@ -11,12 +11,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
-from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
-from pyserini_repbert.collection.word_search import DocumentBm25, FilteredBm25
+from pyserini_repbert.collection.term_weights_search import (
+    TermWeightsDocumentSearcher,
+    open_sparse_encoder,
+)
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
@@ -113,7 +116,7 @@ class SearchSettings:
     aggregation : how scores of passages become those of documents
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
-    query_map : learned from judgments, float32 (d, d), as in `DenseSearcher`
+    query_map : learned from judgments, float32 (d, d), as in `VectorSearcher`
     ann : find passages by the collection's approximate index
     """
 
@@ -152,8 +155,8 @@ def learned_settings(
 
 
 # A ranking of a generation's documents: `within` restricts it.
-DocumentRanking = DocumentSearcher | TermSearcher | DocumentBm25
-FilteredRanking = DocumentSearcher | TermSearcher | FilteredBm25
+DocumentRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | Bm25DocumentSearcher
+FilteredRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | FilteredBm25
 
 
 class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
@@ -191,7 +194,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
         self.generation = generation
-        dense = DocumentSearcher(
+        dense = DenseDocumentSearcher(
             generation, query_encoder, device, settings.aggregation, settings.ann
         )
         name = Path(dense.name).name
@@ -214,7 +217,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         if ranking is CollectionRanking.SPARSE:
             if self.sparse_encoder is None:
                 self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
-            searcher = TermSearcher(
+            searcher = TermWeightsDocumentSearcher(
                 self.generation,
                 vectors=self.dense.vectors,
                 query_encoder=self.sparse_encoder,
@@ -227,7 +230,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             b=usual.b if settings.b is None else settings.b,
             language=self.generation.settings.language,
         )
-        return DocumentBm25(self.generation, words).with_settings(name=ranking.value)
+        return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through.

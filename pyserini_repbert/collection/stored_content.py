@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.collection.stored_values import (
     fields_fit,

@@ -17,7 +17,7 @@ from pyserini_repbert.collection.cleaning import clean, remove_unpublished, shri
 from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
 from pyserini_repbert.collection.digests import digest_owners, update_owners
 from pyserini_repbert.collection.encoding import PassageEncoder
-from pyserini_repbert.collection.generations import (
+from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,

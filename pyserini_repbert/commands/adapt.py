@@ -103,7 +103,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
     from pyserini_repbert.pipeline.resolving import resolve
     from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
-    from pyserini_repbert.search.dense import DenseSearcher
+    from pyserini_repbert.search.dense import VectorSearcher
 
     check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)
@@ -115,7 +115,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     pipeline = opened.pipeline
     assert pipeline.first is not None
     dense, *sparse = pipeline.first.leaves()
-    if not isinstance(dense, DenseSearcher):
+    if not isinstance(dense, VectorSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     # What a collection learned is not used beside other rankings.

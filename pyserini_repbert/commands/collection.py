@@ -260,7 +260,7 @@ def _record(
 
     No other writer removes it meanwhile: the collection holds its generation.
     """
-    from pyserini_repbert.collection.generations import manifest_path
+    from pyserini_repbert.collection.generation_manifest import manifest_path
 
     if changes.is_published and collection.generation.number == changes.generation:
         path = manifest_path(collection.folder, changes.generation)

@@ -323,13 +323,13 @@ def _build_impact_index(options: argparse.Namespace) -> str:
     """Index the weights of a bundle; returns what the new index holds."""
     from pyserini_repbert.index.impact_index import build_impact_index
     from pyserini_repbert.index.term_weights import TermWeightsBundle
-    from pyserini_repbert.names.impacts import impact_terms
+    from pyserini_repbert.indexes.term_weights.opening import term_names_of
 
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
         bundle = TermWeightsBundle(options.vectors)
         n_passages = build_impact_index(
             bundle,
-            impact_terms(bundle, options.encoder),
+            term_names_of(bundle, options.encoder),
             options.output,
             options.threads,
             overwrite=options.overwrite,

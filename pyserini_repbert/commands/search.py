@@ -343,11 +343,11 @@ def _answers(
 
 def _term_reasons(query: str, hits: Ranking, pipeline: Pipeline) -> dict[str, str]:
     """The terms that made the score of each hit in a collection's learned sparse ranking."""
-    from pyserini_repbert.collection.term_search import TermSearcher
+    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
 
     reasons: dict[str, str] = {}
     for leaf in pipeline.leaves():
-        if isinstance(leaf, TermSearcher):
+        if isinstance(leaf, TermWeightsDocumentSearcher):
             reasons |= leaf.reasons(query, hits.docids)
     return reasons
 

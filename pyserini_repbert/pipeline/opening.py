@@ -29,7 +29,7 @@ from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, PipelineSpec, Stage
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
 
@@ -168,7 +168,7 @@ def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
     n_dense = 0
     for ranker in rankers:
         for leaf in ranker.leaves():
-            if isinstance(leaf, DenseSearcher):
+            if isinstance(leaf, VectorSearcher):
                 leaf.feedback = feedback
                 n_dense += 1
     if not n_dense:

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
-    from pyserini_repbert.names.dense import RepBertSearcher as RepBertSearcher
+    from pyserini_repbert.indexes.dense.searcher import (
+        DenseSearcher as DenseSearcher,
+        RepBertSearcher as RepBertSearcher,
+    )
     from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
     from pyserini_repbert.systems.impact_searcher import (
         EpicImpactQueryEncoder as EpicImpactQueryEncoder,
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    'pyserini_repbert.names.dense': ('RepBertSearcher',),
+    'pyserini_repbert.indexes.dense.searcher': ('DenseSearcher', 'RepBertSearcher'),
     'pyserini_repbert.search.hybrid': ('HybridSearcher',),
     'pyserini_repbert.systems.impact_searcher': ('EpicImpactQueryEncoder', 'EpicImpactSearcher'),
 }

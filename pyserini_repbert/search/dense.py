@@ -1,9 +1,9 @@
 """Dense search with any encoder: the passages whose vectors have the greatest inner products.
 
-Use `DenseSearcher` with an index that is open and an encoder of yours. Its subclass
-`names.dense.RepBertSearcher` opens both by name. A score is the inner product of the query's vector
-with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498). An approximate index changes
-which passages are found, not their scores.
+Use `VectorSearcher` with an index that is open and an encoder of yours. Its subclass
+`indexes.dense.searcher.DenseSearcher` opens both by name. A score is the inner product of the
+query's vector with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498). An approximate
+index changes which passages are found, not their scores.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class QueryEncoder(Protocol):
         """One query's vector, float32 (d,)."""
 
 
-class DenseSearcher(Ranker, recorded_as='DenseSearcher'):
+class VectorSearcher(Ranker, recorded_as='DenseSearcher'):
     """Searches a dense index that is open, exactly or approximately.
 
     Equal scores are ordered by docid. Hits have texts where the index stores them.

@@ -75,7 +75,7 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
 
     Parameters
     ----------
-    dense_searcher : RepBertSearcher, or Pyserini's FaissSearcher
+    dense_searcher : DenseSearcher, or Pyserini's FaissSearcher
     sparse_searchers : one or several: LuceneSparseSearcher, or Pyserini's LuceneSearcher
     sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them
         (RepBERT's Tables 3 and 4 have both orders), and alpha weights the sparse ranking in

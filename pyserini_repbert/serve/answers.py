@@ -25,7 +25,7 @@ from pyserini_repbert.serve.answer_models import (
     Place,
     SearchResponse,
 )
-from pyserini_repbert.serve.documents import (
+from pyserini_repbert.serve.document_forms import (
     display_parts,
     document,
     parsed_document,

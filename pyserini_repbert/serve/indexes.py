@@ -20,7 +20,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
-from pyserini_repbert.indexes.lucene.searching import techniques_of
+from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.lucene.analysis import word_finder

@@ -24,7 +24,7 @@ from pyserini_repbert.serve.answer_models import (
     QuestionState,
 )
 from pyserini_repbert.serve.answers import AnswerOptions
-from pyserini_repbert.serve.documents import display_parts
+from pyserini_repbert.serve.document_forms import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
 from pyserini_repbert.serve.requests import PipelineRequest

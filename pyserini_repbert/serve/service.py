@@ -32,7 +32,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import explanation
-from pyserini_repbert.indexes.collection.searching import CollectionIndex
+from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking

@@ -41,7 +41,7 @@ from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.rerank import CedrReranker, MonoBertReranker
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 DEPTH = 1000
 # Documents of a run that rerankers read: two CPU cores are slow.
@@ -188,7 +188,7 @@ class Study:
                 # Each document is cut at the encoder's length.
                 encoder = document_encoder(self.encoder)
                 encode_corpus(self.documents, encoder, self.cut, resume=self.cut.exists())
-            return RepBertSearcher(self.cut).rank(self.judged.topics, None, DEPTH)
+            return DenseSearcher(self.cut).rank(self.judged.topics, None, DEPTH)
 
         runs = {'documents cut': self.run('cut', search_cut)}
         for aggregate in ('max', 'first', 'mean', 'top3'):

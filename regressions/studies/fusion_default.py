@@ -19,7 +19,7 @@ from pyserini_repbert.fusion import fuse
 from pyserini_repbert.lucene import LuceneSparseSearcher
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Run
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 DEPTH = 1000
 MEASURE = 'nDCG@10'
@@ -39,7 +39,7 @@ class Runs:
 def search(dense: str, lucene: str, topics: str, qrels: str) -> Runs:
     """Both rankings of the topics."""
     queries = load_topics(topics)
-    dense_run = RepBertSearcher(dense).rank(queries, None, DEPTH)
+    dense_run = DenseSearcher(dense).rank(queries, None, DEPTH)
     bm25_run = LuceneSparseSearcher(lucene).rank(queries, None, DEPTH)
     return Runs(dense_run, bm25_run, load_qrels(qrels))
 

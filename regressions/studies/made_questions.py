@@ -34,7 +34,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 N_QUESTIONS = 300
 # A question has at least 4 words, and its document three times as many.
@@ -48,7 +48,7 @@ DEFAULT_WEIGHTS = (0.6, 0.4)
 class Search:
     """The rankings of one collection."""
 
-    dense: RepBertSearcher
+    dense: DenseSearcher
     bm25: LuceneSparseSearcher
 
     def run(self, topics: Sequence[Query], weights: tuple[float, ...]) -> Run:
@@ -107,7 +107,7 @@ def row(name: str, run: Run, qrels: Qrels, baseline: Evaluation | None) -> list[
 
 def study(dense: str, lucene: str, corpus: str, topics: str, qrels: str) -> str:
     """The table of one collection."""
-    search = Search(RepBertSearcher(dense), LuceneSparseSearcher(lucene))
+    search = Search(DenseSearcher(dense), LuceneSparseSearcher(lucene))
     path, _, field = corpus.partition('#')
     texts = {}
     for passage in open_corpus(path, fields=[field] if field else ()):

@@ -25,7 +25,7 @@ from pyserini_repbert.index.overlap import measure_overlap
 from pyserini_repbert.index.quantized import StoredVectors, stored_as
 from pyserini_repbert.index.records import DenseSettings, Overlap
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 from pyserini_repbert.search.exact import ArrayVectors
 from pyserini_repbert.systems.encoders import query_encoder
 
@@ -96,7 +96,7 @@ class Collection:
         dimension = storage.dimension or self._bundle.settings.dimension
         shorter = truncated_as(self._encoder, replace(self._bundle.settings, dimension=dimension))
         stored = stored_as(shorter.shorten(self._vectors), storage.dtype)
-        searcher = DenseSearcher(SmallerIndex(self._bundle, stored), self._encoder)
+        searcher = VectorSearcher(SmallerIndex(self._bundle, stored), self._encoder)
         run = searcher.rank(self._topics, None, DEPTH)
         evaluation = evaluate(by_rank(run), self._qrels, parse_measures([MEASURE]))
         overlap = measure_overlap(self._vectors, stored, shorter.shorten)

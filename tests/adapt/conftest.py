@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 
 @pytest.fixture
@@ -13,4 +13,4 @@ def searcher(tiny_checkpoint, corpus_file, tmp_path):
     encode_corpus(
         open_corpus(corpus_file(300)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'index'
     )
-    return RepBertSearcher(tmp_path / 'index').with_settings(name='tiny')
+    return DenseSearcher(tmp_path / 'index').with_settings(name='tiny')

@@ -25,7 +25,7 @@ from test_killed_collections import AFTER, BEFORE, FakeEncoder, answers
 
 from pyserini_repbert.collection import Collection, lucene_folder, writing
 from pyserini_repbert.collection.checking import check_collection
-from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.updating import LuceneUpdate
 from pyserini_repbert.ranking import Query

@@ -17,8 +17,8 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
-from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.data.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index.check import check_index

@@ -14,8 +14,8 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.collection.layout import COLLECTION_FORM
-from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.collection.shards import open_shard
 from pyserini_repbert.collection.store import open_for_writing
 from pyserini_repbert.errors import DamagedFileError, InputError

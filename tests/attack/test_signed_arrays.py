@@ -23,7 +23,7 @@ from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST, SHARD, read_manifest, write_json
 from pyserini_repbert.index.postings import Postings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
-from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.dense import VectorSearcher
 from pyserini_repbert.search.exact import ExactIndex
 from pyserini_repbert.systems.encoders import term_weights_encoder
 
@@ -151,7 +151,7 @@ def test_a_vector_that_is_not_finite(value, dtype, tmp_path):
     sign(folder, DenseBundle.settings_kind)
     with pytest.raises(DamagedFileError, match=rf'{name}.npy is damaged, a value of row 1 is not'):
         check_index(folder)
-    searcher = DenseSearcher(DenseBundle(folder), OneVector())
+    searcher = VectorSearcher(DenseBundle(folder), OneVector())
     for k in (1, 5):
         with pytest.raises(DamagedFileError, match=f'index {folder} has a vector that is not'):
             searcher.search('cat', k)
@@ -166,7 +166,7 @@ def test_vectors_whose_products_overflow(tmp_path):
     change_array(folder / 'shard-00000' / 'vectors.npy', put(0, 3e38))
     sign(folder, DenseBundle.settings_kind)
     with pytest.raises(DamagedFileError, match='or gives a score that is not'):
-        DenseSearcher(DenseBundle(folder), OneVector()).search('cat', 2)
+        VectorSearcher(DenseBundle(folder), OneVector()).search('cat', 2)
 
 
 def test_a_faiss_folder_with_a_vector_that_is_no_number(tmp_path):

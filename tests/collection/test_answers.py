@@ -97,7 +97,7 @@ def test_search_says_which_passage_decided(mine, run, cross_encoder_folder):
 def _passage(folder, docid, number):
     from pathlib import Path
 
-    from pyserini_repbert.collection.reading import open_generation
+    from pyserini_repbert.collection.generation import open_generation
 
     generation = open_generation(Path(folder))
     docno = int(generation.docnos([docid])[0])
@@ -171,11 +171,11 @@ def test_a_document_without_text_is_not_explained(docid, mine, run, cross_encode
 
 def test_the_vectors_of_the_last_queries_are_at_hand(mine, monkeypatch):
     """Passages are chosen without encoding their query again, also after other queries."""
-    from pyserini_repbert.collection import document_search
+    from pyserini_repbert.collection import dense_search
     from pyserini_repbert.pipeline.opening import open_searcher
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    monkeypatch.setattr(document_search, '_LAST_QUERIES', 3)
+    monkeypatch.setattr(dense_search, '_LAST_QUERIES', 3)
     searcher = open_searcher(PipelineSpec(index=mine))
     encoded = []
     encode = searcher.dense.query_encoder.encode_batch

@@ -11,7 +11,7 @@ import pytest
 from pyserini_repbert.collection import Collection, approximate
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
@@ -84,8 +84,8 @@ def hits(searcher, k=20):
 
 
 def assert_hits_equal(collection, encoder, **settings):
-    exact = DocumentSearcher(collection.generation, encoder, **settings)
-    found = DocumentSearcher(collection.generation, encoder, ann=True, **settings)
+    exact = DenseDocumentSearcher(collection.generation, encoder, **settings)
+    found = DenseDocumentSearcher(collection.generation, encoder, ann=True, **settings)
     assert hits(found) == hits(exact)
     for text in ('year:[0 TO 6]', 'year:3', 'year:99'):
         wanted = DocumentFilter(text)
@@ -120,7 +120,7 @@ def test_the_index_is_what_finds_passages(collection, encoder, monkeypatch):
     """Without the rows that it finds, exact search has to; with none of the first hits, they are
     missed.
     """
-    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
     first = found.search('cat sea', 1)[0].docid
     rows, _ = found.vectors.rows_of(collection.generation.docnos([first]))
     candidate_rows = found.approximate.index.rows
@@ -145,7 +145,7 @@ def test_a_score_is_of_a_documents_best_passage_even_if_that_is_not_found(
     long = {'id': 'long', 'text': ' '.join(WORDS * 5)}
     collection.add([long])
     collection.build_ann(COMPLETE, overwrite=True)
-    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
     vector = found.encode(['cat sea'])[0]
     rows, _ = found.vectors.rows_of(collection.generation.docnos(['long']))
     scores = found.vectors.scores(vector, rows)
@@ -156,8 +156,8 @@ def test_a_score_is_of_a_documents_best_passage_even_if_that_is_not_found(
 
 
 def test_deeper_searches_and_then_exact_search(collection, encoder, monkeypatch):
-    found = DocumentSearcher(collection.generation, encoder, ann=True)
-    exact = DocumentSearcher(collection.generation, encoder)
+    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    exact = DenseDocumentSearcher(collection.generation, encoder)
     depths = []
 
     def few(queries, k):
@@ -196,15 +196,15 @@ def test_compaction_leaves_what_is_left(collection, encoder, monkeypatch):
     collection.compact()
     assert not (collection.folder / 'ann').exists()
     with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
-        DocumentSearcher(collection.generation, encoder, ann=True)
+        DenseDocumentSearcher(collection.generation, encoder, ann=True)
     collection.build_ann(COMPLETE)
     assert_hits_equal(collection, encoder)
 
 
 def test_generations_share_the_index(collection, encoder):
-    before = DocumentSearcher(collection.generation, encoder, ann=True)
+    before = DenseDocumentSearcher(collection.generation, encoder, ann=True)
     collection.add(documents(3, seed=3, first=5000))
-    after = DocumentSearcher(collection.generation, encoder, ann=True)
+    after = DenseDocumentSearcher(collection.generation, encoder, ann=True)
     assert after.approximate.index is before.approximate.index
     assert len(after.vectors) > len(before.vectors)
 
@@ -212,8 +212,8 @@ def test_generations_share_the_index(collection, encoder):
 def test_feedback_and_threads(collection, encoder):
     from pyserini_repbert.search.feedback import VectorFeedback
 
-    exact = DocumentSearcher(collection.generation, encoder)
-    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    exact = DenseDocumentSearcher(collection.generation, encoder)
+    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
     settings = {'feedback': VectorFeedback(), 'threads': 2}
     assert hits(found.with_settings(**settings)) == hits(exact.with_settings(**settings))
 
@@ -248,11 +248,11 @@ def test_damage_is_one_line(collection, encoder, capsys, name, change, message):
     else:
         path.unlink()
     with pytest.raises(DamagedFileError, match=message) as raised:
-        DocumentSearcher(collection.generation, encoder, ann=True)
+        DenseDocumentSearcher(collection.generation, encoder, ann=True)
     assert 'with `index ann`' in str(raised.value)
     assert command.run(index_command, ['check', '--index', str(collection.folder)]) == 2
     assert capsys.readouterr().err.count('\n') == 1
-    DocumentSearcher(collection.generation, encoder).search('cat')
+    DenseDocumentSearcher(collection.generation, encoder).search('cat')
 
 
 def test_an_index_of_other_vectors_is_refused(collection, encoder):
@@ -261,7 +261,7 @@ def test_an_index_of_other_vectors_is_refused(collection, encoder):
     shards = tuple(replace(shard, rows=shard.rows - 1) for shard in index.record.shards)
     other = replace(index.record, shards=shards, count=index.record.count - 1)
     with pytest.raises(DamagedFileError, match='is not of the vectors of shard'):
-        approximate._rows_in(DocumentSearcher(generation, encoder).vectors, other)
+        approximate._rows_in(DenseDocumentSearcher(generation, encoder).vectors, other)
 
 
 def test_a_killed_build_leaves_the_index_before(collection, encoder):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.searching import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
@@ -76,7 +76,7 @@ def test_equals_scoring_every_passage(
 ):
     random = np.random.default_rng(seed)
     with lived_collection(open_collection, random, n_documents, longest) as collection:
-        searcher = DocumentSearcher(collection.generation, encoder, aggregation=aggregation)
+        searcher = DenseDocumentSearcher(collection.generation, encoder, aggregation=aggregation)
         queries = [words(random, 2) for _ in range(3)]
         run = searcher.batch_search(queries, ['1', '2', '3'], k)
         for query, hits in zip(queries, run.values(), strict=True):
@@ -108,7 +108,7 @@ def garden(open_collection):
 
 
 def test_excerpts_are_the_best_passages_with_exact_offsets(garden, encoder, all_scores):
-    searcher = DocumentSearcher(garden.generation, encoder)
+    searcher = DenseDocumentSearcher(garden.generation, encoder)
     query = 'red zebra'
     found = searcher.excerpts(query, ['long', 'short', 'empty', 'gone', 'never'], 2)
     assert found['empty'] == ()

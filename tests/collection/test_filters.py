@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from pyserini_repbert.collection.bm25_search import FilteredBm25
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.word_search import FilteredBm25
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.ranking import Query, Ranker, by_score

@@ -7,7 +7,7 @@ import pytest
 from folders import make_older
 
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.collection.reading import read_known
+from pyserini_repbert.collection.generation import read_known
 from pyserini_repbert.errors import DamagedFileError, LostCollectionError
 
 CAT = [('a', 'cat')]

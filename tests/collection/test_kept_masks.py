@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 

@@ -40,7 +40,7 @@ def test_each_public_name_is_in_the_reference():
         if names:
             with_names[package] = sorted(names)
     assert static == with_names
-    assert 'RepBertSearcher' in static['pyserini_repbert.search']
+    assert 'DenseSearcher' in static['pyserini_repbert.search']
     for package, names in with_names.items():
         entries = re.findall(r'^::: (.+)$', reference.page(package, static[package]), re.MULTILINE)
         assert entries == [f'{package}.{name}' for name in names]

@@ -14,7 +14,7 @@ from pyserini_repbert.encode import (
     document_encoder,
 )
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 TEXTS = ['the cat sat', 'red fish', 'the dog on the mat']
 
@@ -60,7 +60,7 @@ def test_a_search_shortens_its_queries_itself(tiny_checkpoint, tmp_path, monkeyp
     scores = vectors @ queries.encode('cat')[:6]
     expected = sorted(zip(scores.tolist(), ['d0', 'd1', 'd2'], strict=True), reverse=True)
     for query_encoder in (None, queries, folder):
-        hits = RepBertSearcher('short', query_encoder).search('cat', 3)
+        hits = DenseSearcher('short', query_encoder).search('cat', 3)
         assert [hit.docid for hit in hits] == [docid for _, docid in expected]
         np.testing.assert_allclose(
             [hit.score for hit in hits], [score for score, _ in expected], rtol=1e-5
@@ -80,7 +80,7 @@ def test_longer_vectors_of_another_model_are_not_shortened(tiny_checkpoint, tmp_
     encode_corpus(open_corpus(tmp_path / 'corpus.tsv'), encoder, tmp_path / 'short')
     other = RepBertQueryEncoder(tiny_checkpoint('other', seed=1))
     with pytest.raises(MismatchError, match='index has dimension 6'):
-        RepBertSearcher(tmp_path / 'short', other)
+        DenseSearcher(tmp_path / 'short', other)
 
 
 def test_a_collection_keeps_short_vectors(tiny_checkpoint, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -62,7 +62,7 @@ def candidates(dense):
 @pytest.fixture
 def searcher(bundle):
     """Exact search of it."""
-    return RepBertSearcher(bundle())
+    return DenseSearcher(bundle())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pyserini_repbert.interop.hits import RankedText, hits_with_text, rerank_tex
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search import HybridSearcher, RepBertSearcher
+from pyserini_repbert.search import DenseSearcher, HybridSearcher
 
 PACKAGES = {
     'rerankers': ('rerankers', 'rerankers'),
@@ -91,7 +91,7 @@ def test_a_hit_without_text_is_refused():
 
 
 def test_an_index_without_texts_needs_another_place(bundle):
-    without = RepBertSearcher(bundle(store_text=False))
+    without = DenseSearcher(bundle(store_text=False))
     with pytest.raises(InputError, match='has no text'):
         hits_with_text(without, 'cat', 2)
     assert len(hits_with_text(without, 'cat', 2, Texts())) == 2

@@ -31,7 +31,7 @@ from pyserini_repbert.interop.mteb import (
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from tests.rerank.many import rerank_many
 
 DOCIDS = ['d1', 'd2', 'd3', 'd4']
@@ -117,7 +117,7 @@ def _evaluate(model, task, folder):
 
 def _own_searcher(checkpoint, folder):
     encode_corpus(list(map(Passage, DOCIDS, JOINED)), RepBertDocumentEncoder(checkpoint), folder)
-    return RepBertSearcher(folder)
+    return DenseSearcher(folder)
 
 
 def _scores(hits):
@@ -165,7 +165,7 @@ class WholeDemo(_Task):
 def test_dense_on_the_demo_has_the_figures_of_evaluate(tmp_path):
     evaluation = _evaluate(DenseSearch('repbert-demo'), WholeDemo(), tmp_path / 'predictions')
     encode_corpus(open_corpus('demo'), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
-    run = RepBertSearcher(tmp_path / 'dense').rank(load_topics('demo'))
+    run = DenseSearcher(tmp_path / 'dense').rank(load_topics('demo'))
     measures = parse_measures(['nDCG@10', 'RR@10', 'R@100'])
     own = evaluate(run, load_qrels('demo'), measures).means
     print(own)

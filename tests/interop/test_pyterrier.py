@@ -11,7 +11,7 @@ from pyserini_repbert.fusion import fuse
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
@@ -19,7 +19,7 @@ pd = pytest.importorskip('pandas')
 
 def test_repbert_gives_its_own_searchers_hits(dense):
     frame = ours.RepBertRetriever(dense, num_results=5)(TOPICS)
-    searcher = RepBertSearcher(dense)
+    searcher = DenseSearcher(dense)
     run = searcher.batch_search(list(QUERIES.values()), list(QUERIES), k=5)
     assert frame_hits(frame) == run_hits(run)
 
@@ -33,7 +33,7 @@ def test_a_result_frame_keeps_the_columns_of_the_queries(dense):
 
 
 def test_more_hits_than_passages_and_an_open_searcher(dense):
-    searcher = RepBertSearcher(dense)
+    searcher = DenseSearcher(dense)
     assert len(ours.Retriever(searcher)(TOPICS)) == 3 * 30
 
 
@@ -171,13 +171,13 @@ def _hybrid(dense, **settings):
 def test_a_hybrid_retriever_fuses_as_our_own_fusion(method, depth, dense):
     frame = _hybrid(dense, method=method)(TOPICS)
     topics = topics_of(list(QUERIES.values()), list(QUERIES))
-    runs = [SPARSE.rank(topics), RepBertSearcher(dense).rank(topics, None, depth)]
+    runs = [SPARSE.rank(topics), DenseSearcher(dense).rank(topics, None, depth)]
     assert frame_hits(frame) == run_hits(fuse(runs, method, 12))
 
 
 def test_a_hybrid_retriever_says_where_hits_come_from(dense):
     frame = _hybrid(dense)(TOPICS)
-    hits = RepBertSearcher(dense).search(QUERIES['q1'], 12)
+    hits = DenseSearcher(dense).search(QUERIES['q1'], 12)
     docids = [hit.docid for hit in hits]
     for row in frame[frame['qid'] == 'q1'].itertuples():
         if pd.isna(row.rank_sparse):

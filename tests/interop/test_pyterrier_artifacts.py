@@ -11,7 +11,7 @@ import pytest
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.ranking import topics_of
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
@@ -41,7 +41,7 @@ def test_a_dense_bundle_is_searched(bundle):
     artifact = ours.DenseArtifact(str(folder))
     retriever = artifact.retriever(num_results=3)
     frame = (retriever >> ours.PassageText(artifact.path))(TOPICS)
-    hits = RepBertSearcher(folder).search('red cat', 3)
+    hits = DenseSearcher(folder).search('red cat', 3)
     first = frame[frame['qid'] == '1']
     assert first['docno'].tolist() == [hit.docid for hit in hits]
     assert first['score'].tolist() == [hit.score for hit in hits]

@@ -17,7 +17,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import NamedIndex, locate
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 ADAPTED = 'bert.encoder.layer.0.attention.self.query'
 REPBERT = {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}
@@ -137,15 +137,15 @@ def test_the_checksum_covers_every_file_that_the_weights_come_from(resources):
 
 def test_an_index_refuses_an_adapter_over_another_base(resources, corpus_file, tmp_path):
     encode_corpus(open_corpus(corpus_file(3)), RepBertDocumentEncoder('demo'), tmp_path / 'index')
-    assert RepBertSearcher(tmp_path / 'index').query_encoder.name == 'demo'
+    assert DenseSearcher(tmp_path / 'index').query_encoder.name == 'demo'
     with pytest.raises(MismatchError, match="other weights or settings than encoder 'tiny'"):
-        RepBertSearcher(tmp_path / 'index', 'tiny')
+        DenseSearcher(tmp_path / 'index', 'tiny')
     tensors = load_file(resources / 'tiny/model.safetensors')
     save_file(
         {name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors'
     )
     with pytest.raises(MismatchError, match="other weights or settings than encoder 'demo'"):
-        RepBertSearcher(tmp_path / 'index', 'demo')
+        DenseSearcher(tmp_path / 'index', 'demo')
 
 
 def test_a_shipped_checkpoint_is_the_pinned_one(resources):

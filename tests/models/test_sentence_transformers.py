@@ -16,7 +16,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.systems.encoders import (
     document_encoder,
     query_encoder,
@@ -221,7 +221,7 @@ def test_commands_take_the_folders(bi_encoder, cross_encoder, corpus_file, tmp_p
     arguments = ['--topics', str(topics), '--index', str(bundle), '--output', str(output), *common]
     assert run(search, [*arguments, '--rerank', f'{cross}@9']) == 0
     reranked = read_run(output)
-    searcher = RepBertSearcher(bundle)
+    searcher = DenseSearcher(bundle)
     texts = searcher.texts([f'd{number}' for number in range(9)])
     from sentence_transformers import CrossEncoder
 

@@ -17,8 +17,8 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.names.impacts import open_impact_searcher
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
@@ -61,7 +61,7 @@ def _bundle(folder, tmp_path, name='bundle', **storage):
 def _same_scores(folder, tmp_path):
     """The search of a bundle gives their scores, for all queries and passages."""
     bundle = _bundle(folder, tmp_path, shard_size=7)
-    searcher = open_impact_searcher(bundle.folder)
+    searcher = open_term_weights_searcher(bundle.folder)
     texts = [text or '.' for text in TEXTS]
     expected = _their_scores(folder, QUERIES, texts)
     assert np.ptp(expected) > 1e-2
@@ -211,7 +211,7 @@ def test_what_is_named_wrongly_is_one_line(splade, tmp_path, tiny_epic, capsys):
     other = splade('distilbert')
     bundle = _bundle(folder, tmp_path)
     with pytest.raises(MismatchError, match='pass the encoder it was built with'):
-        open_impact_searcher(bundle.folder, other)
+        open_term_weights_searcher(bundle.folder, other)
     assert not (tmp_path / 'none').exists()
 
 

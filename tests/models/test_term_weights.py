@@ -15,7 +15,7 @@ from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.index.term_weights import TermWeightsBundle
-from pyserini_repbert.names.impacts import open_impact_searcher
+from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.systems.encoders import term_weights_encoder
@@ -93,7 +93,7 @@ def _index_values(folder):
 
 
 def _rankings(index):
-    searcher = open_impact_searcher(index)
+    searcher = open_term_weights_searcher(index)
     run = searcher.rank([Query(str(number), text) for number, text in enumerate(QUERIES)], k=4)
     return [_ranking_values(ranking) for ranking in run.values()]
 

@@ -19,7 +19,7 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import collection_file, open_corpus
 from pyserini_repbert.names.indexes import locate, ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 COLLECTION = (
     '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red '
@@ -109,7 +109,7 @@ def test_msmarco_is_built_from_a_collection_and_searched(
     assert command.run(main, arguments) == 0
     shown = capsys.readouterr()
     assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
-    searcher = RepBertSearcher.from_prebuilt_index('msmarco', checkpoint)
+    searcher = DenseSearcher.from_prebuilt_index('msmarco', checkpoint)
     assert len(searcher.search('the cat', 9)) == 4
     named = locate('msmarco', checkpoint)
     bundle = DenseBundle(named.folder)

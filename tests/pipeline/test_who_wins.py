@@ -8,7 +8,7 @@ from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.indexes import kind
-from pyserini_repbert.indexes.collection.searching import CollectionIndex
+from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
@@ -153,16 +153,16 @@ def test_another_folder_wins_over_what_was_learned(collection, learned, write, t
 
 
 def test_one_resolution_opens_a_collection_once(collection, learned, monkeypatch):
-    from pyserini_repbert.indexes.collection import searching
+    from pyserini_repbert.indexes.collection import collection_index
 
     opened = []
-    open_generation = searching.open_generation
+    open_generation = collection_index.open_generation
 
     def counted(*arguments):
         opened.append(arguments)
         return open_generation(*arguments)
 
-    monkeypatch.setattr(searching, 'open_generation', counted)
+    monkeypatch.setattr(collection_index, 'open_generation', counted)
     resolve(PipelineSpec(index=str(collection))).close()
     assert len(opened) == 1
 

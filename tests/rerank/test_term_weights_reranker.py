@@ -6,12 +6,12 @@ import pytest
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings
 from pyserini_repbert.rerank.term_weights import TermWeightsReranker
-from pyserini_repbert.search.impacts import ExactImpactSearcher
 
 WORDS = ['cat', 'dog', 'fish', 'sea']
 
@@ -74,7 +74,7 @@ def scores(hits):
 
 def test_an_index_is_searched(bundle):
     assert (bundle.settings.prune, bundle.settings.weights) == (2, 'float32')
-    hits = ExactImpactSearcher(bundle, WordCounts()).search('cat dog', 5)
+    hits = TermWeightsSearcher(bundle, WordCounts()).search('cat dog', 5)
     assert scores(hits) == {'a': 2 * 2 + 1, 'b': 2 * 2}
 
 

@@ -17,7 +17,7 @@ from pyserini_repbert.folder_forms import temporary_name
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_kinds import Effort
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.search.ann import build_ann
 
 COUNT = 900
@@ -49,8 +49,8 @@ def bundle(built, tmp_path):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vectors):
-    exact_hits = RepBertSearcher(built / kind, RowEncoder(vectors))
-    searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
+    exact_hits = DenseSearcher(built / kind, RowEncoder(vectors))
+    searcher = DenseSearcher(built / kind, RowEncoder(vectors), ann=True)
     assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.ann == kind
     queries = vectors[::15] + 0.2 * clustered(60, seed=9)
     qids = [str(number) for number in range(60)]
@@ -74,7 +74,7 @@ def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vector
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vectors):
-    searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
+    searcher = DenseSearcher(built / kind, RowEncoder(vectors), ann=True)
     query = vectors[450] * 10
     ranked = [
         hit.docid for hit in searcher.search(query, 30) if hit.docid in ('d11', 'd300', 'd450')
@@ -104,7 +104,7 @@ def test_a_record_in_a_line(kind, parameter, setting, built):
 
 
 def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, vectors, monkeypatch):
-    index = RepBertSearcher(built / 'ivf', RowEncoder(vectors), ann=True).ann
+    index = DenseSearcher(built / 'ivf', RowEncoder(vectors), ann=True).ann
     index.record = replace(index.record, hits=20, candidates=25, parameter=3)
     efforts = []
     monkeypatch.setattr(
@@ -120,7 +120,7 @@ def test_all_candidates_give_exact_search(vectors, tmp_path):
     bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
     assert build_ann(bundle, 'pq', 1.0, COUNT).candidates == COUNT
     searchers = [
-        RepBertSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)
+        DenseSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)
     ]
     for query in clustered(5, seed=2):
         one, other = (searcher.search(query, 50) for searcher in searchers)
@@ -164,7 +164,7 @@ def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, 
     assert 'with `index ann`' in str(raised.value)
     assert command.run(index_command, ['check', '--index', str(bundle)]) == 2
     assert capsys.readouterr().err.count('\n') == 1
-    RepBertSearcher(bundle, RowEncoder(clustered(COUNT))).search(
+    DenseSearcher(bundle, RowEncoder(clustered(COUNT))).search(
         '1'
     )  # exact search has no need of it
 
@@ -172,15 +172,15 @@ def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, 
 def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
     other = write_bundle(tmp_path / 'other', vectors[::-1].copy())
     with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
-        RepBertSearcher(other, RowEncoder(vectors), ann=True)
+        DenseSearcher(other, RowEncoder(vectors), ann=True)
     shutil.copytree(bundle / 'ann', other / 'ann')
     with pytest.raises(
         MismatchError, match='another index, or to what this one was before: build it again'
     ):
-        RepBertSearcher(other, RowEncoder(vectors), ann=True)
+        DenseSearcher(other, RowEncoder(vectors), ann=True)
     export_faiss(DenseBundle(other), tmp_path / 'faiss')
     with pytest.raises(InputError, match='FAISS folder'):
-        RepBertSearcher(tmp_path / 'faiss', RowEncoder(vectors), ann=True)
+        DenseSearcher(tmp_path / 'faiss', RowEncoder(vectors), ann=True)
 
 
 def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):

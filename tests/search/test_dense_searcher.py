@@ -10,7 +10,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder,
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle, FaissFolder, export_faiss
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def index(checkpoint, corpus_file, tmp_path):
 
 
 def test_hits_are_the_greatest_inner_products(index, checkpoint, corpus_file):
-    searcher = RepBertSearcher(index)
+    searcher = DenseSearcher(index)
     passages = list(open_corpus(corpus_file(40)))
     vectors = RepBertDocumentEncoder(checkpoint).encode([passage.text for passage in passages])
     scores = vectors @ RepBertQueryEncoder(checkpoint).encode('the red cat')
@@ -45,7 +45,7 @@ def test_hits_are_the_greatest_inner_products(index, checkpoint, corpus_file):
 
 
 def test_batches_give_what_single_queries_give(index):
-    searcher = RepBertSearcher(index)
+    searcher = DenseSearcher(index)
     queries = ['the cat', 'a dog ran', 'zzz', 'the cat']
     found = searcher.batch_search(queries, ['q1', 'q2', 'q3', 'q4'], 5, threads=2)
     assert list(found) == ['q1', 'q2', 'q3', 'q4']
@@ -68,8 +68,8 @@ def test_ties_go_by_docid_also_at_the_cut(checkpoint, tmp_path):
     export_faiss(DenseBundle(tmp_path / 'index'), tmp_path / 'faiss')
     query = DenseBundle(tmp_path / 'index').shards[0].vectors[1].copy()
     for searcher in (
-        RepBertSearcher(tmp_path / 'index'),
-        RepBertSearcher(tmp_path / 'faiss', checkpoint),
+        DenseSearcher(tmp_path / 'index'),
+        DenseSearcher(tmp_path / 'faiss', checkpoint),
     ):
         for k in (1, 2, 3, 5, 6):
             assert [hit.docid for hit in searcher.search(query, k)] == [*sorted(names), 'z'][:k]
@@ -86,7 +86,7 @@ def test_small_ties_go_by_docid(docids, checkpoint, tmp_path):
         passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index', token_budget=1
     )  # equal texts tie
     vectors = DenseBundle(tmp_path / 'index').shards[0].vectors
-    searcher = RepBertSearcher(tmp_path / 'index')
+    searcher = DenseSearcher(tmp_path / 'index')
     for query in (vectors[docids.index('a')].copy(), -vectors[docids.index('a')]):
         hits = searcher.search(query, len(docids))
         tied = [hit for hit in hits if hit.docid in 'ab']
@@ -99,8 +99,8 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
     done = []
     export_faiss(DenseBundle(index), tmp_path / 'faiss', done.append)
     assert sum(done) == 40
-    ours = RepBertSearcher(index)
-    theirs = RepBertSearcher(tmp_path / 'faiss', checkpoint)
+    ours = DenseSearcher(index)
+    theirs = DenseSearcher(tmp_path / 'faiss', checkpoint)
     assert len(theirs) == 40 and theirs.texts(['d1']) == [None]
     for k in (1, 10, 100):
         for query in ('the cat sat', 'zzz', 'moon'):
@@ -121,25 +121,25 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
 def test_faiss_folders_are_checked(index, checkpoint, tmp_path):
     export_faiss(DenseBundle(index), tmp_path / 'faiss')
     with pytest.raises(InputError, match='does not name its encoder'):
-        RepBertSearcher(tmp_path / 'faiss')
+        DenseSearcher(tmp_path / 'faiss')
     (tmp_path / 'faiss' / 'docid').write_text('d0\n')
     with pytest.raises(DamagedFileError, match='faiss/docid is damaged'):
-        RepBertSearcher(tmp_path / 'faiss', checkpoint)
+        DenseSearcher(tmp_path / 'faiss', checkpoint)
     (tmp_path / 'faiss' / 'sha256sums').unlink()
     with pytest.raises(DamagedFileError, match='40 vectors but 1 docids'):
         FaissFolder(tmp_path / 'faiss')
     (tmp_path / 'faiss' / 'index').write_bytes(b'nonsense')
     with pytest.raises(DamagedFileError, match='no FAISS index'):
-        RepBertSearcher(tmp_path / 'faiss', checkpoint)
+        DenseSearcher(tmp_path / 'faiss', checkpoint)
 
 
 def test_another_encoder_is_refused(index, tiny_checkpoint):
     with pytest.raises(MismatchError, match='other weights'):
-        RepBertSearcher(index, tiny_checkpoint('other', seed=5))
+        DenseSearcher(index, tiny_checkpoint('other', seed=5))
     with pytest.raises(
         MismatchError, match='index has dimension 16, encoder .* gives 8: pass the encoder'
     ):
-        RepBertSearcher(index, tiny_checkpoint('small', hidden_size=8))
+        DenseSearcher(index, tiny_checkpoint('small', hidden_size=8))
 
 
 @pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
@@ -148,7 +148,7 @@ def test_a_checkpoint_that_changed_under_the_same_weights_is_refused(index, chec
     with pytest.raises(
         MismatchError, match=f'was built with other {part} than encoder .*: restore its files'
     ):
-        RepBertSearcher(index)
+        DenseSearcher(index)
 
 
 def test_names_and_versions_in_a_config_may_change(index, checkpoint):
@@ -158,7 +158,7 @@ def test_names_and_versions_in_a_config_may_change(index, checkpoint):
             json.loads(path.read_text()) | {'transformers_version': '9', '_name_or_path': 'x'}
         )
     )
-    assert len(RepBertSearcher(index).search('cat', 3)) == 3
+    assert len(DenseSearcher(index).search('cat', 3)) == 3
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_damaged_index_is_an_error(index, damage):
         manifest |= {'format_version': 99} if damage == 'version' else {'count': 41}
         (index / 'manifest.json').write_text(json.dumps(manifest))
     with pytest.raises(DamagedFileError) as error:
-        RepBertSearcher(index)
+        DenseSearcher(index)
     assert '\n' not in str(error.value)
     if damage == 'shape':
         with pytest.raises(DamagedFileError):
@@ -194,16 +194,16 @@ def test_a_damaged_index_is_an_error(index, damage):
 
 
 def test_damage_after_a_first_look_is_noticed(index):
-    RepBertSearcher(index)
+    DenseSearcher(index)
     content = bytearray((index / 'shard-00000' / 'texts.jsonl').read_bytes())
     content[10] ^= 1
     (index / 'shard-00000' / 'texts.jsonl').write_bytes(content)
     with pytest.raises(DamagedFileError, match='sha256'):
-        RepBertSearcher(index)
+        DenseSearcher(index)
 
 
 def test_bad_calls_are_errors(index, tmp_path):
-    searcher = RepBertSearcher(index)
+    searcher = DenseSearcher(index)
     with pytest.raises(InputError, match='k=0'):
         searcher.search('cat', 0)
     with pytest.raises(MismatchError, match=r'shape \(1, 3\) were given, index .* takes'):
@@ -221,13 +221,13 @@ def test_bad_calls_are_errors(index, tmp_path):
     with pytest.raises(InputError, match="qid '1' was given twice"):
         searcher.batch_search(['a', 'b'], ['1', '1'])
     with pytest.raises(InputError, match='not an index folder'):
-        RepBertSearcher(tmp_path / 'nowhere')
+        DenseSearcher(tmp_path / 'nowhere')
     with pytest.raises(InputError, match='cuda:77'):
-        RepBertSearcher(index, device='cuda:77')
+        DenseSearcher(index, device='cuda:77')
 
 
 def test_queries_are_encoded_together(index, monkeypatch):
-    searcher = RepBertSearcher(index)
+    searcher = DenseSearcher(index)
     calls = []
 
     def encode_batch(queries):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.search.exact import ExactIndex
 
 SECONDS = 60
@@ -77,7 +77,7 @@ def test_a_forked_process_searches_in_one_thread_though_asked_for_two(tiny_check
     folder = tiny_checkpoint()
     passages = [(f'd{number}', 'cat sat mat ' * number) for number in range(1, 40)]
     encode_corpus(passages, RepBertDocumentEncoder(folder), tmp_path / 'index')
-    searcher = RepBertSearcher(tmp_path / 'index', folder)
+    searcher = DenseSearcher(tmp_path / 'index', folder)
     here = search_in_threads(searcher)
     child = os.fork()
     if not child:

@@ -11,7 +11,7 @@ from ann_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.search import gpu, gpu_index
 from pyserini_repbert.search.gpu_index import GpuIndex
 
@@ -249,8 +249,8 @@ def test_a_searcher_keeps_them_between_calls(bundle, vectors, monkeypatch):
     device = FakeGpu()
     monkeypatch.setattr('pyserini_repbert.search.dense.usable_device', torch.device)
     monkeypatch.setattr(gpu_index, 'Gpu', lambda _: device)
-    searcher = RepBertSearcher(bundle.folder, RowEncoder(vectors), 'cuda:0', device_dtype='float32')
-    expected = RepBertSearcher(bundle.folder, RowEncoder(vectors))
+    searcher = DenseSearcher(bundle.folder, RowEncoder(vectors), 'cuda:0', device_dtype='float32')
+    expected = DenseSearcher(bundle.folder, RowEncoder(vectors))
     for text in ('5', '800'):
         assert [hit.docid for hit in searcher.search(text, 5)] == [
             hit.docid for hit in expected.search(text, 5)

@@ -9,10 +9,10 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
+from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.names.impacts import open_impact_searcher
-from pyserini_repbert.search.impacts import ExactImpactSearcher
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 N = 60
@@ -35,7 +35,7 @@ def make_bundle(tiny_epic, corpus_file, tmp_path):
 @pytest.mark.parametrize('k', [1, 7, 1000])
 def test_hits_are_those_of_scoring_every_passage(make_bundle, weights, k):
     bundle = make_bundle(prune=15, weights=weights)
-    searcher = open_impact_searcher(bundle.folder)
+    searcher = open_term_weights_searcher(bundle.folder)
     query = EpicEncoder(bundle.settings.encoder).encode_query('the red cat')
     scores = bundle.score(np.arange(N), query)
     docids = bundle.docids(np.arange(N))
@@ -50,7 +50,7 @@ def test_hits_are_those_of_scoring_every_passage(make_bundle, weights, k):
 def test_equal_scores_are_ordered_by_docid(make_bundle):
     """Without a query in common, there are no hits."""
     bundle = make_bundle(prune=15)
-    searcher = open_impact_searcher(bundle.folder)
+    searcher = open_term_weights_searcher(bundle.folder)
     assert len(searcher.of_vector(NO_TERMS, 5)) == 0
     query = TermVector(bundle.vector(3).terms[:2], np.zeros(2, np.float32))
     assert len(searcher.of_vector(query, 5)) == 0
@@ -69,7 +69,7 @@ def test_the_command_searches_the_bundle(make_bundle, tmp_path, capsys):
     output = tmp_path / 'run.txt'
     flags = ['--index', folder, '--topics', str(topics), '--output', str(output), '--quiet']
     assert run(search, flags) == 0
-    expected = open_impact_searcher(folder).search('moon', 1000)
+    expected = open_term_weights_searcher(folder).search('moon', 1000)
     assert list(read_run(output)['2'].docids) == [hit.docid for hit in expected]
     assert run(search, ['--index', folder, '--query', 'moon', '--hits', '1']) == 0
     assert expected[0].text in capsys.readouterr().out
@@ -81,13 +81,13 @@ def test_the_command_searches_the_bundle(make_bundle, tmp_path, capsys):
 def test_what_cannot_be_searched_is_refused(make_bundle, tiny_epic):
     bundle = make_bundle(prune=0)
     with pytest.raises(InputError, match='epic-prune'):
-        open_impact_searcher(bundle.folder)
+        open_term_weights_searcher(bundle.folder)
     with pytest.raises(MismatchError, match='other weights'):
-        open_impact_searcher(bundle.folder, tiny_epic('other', seed=1))
+        open_term_weights_searcher(bundle.folder, tiny_epic('other', seed=1))
 
 
 def test_a_term_beyond_the_vocabulary_is_refused(make_bundle):
     bundle = make_bundle(prune=15)
-    searcher = ExactImpactSearcher(bundle, EpicEncoder(bundle.settings.encoder))
+    searcher = TermWeightsSearcher(bundle, EpicEncoder(bundle.settings.encoder))
     with pytest.raises(MismatchError, match='has 0 to 39'):
         searcher.of_vector(TermVector.summed([3, 40], [1.0, 1.0]), 5)

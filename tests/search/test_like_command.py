@@ -6,7 +6,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def test_documents_in_place_of_questions(bundle, capsys):
     flags = ['--index', str(bundle), '--like', 'd3', '--like', 'd1', '--hits', '2', '--quiet']
     assert run(main, flags) == 0
     lines = capsys.readouterr().out.splitlines()
-    searcher = RepBertSearcher(bundle)
+    searcher = DenseSearcher(bundle)
     expected = []
     for docid in ('d3', 'd1'):
         expected.append(f'? like {docid}')

@@ -19,7 +19,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.search import HybridSearcher, RepBertSearcher
+from pyserini_repbert.search import DenseSearcher, HybridSearcher
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -65,7 +65,7 @@ def scores(hits):
 
 
 def test_a_passage_is_searched_by_its_vector(bundle):
-    searcher = RepBertSearcher(bundle)
+    searcher = DenseSearcher(bundle)
     index = searcher.index
     vectors = index.vectors(np.arange(len(index)))
     docids = index.docids(np.arange(len(index)))
@@ -84,7 +84,7 @@ def test_a_passage_is_searched_by_its_vector(bundle):
 
 
 def test_several_documents_at_once(bundle):
-    searcher = RepBertSearcher(bundle)
+    searcher = DenseSearcher(bundle)
     topics = [Query('1', 'd3'), Query('2', 'nowhere'), Query('3', 'd0')]
     run = searcher.by_documents().rank(topics, None, 5)
     assert [len(ranking) for ranking in run.values()] == [5, 0, 5]
@@ -94,7 +94,7 @@ def test_several_documents_at_once(bundle):
 def test_feedback_moves_a_document_too(bundle):
     spec = PipelineSpec(index=str(bundle), prf='average')
     moved = open_pipeline(spec).pipeline.more_like('d3', 5)
-    assert scores(moved) != scores(RepBertSearcher(bundle).more_like('d3', 5))
+    assert scores(moved) != scores(DenseSearcher(bundle).more_like('d3', 5))
 
 
 def test_a_document_is_searched_by_the_mean_of_its_passages(open_collection):
@@ -135,7 +135,7 @@ def test_what_is_not_there(open_collection, bundle):
     with pytest.raises(MissingResourceError, match="there is no document 'nowhere' in mine"):
         collection.more_like('nowhere')
     with pytest.raises(MissingResourceError, match="there is no document 'nowhere'"):
-        RepBertSearcher(bundle).more_like('nowhere')
+        DenseSearcher(bundle).more_like('nowhere')
     collection.delete('d')
     with pytest.raises(MissingResourceError, match="'d'"):
         collection.more_like('d')
@@ -147,7 +147,7 @@ def test_what_takes_questions_only(bundle, cross_encoder_folder, tmp_path, check
     with pytest.raises(InputError, match='a reranker reads a question'):
         open_pipeline(reranked).pipeline.more_like('d3')
     export_faiss(DenseBundle(bundle), tmp_path / 'faiss')
-    faiss = RepBertSearcher(tmp_path / 'faiss', checkpoint)
+    faiss = DenseSearcher(tmp_path / 'faiss', checkpoint)
     with pytest.raises(InputError, match='is a FAISS folder, a search for what is like a document'):
         faiss.more_like('d3')
 
@@ -246,9 +246,9 @@ def test_a_collection_fuses_as_it_does_for_questions(open_collection):
 @pytest.mark.jvm
 def test_a_hybrid_of_indexes(bundle, corpus_file, tmp_path):
     build_lucene_index(open_corpus(corpus_file(30)), tmp_path / 'lucene')
-    hybrid = HybridSearcher(RepBertSearcher(bundle), LuceneSparseSearcher(tmp_path / 'lucene'))
+    hybrid = HybridSearcher(DenseSearcher(bundle), LuceneSparseSearcher(tmp_path / 'lucene'))
     found = [hit.docid for hit in hybrid.more_like('d3', 5)]
-    dense = [hit.docid for hit in RepBertSearcher(bundle).more_like('d3', 5)]
+    dense = [hit.docid for hit in DenseSearcher(bundle).more_like('d3', 5)]
     assert found[0] == dense[0]
     assert 'd3' not in found
     assert len(found) == 5

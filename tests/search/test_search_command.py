@@ -13,7 +13,7 @@ from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.pipeline import opening
 from pyserini_repbert.ranking import Ranker, Ranking
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_topics_become_a_run(setting, tmp_path, capsys):
     assert '3 topics' in capsys.readouterr().out
     run = read_run(output)
     assert list(run) == ['q2', 'q1', 'q0']
-    expected = RepBertSearcher(setting[0]).search('a dog ran', 12)
+    expected = DenseSearcher(setting[0]).search('a dog ran', 12)
     assert run['q1'].docids == tuple(hit.docid for hit in expected)
     assert output.read_text().splitlines()[0].split()[-1] == 'mine'
 
@@ -73,7 +73,7 @@ def test_msmarco_format_and_more_hits_than_passages(setting, tmp_path):
 def test_a_question_is_answered_with_passages(setting, capsys):
     main(['--index', str(setting[0]), '--query', 'the cat', '--query', 'moon', '--hits', '2'])
     shown = capsys.readouterr().out
-    hits = RepBertSearcher(setting[0]).search('the cat', 2)
+    hits = DenseSearcher(setting[0]).search('the cat', 2)
     assert shown.startswith('? the cat\n   1. ' + hits[0].docid)
     assert '? moon' in shown and 'the cat' in shown
 
@@ -171,7 +171,7 @@ def test_search_fuses_as_the_fusion_command_does(
     main(_arguments(setting, output, '--sparse', 'any@where', *given))
     assert other.asked == {asked}
 
-    dense = RepBertSearcher(*setting[:2]).batch_search(
+    dense = DenseSearcher(*setting[:2]).batch_search(
         ['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked
     )
     runs = [

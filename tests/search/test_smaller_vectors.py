@@ -21,7 +21,7 @@ from pyserini_repbert.index.records import DenseSettings, Overlap
 from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.ray_parts import EncodeParts
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 
@@ -59,7 +59,7 @@ def test_a_bundle_in_int8_holds_numbers_and_scales(bundle):
 
 
 def test_search_is_that_of_the_stored_values(bundle):
-    searcher = RepBertSearcher(bundle, RowEncoder(VECTORS))
+    searcher = DenseSearcher(bundle, RowEncoder(VECTORS))
     runs = searcher.batch_search(VECTORS[:40], [str(row) for row in range(40)], 30)
     for row in range(40):
         alone = searcher.search(VECTORS[row], 30)
@@ -87,7 +87,7 @@ def test_large_queries_lose_no_hits(k):
 def test_an_approximate_index_scores_by_the_stored_values(tmp_path):
     folder = write_bundle(tmp_path / 'index', VECTORS, dtype='int8')
     build_ann(DenseBundle(folder), 'hnsw', hits=20)
-    searcher = RepBertSearcher(folder, RowEncoder(VECTORS), ann=True)
+    searcher = DenseSearcher(folder, RowEncoder(VECTORS), ann=True)
     for hit in searcher.search(VECTORS[3], 10):
         score = float(IN_INT8[int(hit.docid[1:])] @ VECTORS[3])
         assert hit.score == pytest.approx(score, rel=1e-5)

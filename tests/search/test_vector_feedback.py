@@ -10,7 +10,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.search.feedback import FeedbackMethod, VectorFeedback
 
 TOPICS = [Query('1', 'cat sat on the mat'), Query('2', 'red fish in the sea')]
@@ -69,7 +69,7 @@ def rocchio(query, hits):
 )
 def test_a_bundle_is_searched_as_pyserini_would(bundle, text, move):
     feedback = VectorFeedback.parse(text)
-    plain = RepBertSearcher(bundle)
+    plain = DenseSearcher(bundle)
     queries = plain.encode([topic.text for topic in TOPICS])
     expected = {}
     for topic, query in zip(TOPICS, queries, strict=True):

@@ -92,7 +92,7 @@ def test_what_is_asked_for_as_it_was_told_is_answered(client):
 
 
 def test_a_long_answer_is_not_read_to_its_end(client, monkeypatch):
-    from pyserini_repbert.collection.reading import Generation
+    from pyserini_repbert.collection.generation import Generation
 
     read = []
     fields = Generation.fields

@@ -15,7 +15,7 @@ from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.documents import SNIPPET_CHARACTERS, snippet_parts
+from pyserini_repbert.serve.document_forms import SNIPPET_CHARACTERS, snippet_parts
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 

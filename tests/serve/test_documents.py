@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.serve.documents import (
+from pyserini_repbert.serve.document_forms import (
     SHOWN_CHARACTERS,
     display_parts,
     document,

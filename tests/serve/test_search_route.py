@@ -10,7 +10,7 @@ from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.serve import indexes
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import SearchRequest
@@ -58,7 +58,7 @@ def test_a_search_has_pyserinis_shape(client):
 
 def test_hits_are_those_of_the_searcher(client, bundle):
     answer = _search(client, hits=3)
-    expected = RepBertSearcher(bundle).search(QUERY, 3)
+    expected = DenseSearcher(bundle).search(QUERY, 3)
     assert _docids(answer) == [hit.docid for hit in expected]
     scores = [hit['score'] for hit in answer['candidates']]
     assert scores == pytest.approx([hit.score for hit in expected], abs=1e-5)
@@ -66,7 +66,7 @@ def test_hits_are_those_of_the_searcher(client, bundle):
 
 def test_a_document_is_its_text(client, bundle):
     document = _document(client)
-    (text,) = RepBertSearcher(bundle).texts(['d3'])
+    (text,) = DenseSearcher(bundle).texts(['d3'])
     assert document == {'api': 'v1', 'index': 'tiny', 'docid': 'd3', 'doc': text}
 
 
@@ -106,14 +106,14 @@ def test_each_stage_is_a_ranking_and_a_step(client):
 
 def test_provenance_has_the_ranks_of_the_first_stage(client, bundle):
     answer = _search(client, **STAGES)
-    dense = RepBertSearcher(bundle).search(QUERY, 5)
+    dense = DenseSearcher(bundle).search(QUERY, 5)
     for rank, hit in enumerate(dense, 1):
         assert _provenance(answer, hit.docid)['dense']['rank'] == rank
 
 
 def test_provenance_has_ranks_and_scores_of_a_reranker(client, bundle, rerankers):
     answer = _search(client, **STAGES)
-    searcher = RepBertSearcher(bundle)
+    searcher = DenseSearcher(bundle)
     docids = [hit.docid for hit in searcher.search(QUERY, 4)]
     texts = searcher.texts(docids)
     candidates = [Candidate(docid, text=text) for docid, text in zip(docids, texts, strict=True)]

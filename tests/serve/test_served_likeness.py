@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search import DenseSearcher
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -56,7 +56,7 @@ def scores(candidates):
 
 def test_a_bundle_answers_as_the_library(client, bundle):
     answer = answered(client, 'tiny', like='d3', hits=5, provenance=True, display=True)
-    expected = RepBertSearcher(bundle).more_like('d3', 5)
+    expected = DenseSearcher(bundle).more_like('d3', 5)
     assert scores(answer['candidates']) == pytest.approx(
         {hit.docid: hit.score for hit in expected}, abs=1e-5
     )

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.reading import read_known
+from pyserini_repbert.collection.generation import read_known
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.serve import service as services, writes

@@ -52,7 +52,7 @@ class CollectionKind(IndexKind):
         return WrittenAnn.at(Path(location), record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
-        from pyserini_repbert.indexes.collection.searching import CollectionIndex
+        from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
 
         return CollectionIndex(self, location, options, before)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.indexes.stores import ALL_FIELDS, DocumentStore, document_values
 

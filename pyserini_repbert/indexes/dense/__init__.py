@@ -52,7 +52,7 @@ class DenseKind(IndexKind):
         return WrittenAnn.at(folder, record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
-        from pyserini_repbert.indexes.dense.searching import DenseIndex
+        from pyserini_repbert.indexes.dense.dense_index import DenseIndex
 
         return DenseIndex(self, location, options)
 

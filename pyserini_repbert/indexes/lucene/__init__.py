@@ -23,7 +23,7 @@ class LuceneKind(IndexKind):
         return 'impact' if built_variant(Path(location)) == EPIC_IMPACT else 'tf'
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
-        from pyserini_repbert.indexes.lucene.searching import LuceneIndex
+        from pyserini_repbert.indexes.lucene.lucene_index import LuceneIndex
 
         return LuceneIndex(self, location, options)
 

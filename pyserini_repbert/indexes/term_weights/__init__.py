@@ -24,7 +24,7 @@ class TermWeightsKind(IndexKind):
         return 'impact'
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
-        from pyserini_repbert.indexes.term_weights.searching import TermWeightsIndex
+        from pyserini_repbert.indexes.term_weights.term_weights_index import TermWeightsIndex
 
         return TermWeightsIndex(self, location, options)
 

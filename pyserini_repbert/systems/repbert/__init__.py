@@ -1,6 +1,6 @@
 """RepBERT (Zhan et al., 2020): one vector for each passage; scores are inner products.
 
-Use it as a first stage. `names.dense.RepBertSearcher` searches an index of its vectors.
+Use it as a first stage. `indexes.dense.searcher.DenseSearcher` searches an index of its vectors.
 https://arxiv.org/abs/2006.15498
 """
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.commands import command, index
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding, EncodeTexts

@@ -1,4 +1,4 @@
-"""A dense first stage by the names of its index and its encoder: RepBERT's searcher."""
+"""A dense first stage by the names of its index and its encoder: RepBERT, or any other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.search.dense import (
-    DenseSearcher,
     QueryEncoder,
+    VectorSearcher,
     check_settings,
     open_dense_index,
 )
@@ -21,11 +21,10 @@ from pyserini_repbert.search.exact import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
 
-class RepBertSearcher(DenseSearcher, recorded_as='RepBertSearcher'):
-    """RepBERT as a first stage (eq. 3): exact or approximate search in a dense bundle, or search in
-    a folder of Pyserini's FAISS layout.
+class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
+    """Dense search, exact or approximate, with RepBERT (its eq. 3) or another encoder.
 
-    Any other encoder that the index names is opened, too.
+    The index is a dense bundle, or a folder of Pyserini's FAISS layout, which is searched exactly.
 
     Parameters
     ----------
@@ -83,7 +82,7 @@ class RepBertSearcher(DenseSearcher, recorded_as='RepBertSearcher'):
         device: str = 'cpu',
         build: bool = False,
         ann: bool = False,
-    ) -> RepBertSearcher:
+    ) -> DenseSearcher:
         """A searcher for an index of the catalog.
 
         Parameters
@@ -96,6 +95,10 @@ class RepBertSearcher(DenseSearcher, recorded_as='RepBertSearcher'):
         """
         encoder = None if query_encoder is None else str(query_encoder)
         return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
+
+
+RepBertSearcher = DenseSearcher
+"""`DenseSearcher`, as it was called when RepBERT was the only encoder."""
 
 
 def _named_encoder(index: DenseBundle | FaissFolder) -> str:

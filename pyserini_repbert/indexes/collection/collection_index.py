@@ -13,7 +13,7 @@ import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import Generation, open_generation, read_known
+from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.searching import (
     CollectionRanking,
     CollectionSearcher,

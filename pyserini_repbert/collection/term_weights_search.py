@@ -13,10 +13,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.document_search import best_positions
+from pyserini_repbert.collection.dense_search import best_positions
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
-from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
@@ -31,7 +31,7 @@ from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 
 
-class TermSearcher(Ranker, recorded_as='TermSearcher'):
+class TermWeightsDocumentSearcher(Ranker, recorded_as='TermSearcher'):
     """Searches the documents of a collection's generation by their passages' weights of terms.
 
     Parameters

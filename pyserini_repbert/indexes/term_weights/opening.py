@@ -10,19 +10,19 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.impact_index import vocabulary_of
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.search.impacts import ExactImpactSearcher
 from pyserini_repbert.systems.encoders import stored_name, term_weights_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
 
-def open_impact_searcher(
+def open_term_weights_searcher(
     folder: StrPath,
     encoder: str | Path | None = None,
     device: str = 'cpu',
     precision: Precision | str = Precision.FLOAT32,
     query_length: int | None = None,
-) -> ExactImpactSearcher:
+) -> TermWeightsSearcher:
     """Open the exact search of a bundle of weights of terms.
 
     Parameters
@@ -33,7 +33,7 @@ def open_impact_searcher(
     precision : of the encoder
     query_length : tokens kept of a query, for a `SparseEncoder`; default: as its folder says
 
-    Raises InputError for a length with another encoder, and the errors of `ExactImpactSearcher`.
+    Raises InputError for a length with another encoder, and the errors of `TermWeightsSearcher`.
     """
     settings: dict[str, Any] = {'precision': Precision(precision)}
     bundle = TermWeightsBundle(folder)
@@ -50,10 +50,10 @@ def open_impact_searcher(
     else:
         with stored_name(f'index {folder}'):
             opened = term_weights_encoder(bundle.settings.encoder, device, **settings)
-    return ExactImpactSearcher(bundle, opened)
+    return TermWeightsSearcher(bundle, opened)
 
 
-def impact_terms(bundle: TermWeightsBundle, encoder: str | None = None) -> list[str]:
+def term_names_of(bundle: TermWeightsBundle, encoder: str | None = None) -> list[str]:
     """The names of a bundle's terms, by the encoder that it names or by `encoder`.
 
     Raises MismatchError for another encoder.

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.approximate import CollectionAnn
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
-from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 
 # How much deeper each further search for passages goes.
@@ -75,7 +75,7 @@ class _FewRows:
     index: exact.ExactIndex
 
 
-class DocumentSearcher(DenseSearcher, recorded_as='DocumentSearcher'):
+class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     """Searches the documents of a collection's generation by their passages' vectors.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.generations import (
+from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,

@@ -21,7 +21,7 @@ from pyserini_repbert.search.exact import merged, top_rows
 from pyserini_repbert.trace import Trace
 
 
-class ExactImpactSearcher(Ranker, recorded_as='ExactImpactSearcher'):
+class TermWeightsSearcher(Ranker, recorded_as='ExactImpactSearcher'):
     """Searches a bundle of term weights exactly.
 
     A score is the inner product of the query's vector with the passage's, added up in float64.

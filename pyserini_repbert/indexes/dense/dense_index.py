@@ -8,10 +8,10 @@ from pathlib import Path
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
+from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
-from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import read_query_map
@@ -25,7 +25,7 @@ class DenseIndex(Index):
     """An index of dense vectors; one of the catalog is built before it is searched."""
 
     _folder: Path | None = None
-    _searcher: RepBertSearcher | None = None
+    _searcher: DenseSearcher | None = None
 
     @property
     def rankings(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class DenseIndex(Index):
         machine: Machine,
         fusion: FusionSettings | None = None,
         on_build: Building = lambda index: int,
-    ) -> RepBertSearcher:
+    ) -> DenseSearcher:
         if self._searcher is None:
             self._ready_folder(machine, on_build)
             self._searcher = self._open(machine, self.options.encoder, self.options.ann)
@@ -75,11 +75,11 @@ class DenseIndex(Index):
 
     def _open(
         self, machine: Machine, encoder: str | QueryEncoder | None, ann: bool
-    ) -> RepBertSearcher:
+    ) -> DenseSearcher:
         spread = None
         if machine.ray is not None:
             spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
-        searcher = RepBertSearcher(
+        searcher = DenseSearcher(
             self._ready_folder(machine),
             encoder,
             machine.devices[0],
@@ -95,7 +95,7 @@ class DenseIndex(Index):
         query_map = read_query_map(searcher.query_encoder, self.adapted, searcher.dimension)
         return searcher.with_settings(query_map=query_map)
 
-    def ranking(self, name: str, machine: Machine) -> RepBertSearcher:
+    def ranking(self, name: str, machine: Machine) -> DenseSearcher:
         """The exact or the approximate search; both have one encoder."""
         searcher = self.searcher(machine)
         if name == APPROXIMATE and not self.options.ann:

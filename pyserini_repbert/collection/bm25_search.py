@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -22,7 +22,7 @@ _FEW = 1 / 16
 _DEEPER = 4
 
 
-class DocumentBm25(LuceneSparseSearcher, recorded_as='DocumentBm25'):
+class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     """BM25 of a generation's documents.
 
     Parameters

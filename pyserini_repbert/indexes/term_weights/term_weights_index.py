@@ -11,9 +11,9 @@ from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
-from pyserini_repbert.names.impacts import open_impact_searcher
+from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
+from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
 from pyserini_repbert.record import Input, checksum
-from pyserini_repbert.search.impacts import ExactImpactSearcher
 
 RANKING = 'sparse'
 
@@ -21,7 +21,7 @@ RANKING = 'sparse'
 class TermWeightsIndex(Index):
     """A bundle of weights of terms."""
 
-    _searcher: ExactImpactSearcher | None = None
+    _searcher: TermWeightsSearcher | None = None
 
     @property
     def rankings(self) -> tuple[str, ...]:
@@ -40,9 +40,9 @@ class TermWeightsIndex(Index):
         machine: Machine,
         fusion: FusionSettings | None = None,
         on_build: Building = lambda index: int,
-    ) -> ExactImpactSearcher:
+    ) -> TermWeightsSearcher:
         if self._searcher is None:
-            searcher = open_impact_searcher(
+            searcher = open_term_weights_searcher(
                 self.location,
                 self.options.encoder,
                 machine.devices[0],
