@@ -9,11 +9,11 @@ import json
 
 import numpy as np
 
-from pyserini_repbert.ranking import Ranker, by_score
+from pyserini_repbert.ranking import Searcher, by_score
 from pyserini_repbert.rerank import Reranker
 
 
-class SharedWords(Ranker):
+class SharedWords(Searcher):
     """Scores a passage of a JSON lines corpus (`id`, `contents`) by how many of its words are in
     the query.
     """

@@ -3,8 +3,9 @@
 A ranker takes topics (`Query`) and gives a `Run`, a `Ranking` of passages for each topic. A first
 stage searches; a reranker gets the run of the stage before it and puts the best candidates into a
 new order. Searchers, fusions, rerankers and whole pipelines implement one method, `Ranker._rank`.
-How other projects call a ranker (Pyserini's `search`, PyGaggle's `rerank`) is derived from it here.
-While a ranker works, it reports to a `Trace`.
+`StoredTexts` is what a ranker knows of the texts of its hits. A `Searcher` is a first stage that
+other projects call: `search` and `batch_search` are Pyserini's. `Reranker` (`rerank/base.py`) has
+PyGaggle's `rerank`. While a ranker works, it reports to a `Trace`.
 """
 
 from __future__ import annotations
@@ -250,10 +251,42 @@ class RankedBatch(NamedTuple):
     notes: Notes
 
 
-class Ranker(ABC):
+class StoredTexts:
+    """What a ranker stores of the passages, or documents, that it finds; by default nothing.
+
+    Attributes
+    ----------
+    has_excerpts : whether its hits are documents, whose texts are their best passages for a query
+    """
+
+    has_excerpts: bool = False
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The passages that it stores, None for each that it lacks."""
+        return [None] * len(docids)
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        """The hits with the texts that it stores; without, where its index stores none.
+
+        Parameters
+        ----------
+        query : its text: of a document, the passages that fit it best are taken
+        ranking : of this query
+        n_excerpts : how many passages of each document
+        """
+        try:
+            texts = self.texts(ranking.docids)
+        except MismatchError:
+            return ranking
+        texts_by_docid = dict(zip(ranking.docids, texts, strict=True))
+        return ranking.with_texts(texts_by_docid)
+
+
+class Ranker(StoredTexts, ABC):
     """Everything that ranks.
 
-    A subclass implements `_rank`, and keeps or replaces the methods with defaults.
+    A subclass implements `_rank`, and keeps or replaces the methods with defaults. Derive a first
+    stage from `Searcher`, and what reranks from `Reranker`.
 
     Attributes
     ----------
@@ -264,7 +297,6 @@ class Ranker(ABC):
     threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own
         settings
     n_excerpts : how many passages of a document a reranker reads
-    has_excerpts : whether its hits are documents, whose texts are their best passages for a query
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
     recorded_as : what records and messages call a ranker of this class, `class X(Ranker,
         recorded_as='…')`; the name of a class that says nothing. It stays when a class is renamed
@@ -277,7 +309,6 @@ class Ranker(ABC):
     threads: int = 1
     remove_duplicates: bool = False
     n_excerpts: int = 1
-    has_excerpts: bool = False
 
     def __init_subclass__(cls, recorded_as: str | None = None, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -382,10 +413,6 @@ class Ranker(ABC):
             new_run = self.rank(topics, run, None, notes)
             yield RankedBatch(number, new_run, notes)
 
-    def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The passages that it stores, None for each that it lacks."""
-        return [None] * len(docids)
-
     def warnings(self, query: str) -> list[str]:
         """What a user should hear of a query: that an analyzer leaves no word of it, say."""
         found = []
@@ -422,18 +449,6 @@ class Ranker(ABC):
         vars(other).update(changes)
         return other
 
-    def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The k best hits of a query, as Pyserini's searchers give them.
-
-        The hits have texts where the ranker stores them. What `warnings` says is logged. Raises
-        InputError for a query without text.
-        """
-        check_question(query)
-        run = self.rank([Query('0', query)], None, k)
-        for warning in self.warnings(query):
-            logger.warning('%s', warning)
-        return list(self.with_stored_texts(query, run['0']))
-
     def by_documents(self) -> Self:
         """The same search with documents as queries: the text of a topic is the docid of one.
 
@@ -451,6 +466,25 @@ class Ranker(ABC):
         """Whether it searches a document of this docid."""
         return any(part.holds(docid) for part in self.parts)
 
+
+class Searcher(Ranker):
+    """A first stage, as other projects call it: a question in, hits out.
+
+    `search` and `batch_search` are those of Pyserini's searchers.
+    """
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The k best hits of a query, as Pyserini's searchers give them.
+
+        The hits have texts where the ranker stores them. What `warnings` says is logged. Raises
+        InputError for a query without text.
+        """
+        check_question(query)
+        run = self.rank([Query('0', query)], None, k)
+        for warning in self.warnings(query):
+            logger.warning('%s', warning)
+        return list(self.with_stored_texts(query, run['0']))
+
     def more_like(self, docid: str, k: int = 10) -> list[Candidate]:
         """The k documents, or passages, that are most like one of those that are searched.
 
@@ -467,22 +501,6 @@ class Ranker(ABC):
         if not self.holds(docid):
             raise MissingResourceError(f"there is no document '{docid[:200]}' in {self.label}")
 
-    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
-        """The hits with the texts that it stores; without, where its index stores none.
-
-        Parameters
-        ----------
-        query : its text: of a document, the passages that fit it best are taken
-        ranking : of this query
-        n_excerpts : how many passages of each document
-        """
-        try:
-            texts = self.texts(ranking.docids)
-        except MismatchError:
-            return ranking
-        texts_by_docid = dict(zip(ranking.docids, texts, strict=True))
-        return ranking.with_texts(texts_by_docid)
-
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
     ) -> dict[str, list[Candidate]]:
@@ -492,23 +510,12 @@ class Ranker(ABC):
         ----------
         queries, qids : as many of each
         k : hits of each query
-        threads : see `Ranker`
+        threads : CPU threads, or queries that Lucene answers at a time
 
         Returns the hits by qid, in the order of `qids`.
         """
         run = self.with_settings(threads=threads).rank(topics_of(queries, qids), None, k)
         return {qid: list(ranking) for qid, ranking in run.items()}
-
-    def rerank(
-        self, query: str, candidates: Sequence[Candidate], k: int | None = None
-    ) -> list[Candidate]:
-        """All candidates in a new order, best first, or the k best.
-
-        What is given is not changed.
-        """
-        whole = self.with_settings(reads=ALL)
-        run = whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)
-        return list(run['0'])
 
 
 def check_question(text: str) -> None:

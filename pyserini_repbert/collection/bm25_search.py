@@ -13,7 +13,7 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 # Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
@@ -40,7 +40,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
 
 
-class FilteredBm25(Ranker, recorded_as='FilteredBm25'):
+class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     """BM25's hits among the allowed documents: k of them, if there are as many.
 
     Parameters

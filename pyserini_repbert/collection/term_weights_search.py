@@ -23,7 +23,7 @@ from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
 from pyserini_repbert.rerank.term_explanations import contributions, reason_text
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
@@ -31,7 +31,7 @@ from pyserini_repbert.systems.encoders import term_weights_encoder
 from pyserini_repbert.trace import Trace
 
 
-class TermWeightsDocumentSearcher(Ranker, recorded_as='TermSearcher'):
+class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
     """Searches the documents of a collection's generation by their passages' weights of terms.
 
     Parameters

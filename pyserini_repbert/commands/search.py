@@ -295,7 +295,7 @@ def _naming_command(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
-    """The same search with documents as questions. Raises the errors of `Ranker.more_like`."""
+    """The same search with documents as questions. Raises the errors of `Searcher.more_like`."""
     by_documents = pipeline.by_documents()
     for docid in docids:
         pipeline.check_document(docid)

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyserini_repbert.fusion.fusing import combiner, fuse_runs
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.ranking import Query, Ranker, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 
-class Fusion(Ranker, recorded_as='Fusion'):
+class Fusion(Searcher, recorded_as='Fusion'):
     """Several rankers, fused in their order; a single one keeps its ranking.
 
     Parameters

@@ -104,7 +104,7 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
     """
     ranker = as_ranker(searcher)
     if ranker.has_excerpts:
-        ranking = Ranking.of(ranker.search(query, k))
+        ranking = Ranking.of(searcher.search(query, k))
     else:
         ranking = ranker.rank([Query('0', query)], None, k)['0']
     passages = texts or ranker

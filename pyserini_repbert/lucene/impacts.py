@@ -17,7 +17,7 @@ from pyserini_repbert.lucene.jvm import (
     quiet_java,
 )
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.ranking import Query, Ranker, Run, by_score
+from pyserini_repbert.ranking import Query, Run, Searcher, by_score
 from pyserini_repbert.trace import Trace
 
 
@@ -28,7 +28,7 @@ class ImpactQueryEncoder(Protocol):
         """{term: whole weight}; a weight below 1 is left out."""
 
 
-class ImpactSearcher(Ranker, recorded_as='ImpactSearcher'):
+class ImpactSearcher(Searcher, recorded_as='ImpactSearcher'):
     """Searches a Lucene index of impacts; safe to use from several threads.
 
     Scores are inner products of the weights of query and passage. Pyserini's searcher leaves out

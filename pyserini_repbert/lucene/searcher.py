@@ -30,7 +30,7 @@ from pyserini_repbert.lucene.sparse_settings import (
     SparseSettings,
     default_settings,
 )
-from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher, by_score
 from pyserini_repbert.trace import Trace
 
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
@@ -42,7 +42,7 @@ MAX_WORDS = 10_000
 PASSAGE_FIELD = 'passage'
 
 
-class LuceneSparseSearcher(Ranker, recorded_as='LuceneSparseSearcher'):
+class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     """Searches a Lucene index with the settings given at construction.
 
     A question of more than `MAX_WORDS` different words has no hits, and `warnings` says so.

@@ -23,17 +23,18 @@ from pyserini_repbert.ranking import (
     Ranker,
     Ranking,
     Run,
+    Searcher,
     check_question,
 )
 from pyserini_repbert.rerank.base import DECISIVE, Reranker
-from pyserini_repbert.search.hybrid import Searcher, as_ranker
+from pyserini_repbert.search.hybrid import PyseriniSearcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
 BATCH_TOPICS = 512  # searched together
 # Model inputs of a batch: enough to sort by length, and the most work that a kill can lose.
 BATCH_INPUTS = 8192
 
-Stage = Ranker | Searcher | tuple[Ranker, int]
+Stage = Ranker | PyseriniSearcher | tuple[Ranker, int]
 """A ranker, or a reranker with the number of candidates that it reads."""
 Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
 """What gives the texts of docids, or opens that for the docids which are needed."""
@@ -99,7 +100,7 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         return {'stages': [stage.identity() for stage in self.parts]}
 
 
-class Pipeline(Ranker, recorded_as='Pipeline'):
+class Pipeline(Searcher, recorded_as='Pipeline'):
     """A first stage and rerankers. Without a first stage, `rank` takes a run to rerank.
 
     Parameters

@@ -204,6 +204,17 @@ class Reranker(Ranker):
         """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
         return f'scored {hit.score:.4f} by {self.recorded_as}'
 
+    def rerank(
+        self, query: str, candidates: Sequence[Candidate], k: int | None = None
+    ) -> list[Candidate]:
+        """All candidates in a new order, best first, or the k best.
+
+        What is given is not changed.
+        """
+        whole = self.with_settings(reads=ALL)
+        run = whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)
+        return list(run['0'])
+
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return [self.inferences(min(n, self.reads) * self.n_excerpts) for n in lengths]
 

@@ -30,7 +30,7 @@ from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import usable_device
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
+from pyserini_repbert.ranking import Candidate, Query, Ranking, Run, Searcher, topics_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.gpu_index import GpuIndex
@@ -64,7 +64,7 @@ class QueryEncoder(Protocol):
         """One query's vector, float32 (d,)."""
 
 
-class VectorSearcher(Ranker, recorded_as='DenseSearcher'):
+class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     """Searches a dense index that is open, exactly or approximately.
 
     Equal scores are ordered by docid. Hits have texts where the index stores them.
@@ -265,7 +265,7 @@ class VectorSearcher(Ranker, recorded_as='DenseSearcher'):
         return contextlib.nullcontext()
 
     def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
-        """`Ranker.search`, also for a query's vector, float32 (d,)."""
+        """`Searcher.search`, also for a query's vector, float32 (d,)."""
         if isinstance(query, str):
             return super().search(query, k)
         return list(self.with_stored_texts('', self.of_vectors(query.reshape(1, -1), k)[0]))
@@ -278,7 +278,7 @@ class VectorSearcher(Ranker, recorded_as='DenseSearcher'):
         threads: int = 1,
         **_: Any,
     ) -> dict[str, list[Candidate]]:
-        """`Ranker.batch_search`, also for the queries' vectors, float32 (n, d).
+        """`Searcher.batch_search`, also for the queries' vectors, float32 (n, d).
 
         Parameters
         ----------

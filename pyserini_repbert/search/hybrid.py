@@ -13,7 +13,15 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import pyserini_hybrid
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import DEPTH, FusionSettings
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
+from pyserini_repbert.ranking import (
+    Candidate,
+    Query,
+    Ranker,
+    Ranking,
+    Run,
+    Searcher,
+    check_question,
+)
 from pyserini_repbert.trace import Trace
 
 # The method of Pyserini's HybridSearcher, and its own alpha.
@@ -21,7 +29,7 @@ PYSERINI = 'pyserini'
 _PYSERINI_ALPHA = 0.1
 
 
-class Searcher(Protocol):
+class PyseriniSearcher(Protocol):
     """A searcher with Pyserini's interface; a hit has `docid` and `score`."""
 
     def batch_search(
@@ -37,13 +45,13 @@ class Searcher(Protocol):
         """
 
 
-class PyseriniRanker(Ranker, recorded_as='PyseriniRanker'):
+class PyseriniRanker(Searcher, recorded_as='PyseriniRanker'):
     """Ranks with a searcher of Pyserini's.
 
     Its hits have no text, unless the searcher has a method `texts`.
     """
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: PyseriniSearcher) -> None:
         self.searcher = searcher
         self.name = type(searcher).__name__
 
@@ -96,8 +104,8 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
 
     def __init__(
         self,
-        dense_searcher: Ranker | Searcher,
-        sparse_searchers: Ranker | Searcher | Sequence[Ranker | Searcher],
+        dense_searcher: Ranker | PyseriniSearcher,
+        sparse_searchers: Ranker | PyseriniSearcher | Sequence[Ranker | PyseriniSearcher],
         method: str = FusionMethod.INTERLEAVE,
         sparse_first: bool = False,
         depth: int | None = None,
@@ -179,7 +187,7 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
             asked.settings = asked.settings.changed(alpha)
         asked.normalization = normalization
         asked.weight_on_dense = weight_on_dense
-        return Ranker.batch_search(asked, queries, q_ids, k, threads)
+        return Searcher.batch_search(asked, queries, q_ids, k, threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
         """As in `Fusion`, or by Pyserini's formula."""

@@ -66,6 +66,11 @@ class _Numbering(Ranker):
         return {topic.qid: Ranking(docids, [0.0] * k) for topic in topics}
 
 
+def _search(ranker, question, k):
+    """The hits of a request with one question."""
+    return ranker.rank([Query('0', question)], None, k)['0']
+
+
 def test_requests_that_wait_are_searched_together():
     sizes = []
     queue = JobQueue('test', 100, max_batch=8, on_batch=lambda _, size, __: sizes.append(size))
@@ -73,7 +78,7 @@ def test_requests_that_wait_are_searched_together():
     ranker = BatchedRanker(numbering, queue, 'numbering')
     with _running(queue) as threads, _busy(queue, threads):
         for number in range(10):
-            threads.submit(ranker.search, f'query {number}', 3)
+            threads.submit(_search, ranker, f'query {number}', 3)
         _wait_until(queue, 10)
     assert numbering.batch_sizes == [8, 2]
     assert sizes == [1, 8, 2]  # the first is the job that kept the queue busy
@@ -98,8 +103,8 @@ def test_of_requests_searched_together_each_gets_as_many_hits_as_it_wants():
     queue = JobQueue('test', 100, max_batch=8)
     ranker = BatchedRanker(_Numbering(), queue, 'numbering')
     with _running(queue) as threads, _busy(queue, threads):
-        one = threads.submit(ranker.search, 'x', 1)
-        three = threads.submit(ranker.search, 'y', 3)
+        one = threads.submit(_search, ranker, 'x', 1)
+        three = threads.submit(_search, ranker, 'y', 3)
         _wait_until(queue, 2)
     assert [hit.docid for hit in one.result()] == ['d0']
     assert [hit.docid for hit in three.result()] == ['d0', 'd1', 'd2']
@@ -118,9 +123,9 @@ def test_an_error_reaches_only_the_request_that_caused_it():
     queue = JobQueue('test', 100, max_batch=8)
     ranker = BatchedRanker(_Numbering(), queue, 'numbering')
     with _running(queue) as threads, _busy(queue, threads):
-        before = threads.submit(ranker.search, 'x', 1)
-        faulty = threads.submit(ranker.search, FAULTY, 1)
-        after = threads.submit(ranker.search, 'y', 1)
+        before = threads.submit(_search, ranker, 'x', 1)
+        faulty = threads.submit(_search, ranker, FAULTY, 1)
+        after = threads.submit(_search, ranker, 'y', 1)
         _wait_until(queue, 3)
     assert isinstance(faulty.exception(), ZeroDivisionError)
     assert len(before.result()) == len(after.result()) == 1

@@ -16,12 +16,12 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.postings import Postings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
-from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
 from pyserini_repbert.search.exact import merged, top_rows
 from pyserini_repbert.trace import Trace
 
 
-class TermWeightsSearcher(Ranker, recorded_as='ExactImpactSearcher'):
+class TermWeightsSearcher(Searcher, recorded_as='ExactImpactSearcher'):
     """Searches a bundle of term weights exactly.
 
     A score is the inner product of the query's vector with the passage's, added up in float64.
