@@ -49,8 +49,9 @@ def decode_page(raw: bytes, content_type: str = '') -> str:
     """The markup of a page.
 
     Its byte order mark says how it is encoded, else the server's `content_type`, else its
-    `<meta charset>`, else it is Windows-1252. A page that reads as UTF-8 beyond ASCII is UTF-8
-    whatever it says. Bytes that its encoding does not have become U+FFFD.
+    `<meta charset>`, else its `<?xml encoding="…"?>`, else it is Windows-1252. A page that reads as
+    UTF-8 beyond ASCII is UTF-8 whatever it says. Bytes that its encoding does not have become
+    U+FFFD.
     """
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
@@ -58,8 +59,8 @@ def decode_page(raw: bytes, content_type: str = '') -> str:
     text = _as_utf8(raw)
     if text is not None:
         return text
-    codec = _codec_of_header(content_type) or _codec_of_meta(raw) or _FALLBACK
-    return raw.decode(codec, 'replace')
+    codec = _codec_of_header(content_type) or _codec_of_meta(raw) or _codec_of_declaration(raw)
+    return raw.decode(codec or _FALLBACK, 'replace')
 
 
 def may_say_encoding(first_line: bytes) -> bool:
@@ -119,6 +120,19 @@ def _codec_of_meta(raw: bytes) -> str:
             # A page whose <meta> can be read is not in UTF-16.
             return 'utf-8' if codec.startswith('utf-16') else codec
     return ''
+
+
+def _codec_of_declaration(raw: bytes) -> str:
+    """The codec that a page's XML declaration names; '' if it names none that is known.
+
+    The HTML standard reads it where no `<meta>` names an encoding.
+    """
+    declared = _XML_ENCODING.match(raw)
+    if declared is None:
+        return ''
+    codec = _codec_of_label(declared[1].decode('latin-1'))
+    # A page whose declaration can be read is not in UTF-16.
+    return 'utf-8' if codec.startswith('utf-16') else codec
 
 
 def _codec_of_label(label: str) -> str:

@@ -199,3 +199,24 @@ def test_encodings_of_sixteen_bits():
     assert decode_page('ab'.encode('utf-16-le'), 'text/html; charset=utf-16') == 'ab'
     # A page whose <meta> can be read is not in UTF-16.
     assert decode_page(b'<meta charset=utf-16>caf\xe9').endswith('caf\ufffd')
+
+
+@pytest.mark.parametrize(
+    ('label', 'codec', 'text'),
+    [
+        ('iso-8859-2', 'iso8859-2', 'Łódź'),
+        ('ISO-2022-JP', 'iso2022_jp', '日本語'),
+        ('x', 'cp1252', 'é'),
+    ],
+)
+def test_an_xml_declaration_counts_where_no_meta_does(label, codec, text):
+    """As "get an XML encoding" of the HTML standard, for pages of XHTML."""
+    raw = f"<?xml version='1.0' encoding='{label}'?><p>{text}</p>".encode(codec)
+    assert visible_text(decode_page(raw)) == text
+    other = b'<meta charset=windows-1251><p>\xcf</p>'
+    declaration = f'<?xml version="1.0" encoding="{label}"?>'.encode()
+    assert visible_text(decode_page(declaration + other)) == 'П'
+
+
+def test_a_declaration_of_utf_16_in_plain_bytes_is_of_utf_8():
+    assert decode_page(b'<?xml version="1.0" encoding="utf-16"?>caf\xe9').endswith('caf\ufffd')
