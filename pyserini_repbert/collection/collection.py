@@ -28,6 +28,7 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     learned_model,
 )
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -361,7 +362,7 @@ class Collection:
         settings = SearchSettings(rankings=rankings, aggregation=aggregate)
         self._check_folder()
         is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
-        generation = open_generation(self.folder)
+        generation = open_generation(self.folder, self._opened_shards)
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
@@ -410,10 +411,7 @@ class Collection:
         """
         self._check_folder()
         before = self._generation
-        opened = {}
-        if before is not None:
-            opened = {live.shard.name: live.shard for live in before.shards}
-        newest = open_generation(self.folder, opened)
+        newest = open_generation(self.folder, self._opened_shards)
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
@@ -439,6 +437,11 @@ class Collection:
         if self._generation is not None:
             self._generation.close()
             self._generation = None
+
+    @property
+    def _opened_shards(self) -> dict[str, PassageShard]:
+        """The shards of the generation that this object reads, which others share."""
+        return {} if self._generation is None else self._generation.opened_shards
 
     def _open_query_encoder(self, generation: Generation) -> QueryEncoder:
         """The encoder of queries, opened once: further generations have the same."""

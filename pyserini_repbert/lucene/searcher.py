@@ -6,6 +6,7 @@ used without importing Pyserini's encoders, so that a sparse search starts in a 
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -188,16 +189,13 @@ class LuceneSparseSearcher(Ranker, recorded_as='LuceneSparseSearcher'):
     def among(self, docids: Iterable[str]) -> Self:
         """The same search among some documents: a term query of their ids filters its hits.
 
-        It is for few documents: each takes some 20 microseconds once. Feedback and the sequential
-        dependence model are left out.
+        Each takes some 6 microseconds once. Feedback and the sequential dependence model are left
+        out.
         """
         with java_calls():
-            make_bytes = java_class('org.apache.lucene.util.BytesRef')
-            ids = self._list()
-            for docid in docids:
-                ids.add(make_bytes(docid.encode()))
-            filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
-        return self.with_settings(settings=self._bag_of_words, _filter=filter_query)
+            filter_query = java_class('org.apache.lucene.search.TermInSetQuery')
+            ids = _list_of_bytes(docids)
+            return self.with_settings(settings=self._bag_of_words, _filter=filter_query('id', ids))
 
     def by_documents(self) -> Self:
         """As in `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
@@ -377,6 +375,17 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     return prebuilt_index(str(index), download)
+
+
+def _list_of_bytes(texts: Iterable[str]) -> Any:
+    """Java's list of texts as Lucene's bytes, made in one call: one for each takes longer."""
+    values = []
+    for text in texts:
+        content = text.encode()
+        values.append({'bytes': base64.b64encode(content).decode(), 'length': len(content)})
+    mapper = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
+    kind = java_class('java.lang.Class').forName('org.apache.lucene.util.BytesRef')
+    return mapper.readerForListOf(kind).readValue(json.dumps(values))
 
 
 def _ranking(hits: Any) -> Ranking:

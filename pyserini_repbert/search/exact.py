@@ -67,6 +67,8 @@ _BUFFER = 4
 _ROUNDED_SHARE = 1 / 4
 # So many queries are worth rounding the vectors in the first search; later searches always are.
 _ROUNDED_FROM = 256
+# Of a smaller share of all rows, missing rounded copies are made at the first search.
+_ROUNDED_AT_ONCE = 1 / 16
 # Of fewer allowed rows, this share, the vectors are gathered.
 _GATHERED_SHARE = 1 / 16
 # From so many rows on, rounded vectors are faster.
@@ -265,7 +267,10 @@ class ExactIndex:
             self._searches += 1
             if kind not in self._copies:
                 missing = [part for part in self._parts.parts if kind not in part.copies]
-                is_worth_it = self._searches > 1 or len(queries) >= _ROUNDED_FROM
+                n_missing = sum(len(part.vectors) for part in missing)
+                # A search in float32 takes longer than rounding a small share.
+                is_small = n_missing <= _ROUNDED_AT_ONCE * len(self._index)
+                is_worth_it = is_small or self._searches > 1 or len(queries) >= _ROUNDED_FROM
                 if missing and not (is_worth_it and self._round(missing, kind, queries.shape[1])):
                     return None
                 copies = [part.copies[kind] for part in self._parts.parts]
