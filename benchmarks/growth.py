@@ -324,10 +324,8 @@ def measure_apart(options: argparse.Namespace, size: int) -> dict[str, float]:
 
 
 def exponent(small: float, large: float, times: float) -> float:
-    """How a step grows; 0 where it costs nothing."""
-    if large < _NOTHING:
-        return 0.0
-    return log(large / max(small, 0.001)) / log(times)
+    """How a step grows; 0 where it costs next to nothing."""
+    return log(max(large, _NOTHING) / max(small, _NOTHING)) / log(times)
 
 
 def main() -> None:
