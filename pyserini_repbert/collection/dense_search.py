@@ -32,6 +32,7 @@ from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
+from pyserini_repbert.search.parts import ArrayVectors
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4
@@ -148,7 +149,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         is_share = self._n_counted <= _KEPT_SHARE * len(self.vectors)
         if is_share and n_bytes <= _KEPT_BYTES:
             numbers = np.flatnonzero(rows)
-            vectors = exact.ArrayVectors(self.vectors.gather(numbers))
+            vectors = ArrayVectors(self.vectors.gather(numbers))
             self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
     def within(self, wanted: DocumentFilter) -> Self:

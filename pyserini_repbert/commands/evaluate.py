@@ -25,7 +25,6 @@ from pyserini_repbert.commands.flags import (
     parse_flags,
     record_output,
 )
-from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, read_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
@@ -285,6 +284,8 @@ class _RunReading:
 
     def evaluate(self, measures: Sequence[NamedMeasure]) -> Evaluation:
         """The values of the run."""
+        from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, read_run
+
         if not self._is_kept:
             # A run whose topics are scattered is read whole.
             with contextlib.suppress(ScatteredQueryError):
@@ -434,7 +435,7 @@ def split_folds(arguments: Sequence[str]) -> None:
     flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
     add_flags(flags, 'overwrite')
     options = flags.parse_args(arguments)
-    from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
     check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
@@ -469,7 +470,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
     options = parse_flags(flags, arguments)
-    from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
 
     folds = read_folds(options.folds)

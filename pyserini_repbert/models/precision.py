@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
 import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute in one thread
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them.
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')
@@ -32,6 +35,8 @@ class Precision(Choice, what='precision'):
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
+        import torch
+
         return getattr(torch, self.on(device).value)  # type: ignore[no-any-return]
 
 
@@ -41,6 +46,8 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
     False on such a CPU, too, if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
     """
+    import torch
+
     if device.type == 'cuda':
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type != 'cpu' or has_narrow_kernels():
@@ -61,6 +68,8 @@ def has_narrow_kernels() -> bool:
     """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or
     `ATEN_CPU_CAPABILITY` forbids it.
     """
+    import torch
+
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
@@ -68,6 +77,8 @@ def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """The tensor on `device`; the copy from the host's memory to a GPU does not wait for the
     GPU.
     """
+    import torch
+
     if torch.device(device).type == 'cuda' and tensor.device.type == 'cpu':
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
@@ -79,6 +90,8 @@ def usable_device(name: str) -> torch.device:
 
     Raises InputError for a device that is unknown, or that this machine lacks.
     """
+    import torch
+
     if name == 'auto':
         name = 'cuda' if torch.cuda.is_available() else 'cpu'
     try:

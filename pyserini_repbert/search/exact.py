@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -37,12 +37,11 @@ from torch import Tensor
 
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.search.parts import ArrayVectors, Blocks, IndexPart
 from pyserini_repbert.search.products import (
     BLOCK_ROWS,
     SAMPLE_ROWS,
-    Blocks,
     Float32Products,
-    IndexPart,
     IndexParts,
     pair_scores,
 )
@@ -286,21 +285,6 @@ class ExactIndex:
         for part in parts:
             part.copies[kind] = kind(part.vectors, dimension)
         return True
-
-
-class ArrayVectors:
-    """Vectors in memory, (n, d), as `Blocks`."""
-
-    def __init__(self, vectors: StoredVectors) -> None:
-        self._vectors = vectors
-
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
-        """As in `Blocks`."""
-        for first in range(0, len(self._vectors), size):
-            yield first, self._vectors[first : first + size]
 
 
 @cache

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import dense_search
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.searching import rankings_of
+from pyserini_repbert.collection.rankings import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.aggregation import PassageAggregation

@@ -39,11 +39,11 @@ def test_by_hand():
 
 
 def test_topics_are_evaluated_in_blocks(monkeypatch):
-    monkeypatch.setattr(measures, '_TOPICS_AT_ONCE', 2)
     qrels = {str(number): {'a': number % 3} for number in range(9)}
     run = {qid: HeldRanking(['b', 'a', qid], [3.0, 2.0, 1.0]) for qid in qrels}
     names = parse_measures(['MRR@10', 'nDCG@10'])
     expected = evaluate(run, qrels, names)
+    monkeypatch.setattr(measures, '_TOPICS_AT_ONCE', 2)
     held = weakref.WeakSet(run.values())
 
     def rankings():

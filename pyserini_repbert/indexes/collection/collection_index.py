@@ -14,16 +14,14 @@ import numpy as np
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
+from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
 from pyserini_repbert.collection.searching import (
-    CollectionRanking,
     CollectionSearcher,
     DocumentRanking,
     FilteredRanking,
     SearchSettings,
-    default_fusion,
     learned_settings,
     open_collection_encoder,
-    rankings_of,
 )
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.documents import read_docids
