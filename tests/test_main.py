@@ -21,6 +21,7 @@ HEAVY = (
     'sentence_transformers',
     'onnxruntime',
     'yaml',
+    'pyserini_repbert.names.corpora',
 )
 
 
@@ -53,7 +54,17 @@ def test_help_is_light_and_lists_what_exists():
 
 
 @pytest.mark.parametrize(
-    'words', ['evaluate rerank-depth', 'explain', 'fusion', 'train', 'index export']
+    'words',
+    [
+        'evaluate rerank-depth',
+        'explain',
+        'fusion',
+        'train',
+        'index export',
+        'index sync',
+        'search',
+        'encode',
+    ],
 )
 def test_the_help_of_a_command_imports_nothing_heavy(words):
     output, loaded = loaded_by(*words.split(), '--help')

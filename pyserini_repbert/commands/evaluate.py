@@ -44,7 +44,6 @@ from pyserini_repbert.evaluate.significance import (
 )
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
-from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Ranking, Run
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def main(arguments: list[str]) -> None:
 
 def _evaluate(options: argparse.Namespace) -> None:
     """Measure the runs, and print or write what was asked for."""
+    from pyserini_repbert.names.topics import load_qrels
+
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
@@ -437,6 +438,7 @@ def split_folds(arguments: Sequence[str]) -> None:
     options = flags.parse_args(arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
+    from pyserini_repbert.names.topics import load_topics
 
     check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
     queries = {query.qid: query for query in load_topics(options.topics)}
@@ -472,6 +474,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
+    from pyserini_repbert.names.topics import load_topics
 
     folds = read_folds(options.folds)
     if options.topics:
