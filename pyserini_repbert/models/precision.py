@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute in one thread
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bfloat16_speed import bfloat16_speed
 
 if TYPE_CHECKING:
     import torch
 
+# Products of matrices have to be so many times as fast in bfloat16: the rest of a model is not
+# faster.
+_LEAST_SPEED = 1.2
 # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them.
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')
 
@@ -26,12 +30,12 @@ class Precision(Choice, what='precision'):
     AUTO = 'auto'
 
     def on(self, device: torch.device) -> Precision:
-        """The precision for a device: 'auto' is bfloat16 where the device computes in it
-        natively, else float32.
+        """The precision for a device: 'auto' is bfloat16 where the device computes faster in it,
+        as measured on CPUs, else float32.
         """
         if self is not Precision.AUTO:
             return self
-        return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
+        return Precision.BFLOAT16 if gains_by_bfloat16(device) else Precision.FLOAT32
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
@@ -55,13 +59,29 @@ def has_native_bfloat16(device: torch.device) -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
+def gains_by_bfloat16(device: torch.device) -> bool:
+    """Whether models run faster in bfloat16 than in float32."""
+    if not has_native_bfloat16(device):
+        return False
+    return device.type != 'cpu' or bfloat16_speed() >= _LEAST_SPEED
+
+
 def bfloat16_gain(device: torch.device) -> str:
     """How much faster models run in bfloat16 than in float32, in words: '2x to 3x'; '' if they
     do not.
     """
-    if not has_native_bfloat16(device):
+    if not gains_by_bfloat16(device):
         return ''
     return '2x to 3x' if device.type == 'cpu' else 'several times'
+
+
+def auto_reason(device: torch.device) -> str:
+    """Why 'auto' is what it is on a device, for records."""
+    if not has_native_bfloat16(device):
+        return 'no native bfloat16'
+    if device.type != 'cpu':
+        return 'native bfloat16'
+    return f'products in bfloat16 are {bfloat16_speed():.3g} times as fast as in float32'
 
 
 def has_narrow_kernels() -> bool:
