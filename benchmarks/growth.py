@@ -1,188 +1,363 @@
-"""Growth with the number of passages: for each size, a process makes a bundle, opens it, searches
-it, builds --ann.
+"""Growth of a collection: what each step costs with 10,000, 100,000 and more documents.
 
-python benchmarks/growth.py [--sizes 10000 100000 1000000] [--dimension 384] [--queries 200]
-[--no-ann]
+    python benchmarks/growth.py [--sizes 10000 100000 1000000] [--dimension 384] [--no-service]
 
-Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its
-row's number when it is asked for, so that the peak memory is that of writing. The table has each
-figure and its growth from the smallest to the largest size, divided by that of the number of
-passages (1.00 is linear; opening should stay constant). An index is opened once its checksums can
-be remembered, two seconds after it was written. No model is run.
+For each size, a process builds a collection and measures the steps: processor seconds of one
+thread, of the process and of what it starts. Documents have 20 to 60 words, one of 5,000 has 20,000
+words. Their fields have 5, 2,000 and all different values, and shares of 1%, 11% and 50%. Questions
+are encoded by a small model with random weights, passages are random vectors. The exponent of a
+step is how it grows between the smallest and the largest size: 0 is not at all, 1 is linear. The
+benchmark fails where a step grows more than it may.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import resource
+import os
+import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import log
 from pathlib import Path
+from typing import Any
 
 import figures
 import numpy as np
 from figures import Figure
 from numpy.typing import NDArray
-from rounds import best_times
+from soak import request, start_service
 
-from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode import encode_corpus
-from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.search.exact import ExactIndex
+from pyserini_repbert.collection import Collection
 
-_REMEMBERED = (
-    2.5  # seconds after which a file's checksum is remembered, since it can no longer change unseen
+_WORDS = 4_000
+_LONG_EVERY = 5_000  # documents, of which one is long
+_LONG_WORDS = 20_000
+_QUERY = 'w1 w22 w333'
+_QUERIES = 5
+_HITS = 10
+# Beginning of the title of documents whose passages are near the question.
+_NEAR = 'near'
+# A step below so many processor seconds may grow as it likes: 200 MB are read in this time.
+_NOTHING = 0.03
+_TICKS = os.sysconf('SC_CLK_TCK')
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step, and how it may grow.
+
+    Attributes
+    ----------
+    name : what is done
+    exponent : the greatest that is allowed
+    """
+
+    name: str
+    exponent: float
+
+
+# Exact search reads every vector, and a filter every document that it finds.
+_LINEAR = 1.1
+_FLAT = 0.35
+STEPS = (
+    Step('build', _LINEAR),
+    Step('open', _FLAT),
+    Step('first search of a process', _LINEAR),
+    Step('search', _LINEAR),
+    Step('add one document', _FLAT),
+    Step('first search after add', _LINEAR),
+    Step('first filter by a value of 2,000', _FLAT),
+    Step('first filter by a value of its own', _FLAT),
+    Step('first filter of 1%', _LINEAR),
+    Step('search within 1%', _LINEAR),
+    Step('first filter of 11%', _LINEAR),
+    Step('search within 11%', _LINEAR),
+    Step('first filter of 50%', _LINEAR),
+    Step('search within 50%', _LINEAR),
+    Step('delete one document', _FLAT),
+    Step('move the passages of a long document', _FLAT),
+    Step('search near a long document', _LINEAR),
+    Step('add one document, 11% dead', _FLAT),
+    Step('first search after add, 11% dead', _LINEAR),
+    Step('PUT one document until found', _FLAT),
 )
 
 
-class Synthetic:
-    """An encoder of row numbers."""
+def processor_seconds(process: int | None = None) -> float:
+    """Processor seconds of this process, or of another with its children (Linux)."""
+    if process is None:
+        return time.process_time()
+    values = Path(f'/proc/{process}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
+    total = (int(values[11]) + int(values[12])) / _TICKS
+    children = Path(f'/proc/{process}/task/{process}/children')
+    for child in children.read_text(encoding='utf-8').split():
+        total += processor_seconds(int(child))
+    return total
 
-    name = 'synthetic'
-    weights_sha256 = '0' * 64
-    limit = 1
-    precision = 'float32'
-    pooling = 'mean'
-    config_sha256 = tokenizer_sha256 = None
+
+def cost(work: Callable[[], object]) -> float:
+    """Processor seconds of one call."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def least_cost(works: Sequence[Callable[[], object]]) -> float:
+    """The least of the processor seconds of several calls."""
+    return min(cost(work) for work in works)
+
+
+def write_encoder(folder: Path, dimension: int) -> None:
+    """A BERT of one layer with random weights, whose words are w0, w1, ..."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+    words += [f'w{number}' for number in range(_WORDS)]
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=dimension,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=dimension,
+        max_position_embeddings=512,
+    )
+    BertModel(config).save_pretrained(folder)
+    (folder / 'vocab.txt').write_text('\n'.join([*words, '']), encoding='utf-8')
+
+
+class SyntheticVectors:
+    """Encodes passages in the encoder's place: random vectors of length 1.
+
+    Those of a document whose title begins with 'near' are near `query`, float32 (d,).
+    """
 
     def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
-        self._scale = (np.arange(1, dimension + 1) ** -0.5).astype(np.float32)
+        self._dimension = dimension
+        self.query: NDArray[np.float32] | None = None
 
-    def embed(self, texts: list[str], **_: object) -> NDArray[np.float32]:
-        """float32 (n, d), each row seeded by its own number, so that batches do not matter."""
-        rows = [np.random.Generator(np.random.SFC64(int(text))) for text in texts]
-        drawn = [random.standard_normal(self.dimension, dtype=np.float32) for random in rows]
-        found: NDArray[np.float32] = np.stack(drawn) * self._scale
-        return found
+    def __call__(self, encoder: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.empty((len(texts), self._dimension), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._vector(text)
+        return vectors
 
-
-def peak() -> int:
-    """Peak memory of this process, in MiB (on Linux)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-
-
-def once(work: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        drawn = np.random.Generator(np.random.SFC64(zlib.crc32(text.encode())))
+        vector = drawn.standard_normal(self._dimension, dtype=np.float32)
+        vector /= np.linalg.norm(vector)
+        if self.query is None or not text.startswith(_NEAR):
+            return vector
+        nearest = self.query / np.linalg.norm(self.query)
+        return nearest + vector / 10
 
 
-def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
-    """The figures of one size, in this process."""
-    found: dict[str, float] = {'passages': count}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / 'bundle'
-        encoder = Synthetic(options.dimension)
-        passages = (Passage(f'd{row}', str(row)) for row in range(count))
-        found['write s'] = once(lambda: encode_corpus(passages, encoder, folder))  # type: ignore[arg-type]
-        found['write peak MB'] = peak()
-        found['MB'] = sum(path.stat().st_size for path in folder.rglob('*') if path.is_file()) / 1e6
-        time.sleep(_REMEMBERED)
-        found['first opening ms'] = 1000 * once(lambda: DenseBundle(folder))
-        found['open ms'] = 1000 * best_times({'open': lambda: DenseBundle(folder)}, 20)['open']
-        bundle = DenseBundle(folder)
-        found['first docid ms'] = 1000 * once(lambda: bundle.docids(np.arange(1)))
-        queries = encoder.embed([str(count + number) for number in range(options.queries)])
-        exact = ExactIndex(bundle)
-        ways = {
-            'one ms': lambda: exact.search(queries[:1], 1000),
-            f'{options.queries} ms': lambda: exact.search(queries, 1000),
-        }
-        found |= {name: 1000 * seconds for name, seconds in best_times(ways, 3).items()}
-        found['search peak MB'] = peak()
-        if options.ann:
-            from pyserini_repbert.index.ann import open_ann
-            from pyserini_repbert.search import ann
-            from pyserini_repbert.search.ann import build_ann
+def text_of(drawn: random.Random, words: int) -> str:
+    """A text of so many words, rare and frequent ones."""
+    numbers = (int(_WORDS ** drawn.random()) for _ in range(words))
+    return ' '.join(f'w{number}' for number in numbers)
 
-            found['ann build s'] = once(lambda: build_ann(bundle, recall=0.9))
-            index = open_ann(bundle)
-            found['ann one ms'] = (
-                1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
-            )
-            found['ann recall'] = index.record.recall
-            found['ann peak MB'] = peak()
-    return found
+
+def document(number: int, words: int | None = None) -> dict[str, Any]:
+    """A document with its fields."""
+    drawn = random.Random(number)
+    if words is None:
+        words = _LONG_WORDS if number % _LONG_EVERY == 1 else drawn.randint(20, 60)
+    return {
+        'id': f'd{number}',
+        'text': text_of(drawn, words),
+        'kind': f'kind{number % 5}',
+        'tags': [f'tag{number % 2000}', f'tag{number * 7 % 2000}'],
+        'number': number,
+        'of1': number % 100 == 0,
+        'of11': number % 9 == 0,
+        'of50': number % 2 == 0,
+    }
+
+
+def documents(count: int) -> Iterator[dict[str, Any]]:
+    """The documents of a collection."""
+    for number in range(count):
+        yield document(number)
+
+
+class Measurement:
+    """Measures the steps of a collection of `count` documents in a folder."""
+
+    def __init__(self, folder: Path, count: int, dimension: int) -> None:
+        self._count = count
+        self._embedding = SyntheticVectors(dimension)
+        self._encoder = folder / 'encoder'
+        self._folder = folder / 'mine'
+        self._next = count
+        self.seconds: dict[str, float] = {}
+        write_encoder(self._encoder, dimension)
+
+    def _open(self) -> Collection:
+        return Collection.open(self._folder, self._encoder, embedding=self._embedding)
+
+    def build(self) -> None:
+        """Build the collection."""
+        with self._open() as collection:
+            self.seconds['build'] = cost(lambda: collection.sync(documents(self._count)))
+
+    def search(self) -> None:
+        """Open the collection, search it, and within filters."""
+        # Java and the model are loaded for another collection.
+        with self._open() as before:
+            before.search(_QUERY, _HITS)
+        with self._open() as collection:
+            self.seconds['open'] = cost(lambda: len(collection))
+            first = cost(lambda: collection.search(_QUERY, _HITS))
+            self.seconds['first search of a process'] = first
+            self.seconds['search'] = self._search_cost(collection)
+            value = f'tags:tag{self._count % 1999}'
+            self._measure_filter(collection, 'by a value of 2,000', value)
+            self._measure_filter(collection, 'by a value of its own', f'number:{self._count // 2}')
+            for share in ('1', '11', '50'):
+                wanted = f'of{share}:true'
+                self._measure_filter(collection, f'of {share}%', wanted)
+                within = self._search_cost(collection, wanted)
+                self.seconds[f'search within {share}%'] = within
+
+    def _search_cost(self, collection: Collection, wanted: str | None = None) -> float:
+        """The least cost of a search, after one that is not measured."""
+        collection.search(_QUERY, _HITS, wanted)
+        queries = [f'{_QUERY} w{number}' for number in range(_QUERIES)]
+        works = [lambda query=query: collection.search(query, _HITS, wanted) for query in queries]
+        return least_cost(works)
+
+    def _measure_filter(self, collection: Collection, name: str, wanted: str) -> None:
+        """The first search within a filter, beside a search without it."""
+        whole = cost(lambda: collection.search(_QUERY, _HITS, wanted))
+        self.seconds[f'first filter {name}'] = max(0.0, whole - self.seconds['search'])
+
+    def change(self) -> None:
+        """Add, delete and move documents."""
+        with self._open() as collection:
+            collection.search(_QUERY, _HITS)
+            self._add(collection, 'add one document', 'first search after add')
+            delete = [lambda n=number: collection.delete(f'd{n}') for number in (17, 19, 23)]
+            self.seconds['delete one document'] = least_cost(delete)
+            encoder = collection.searcher().dense
+            self._embedding.query = encoder.vector_of(_QUERY)
+            near = document(self._next, _LONG_WORDS) | {'title': _NEAR}
+            self._next += 1
+            collection.add([near])
+            near_search = self._search_cost(collection)
+            self.seconds['search near a long document'] = near_search
+            # The eighth small shard makes one of them all.
+            moves = [self._add_one(collection) for _ in range(9)]
+            self.seconds['move the passages of a long document'] = max(moves)
+            collection.delete(near['id'])
+            collection.delete(f'd{number}' for number in range(0, self._count, 9))
+            collection.search(_QUERY, _HITS)
+            self._add(collection, 'add one document, 11% dead', 'first search after add, 11% dead')
+
+    def _add_one(self, collection: Collection) -> float:
+        new = document(self._next, 30)
+        self._next += 1
+        return cost(lambda: collection.add([new]))
+
+    def _add(self, collection: Collection, add: str, found: str) -> None:
+        """The cost of adding a document, and of the search after it."""
+        adds = []
+        searches = []
+        for _ in range(3):
+            adds.append(self._add_one(collection))
+            searches.append(cost(lambda: collection.search(_QUERY, _HITS)))
+        self.seconds[add] = min(adds)
+        self.seconds[found] = min(searches)
+
+    def put(self) -> None:
+        """Write documents over HTTP, until the service finds them."""
+        service, address = start_service(self._folder.parent)
+        try:
+            body = json.dumps({'text': text_of(random.Random(0), 30)}).encode()
+            costs = []
+            for number in range(5):
+                start = processor_seconds(service.pid)
+                request(f'{address}/v1/mine/documents/new{number}?wait=true', 'PUT', body)
+                costs.append(processor_seconds(service.pid) - start)
+            # The first one starts the writer.
+            self.seconds['PUT one document until found'] = min(costs[1:])
+        finally:
+            service.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                service.wait(60)
+
+
+def measure(options: argparse.Namespace) -> dict[str, float]:
+    """The processor seconds of each step for one size, in this process."""
+    with tempfile.TemporaryDirectory(dir=options.work) as folder:
+        measurement = Measurement(Path(folder), options.sizes[0], options.dimension)
+        measurement.build()
+        measurement.search()
+        measurement.change()
+        if options.service:
+            measurement.put()
+    return measurement.seconds
+
+
+def measure_apart(options: argparse.Namespace, size: int) -> dict[str, float]:
+    """The same in a process of its own. Raises CalledProcessError if it fails."""
+    command = [sys.executable, __file__, '--here', '--sizes', str(size)]
+    command += ['--dimension', str(options.dimension)]
+    if options.work:
+        command += ['--work', str(options.work)]
+    if not options.service:
+        command.append('--no-service')
+    environment = {**os.environ, 'OMP_NUM_THREADS': '1'}
+    output = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+    ).stdout
+    seconds: dict[str, float] = json.loads(output)
+    return seconds
+
+
+def exponent(small: float, large: float, times: float) -> float:
+    """How a step grows; 0 where it costs next to nothing."""
+    return log(max(large, _NOTHING) / max(small, _NOTHING)) / log(times)
 
 
 def main() -> None:
-    """A process a size, a table, and the growth of each figure."""
-    parser = figures.parser(__doc__)
-    parser.add_argument('--sizes', type=int, nargs='+', default=[10_000, 100_000, 1_000_000])
-    parser.add_argument('--dimension', type=int, default=384)
-    parser.add_argument('--queries', type=int, default=200)
-    parser.add_argument('--no-ann', dest='ann', action='store_false')
+    """A process for each size, a table, and a failure where a step grows more than it may."""
+    parser = figures.parser(__doc__, dimension=384)
+    parser.add_argument('--sizes', type=int, nargs='+', default=[10_000, 100_000])
+    parser.add_argument('--no-service', dest='service', action='store_false')
+    parser.add_argument('--work', type=Path, help='folder for the collections')
     parser.add_argument(
         '--here', action='store_true', help='measure the one size in this process, as JSON'
     )
     options = parser.parse_args()
     if options.here:
-        print(json.dumps(measured(options.sizes[0], options)))
+        print(json.dumps(measure(options)))
         return
-    rows = []
-    for size in options.sizes:
-        command = [
-            sys.executable,
-            __file__,
-            '--here',
-            '--sizes',
-            str(size),
-            '--dimension',
-            str(options.dimension),
-        ]
-        command += ['--queries', str(options.queries), *([] if options.ann else ['--no-ann'])]
-        rows.append(
-            json.loads(
-                subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            )
-        )
-    first = rows[0]
-    last = rows[-1]
-    times = last['passages'] / first['passages']
-    print(
-        '| figure | ' + ' | '.join(f'{row["passages"]:,}' for row in rows) + ' | growth / linear |'
-    )
-    print('|---|' + '---:|' * (len(rows) + 1))
-    for name in (name for name in first if name != 'passages'):
-        growth = last[name] / first[name] / times
-        print(
-            f'| {name} | ' + ' | '.join(f'{row[name]:.4g}' for row in rows) + f' | {growth:.3g} |'
-        )
-    spread = f'{last["passages"]:,} passages against {first["passages"]:,}'
-    queries = f'{options.queries} ms'
-    figures.tell(
-        options,
-        [
-            Figure(
-                f'opening an index: {spread}',
-                last['open ms'] / first['open ms'],
-                'x',
-                1.1,
-                at_most=True,
-            ),
-            *(
-                Figure(
-                    f'{told}, growth over linear: {spread}',
-                    last[name] / first[name] / times,
-                    'x',
-                    1.1,
-                    at_most=True,
-                )
-                for told, name in (('writing', 'write s'), ('exact search, many queries', queries))
-            ),
-            Figure(
-                f'memory of search, growth: {spread}',
-                last['search peak MB'] / first['search peak MB'],
-                'x',
-            ),
-        ],
-    )
+    sizes = sorted(options.sizes)
+    by_size = [measure_apart(options, size) for size in sizes]
+    header = ' | '.join(f'{size:,}' for size in sizes)
+    print(f'| processor seconds | {header} | exponent | at most |')
+    print('|---|' + '---:|' * (len(sizes) + 2))
+    found = []
+    for step in STEPS:
+        if step.name not in by_size[0]:
+            continue
+        seconds = [measured[step.name] for measured in by_size]
+        grows = exponent(seconds[0], seconds[-1], sizes[-1] / sizes[0])
+        values = ' | '.join(f'{value:.3f}' for value in seconds)
+        print(f'| {step.name} | {values} | {grows:.2f} | {step.exponent:g} |')
+        found.append(Figure(f'{step.name}: exponent', grows, '', step.exponent, at_most=True))
+    figures.tell(options, found)
+    if any(figure.verdict == 'missed' for figure in found):
+        sys.exit(1)
 
 
 if __name__ == '__main__':

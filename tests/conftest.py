@@ -185,13 +185,14 @@ def share_of(request, one_in):
 @pytest.fixture
 def native_bfloat16(monkeypatch):
     """force(answer) -> what every device says from now on when it is asked whether it computes
-    in bfloat16.
+    in bfloat16, in which it is then fast.
     """
 
     def force(answer):
         monkeypatch.setattr(
             'pyserini_repbert.models.precision.has_native_bfloat16', lambda device: answer
         )
+        monkeypatch.setattr('pyserini_repbert.models.precision.bfloat16_speed', lambda: 2.0)
 
     return force
 

@@ -6,9 +6,23 @@ import sys
 import pytest
 from folders import HANGS
 
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command, dispatcher
+from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.index.lucene import build_lucene_index
 
-HEAVY = ('torch', 'numpy', 'pyserini', 'jnius', 'faiss', 'transformers', 'yaml')
+HEAVY = (
+    'torch',
+    'numpy',
+    'pyserini',
+    'jnius',
+    'faiss',
+    'transformers',
+    'sentence_transformers',
+    'onnxruntime',
+    'yaml',
+    'pyserini_repbert.names.corpora',
+)
 
 
 def loaded_by(*arguments):
@@ -40,7 +54,17 @@ def test_help_is_light_and_lists_what_exists():
 
 
 @pytest.mark.parametrize(
-    'words', ['evaluate rerank-depth', 'explain', 'fusion', 'train', 'index export']
+    'words',
+    [
+        'evaluate rerank-depth',
+        'explain',
+        'fusion',
+        'train',
+        'index export',
+        'index sync',
+        'search',
+        'encode',
+    ],
 )
 def test_the_help_of_a_command_imports_nothing_heavy(words):
     output, loaded = loaded_by(*words.split(), '--help')
@@ -120,3 +144,31 @@ def test_an_exception_of_pyserini_without_text_keeps_its_traceback(monkeypatch, 
     errors = capsys.readouterr().err
     assert 'in failing' in errors
     assert errors.splitlines()[-1] == 'error: pyserini.index.lucene: AssertionError'
+
+
+# What a command that encodes nothing does not need: PyTorch alone takes a second to import.
+OF_MODELS = {'torch', 'transformers', 'sentence_transformers', 'onnxruntime', 'faiss'}
+
+
+def test_deleting_and_checking_import_no_model(tiny_checkpoint, tmp_path):
+    folder = str(tmp_path / 'mine')
+    with Collection.open(folder, encoder=str(tiny_checkpoint()), sparse='none') as collection:
+        collection.sync([('a', 'cat'), ('b', 'dog')])
+    output, loaded = loaded_by('index', 'delete', '--index', folder, '--ids', 'a')
+    assert '1 deleted' in output
+    assert not OF_MODELS & set(loaded)
+    output, loaded = loaded_by('index', 'check', '--index', folder)
+    assert 'whole, generation 2' in output
+    assert not OF_MODELS & set(loaded)
+
+
+@pytest.mark.jvm
+def test_searching_words_imports_no_model(tmp_path):
+    folder = tmp_path / 'words'
+    build_lucene_index([Passage('a', 'the cat sat'), Passage('b', 'a dog')], folder)
+    (tmp_path / 'topics.tsv').write_text('1\tcat\n')
+    run = tmp_path / 'run.txt'
+    arguments = ['--topics', str(tmp_path / 'topics.tsv'), '--output', str(run)]
+    _, loaded = loaded_by('search', '--index', str(folder), *arguments)
+    assert run.read_text().startswith('1 Q0 a 1 ')
+    assert not OF_MODELS & set(loaded)

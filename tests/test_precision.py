@@ -165,6 +165,8 @@ def test_what_was_used_is_recorded(
     assert run('search', '--index', files / 'dense', '--rerank', f'{epic}@9', *words) == 0
     assert f'; {used}; ' in capsys.readouterr().out.splitlines()[-1]
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == used
+    reason = json.loads((files / 'out.record.json').read_text())['settings']['precision_reason']
+    assert ('2 times as fast' in reason) == native
     assert (
         run('explain', '--model', epic, '--query', QUERY, '--passage', 'red cat', '--json', *auto)
         == 0

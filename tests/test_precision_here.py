@@ -1,5 +1,6 @@
 """What this machine computes in natively, and with how many threads."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from pyserini_repbert.models.precision import has_native_bfloat16, usable_device
+from pyserini_repbert.models import bfloat16_speed, precision
+from pyserini_repbert.models.precision import Precision, has_native_bfloat16, usable_device
 
 ANSWERS = (True, False)
 
@@ -40,6 +42,48 @@ def test_what_counts_as_native(kernels, avx512, amx, native, monkeypatch):
             torch.cuda, 'get_device_capability', lambda device, found=capability: found
         )
         assert has_native_bfloat16(torch.device('cuda:0')) is expected
+
+
+@pytest.mark.parametrize(
+    ('speed', 'taken', 'why'),
+    [
+        (0.64, 'float32', 'products in bfloat16 are 0.64 times as fast as in float32'),
+        (1.19, 'float32', 'products in bfloat16 are 1.19 times as fast as in float32'),
+        (1.9, 'bfloat16', 'products in bfloat16 are 1.9 times as fast as in float32'),
+    ],
+)
+def test_auto_takes_what_is_faster(speed, taken, why, native_bfloat16, monkeypatch):
+    native_bfloat16(True)
+    monkeypatch.setattr(precision, 'bfloat16_speed', lambda: speed)
+    assert Precision('auto').on(CPU) == taken
+    assert precision.auto_reason(CPU) == why
+    native_bfloat16(False)
+    assert Precision('auto').on(CPU) == 'float32'
+    assert precision.auto_reason(CPU) == 'no native bfloat16'
+
+
+@pytest.mark.parametrize('kept', [None, '{}', '[1]', '{"x": "y"', '{"another": 3.0}'])
+def test_the_speed_of_bfloat16_is_measured_once_for_a_machine(kept, monkeypatch, tmp_path):
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
+    monkeypatch.setattr(bfloat16_speed, '_measure', lambda: 1.75)
+    path = tmp_path / 'bfloat16.json'
+    if kept is not None:
+        path.write_text(kept)
+    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 1.75
+    monkeypatch.setattr(bfloat16_speed, '_measure', lambda: 99)
+    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 1.75
+    monkeypatch.setattr(torch, '__version__', 'another')
+    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 99
+    speeds = json.loads(path.read_text())
+    assert sorted(speeds.values()) == (
+        [1.75, 99] if 'another' not in (kept or '') else [1.75, 3, 99]
+    )
+
+
+def test_both_precisions_are_measured(monkeypatch):
+    monkeypatch.setattr(bfloat16_speed, '_SECONDS', 0.0)
+    monkeypatch.setattr(bfloat16_speed, '_ROWS', 4)
+    assert 0.001 < bfloat16_speed._measure() < 1000
 
 
 @pytest.mark.slow

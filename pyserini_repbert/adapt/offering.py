@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
-from pyserini_repbert.collection.searching import CollectionRanking, CollectionSearcher
+from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod

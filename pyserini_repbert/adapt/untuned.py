@@ -9,7 +9,7 @@ from pyserini_repbert.adapt.adaptation import UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.searching import CollectionRanking, default_fusion
+from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
@@ -66,8 +67,10 @@ def why_learn_again(generation: Generation, learning: Learning) -> str | None:
     if learning.encoder_weights != generation.settings.models_sha256:
         return 'The collection has another encoder or sparse ranking since it learned: learn again.'
     ((new_documents,),) = generation.select(
-        'SELECT COUNT(*) FROM texts WHERE since <= :generation AND until > :generation '
-        f'AND since > {learning.generation:d}'
+        # Of the key alone, which is read without any text; ended versions are few.
+        f'SELECT (SELECT COUNT(*) FROM texts WHERE since > {learning.generation:d} '
+        'AND since <= :generation) - (SELECT COUNT(*) FROM texts WHERE until <= :generation '
+        f'AND until < {FOREVER} AND since > {learning.generation:d})'
     )
     if new_documents >= _NEW_DOCUMENTS * len(generation):
         return (

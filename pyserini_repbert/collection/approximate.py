@@ -179,8 +179,6 @@ def remove_unused_ann(folder: Path, shards: Sequence[str]) -> None:
 
     One that is being built, cannot be read, or holds what this package does not write, stays.
     """
-    if not (folder / ANN).exists():
-        return
     with (
         contextlib.suppress(BusyError, DamagedFileError, InputError, OSError),
         locked(folder / LOCK, f'the approximate index of {folder}'),
@@ -350,10 +348,8 @@ def _rows_in(vectors: PassageVectors, record: CollectionAnnRecord) -> NDArray[np
 def describe_ann(generation: Generation) -> str:
     """A line that says what a generation's approximate index is, once its files are compared.
 
-    '' if there is none. Raises DamagedFileError for an index that is not whole, or does not fit.
+    Raises DamagedFileError for an index that is not whole, or does not fit.
     """
-    if not (generation.folder / ANN).exists():
-        return ''
     vectors = PassageVectors(generation)
     record = open_collection_ann(generation.folder, remembered=False).record
     rows = _rows_in(vectors, record)

@@ -17,7 +17,7 @@ from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 # Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
-_FEW = 1 / 16
+_FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
 
@@ -53,24 +53,25 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     def __init__(
         self, searcher: LuceneSparseSearcher, generation: Generation, documents: NDArray[np.bool_]
     ) -> None:
-        docnos = np.flatnonzero(documents)
-        self._allowed = frozenset(generation.docids(docnos))
-        self._has_few = len(docnos) < _FEW * searcher.size
+        self._generation = generation
+        self._documents = documents
+        self._n_allowed = int(np.count_nonzero(documents))
+        self._has_few = self._n_allowed < _FEW * searcher.size
         self._searcher = searcher
-        if self._has_few and len(docnos):
-            self._searcher = searcher.among(self._allowed)
+        if self._has_few and self._n_allowed:
+            self._searcher = searcher.among(generation.docids(np.flatnonzero(documents)))
         self.name = searcher.name
         self.language = language_of(searcher)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        if not self._allowed:
+        if not self._n_allowed:
             return {}
         searcher = self._searcher.with_settings(threads=self.threads)
         if self._has_few:
             return searcher.rank(topics, None, k)
-        wanted = searcher.size if k is None else min(k, len(self._allowed))
+        wanted = searcher.size if k is None else min(k, self._n_allowed)
         # As deep as the share of allowed documents lets expect, and some more.
-        depth = 10 + int(1.2 * wanted * searcher.size / len(self._allowed))
+        depth = 10 + int(1.2 * wanted * searcher.size / self._n_allowed)
         found: Run = {}
         waiting = list(topics)
         while waiting:
@@ -95,7 +96,9 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
-        rows = [row for row, docid in enumerate(ranking.docids) if docid in self._allowed]
+        docnos = self._generation.docnos(ranking.docids)
+        is_allowed = (docnos >= 0) & self._documents[docnos]
+        rows = np.flatnonzero(is_allowed).tolist()
         return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
 
     def warnings(self, query: str) -> list[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
-from pyserini_repbert.collection.approximate import describe_ann
 from pyserini_repbert.collection.digests import digest_owners, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
@@ -27,6 +26,7 @@ from pyserini_repbert.collection.store import (
 )
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.ann import ANN
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
@@ -59,7 +59,12 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
-        ann = found.note(describe_ann, generation)
+        ann = ''
+        if (folder / ANN).exists():
+            # Its module imports PyTorch.
+            from pyserini_repbert.collection.approximate import describe_ann
+
+            ann = found.note(describe_ann, generation)
     if found.lines:
         raise _damage(folder, found)
     manifest = generation.manifest

@@ -7,7 +7,6 @@ import re
 import sqlite3
 from pathlib import Path
 
-from pyserini_repbert.collection.approximate import remove_unused_ann
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -20,6 +19,7 @@ from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
+from pyserini_repbert.index.ann import ANN
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.record import record_path
 from pyserini_repbert.sqlite_files import transaction
@@ -85,7 +85,11 @@ def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     for path in _folders_in(folder / SHARDS, SHARD_FOLDER):
         if path.name not in names:
             SHARD_FORM.remove(path)
-    remove_unused_ann(folder, names)
+    if (folder / ANN).exists():
+        # Its module imports PyTorch.
+        from pyserini_repbert.collection.approximate import remove_unused_ann
+
+        remove_unused_ann(folder, names)
 
 
 def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:

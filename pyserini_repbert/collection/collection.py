@@ -6,28 +6,19 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
-from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.searching import (
-    CollectionSearcher,
-    SearchSettings,
-    default_fusion,
-    learned_settings,
-    open_collection_encoder,
-    rankings_of,
-    search_frame,
-)
 from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
     WantedSettings,
     learned_model,
 )
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -37,8 +28,6 @@ from pyserini_repbert.collection.syncing import (
 )
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import Corpus, corpus_of
-from pyserini_repbert.encode.term_weights import TermWeightsEncoder
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
@@ -47,8 +36,16 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.ann import AnnSettings
-from pyserini_repbert.search.dense import QueryEncoder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.approximate import CollectionAnnRecord
+    from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+    from pyserini_repbert.search.ann import AnnSettings
+    from pyserini_repbert.search.dense import QueryEncoder
+
+# Modules of search import PyTorch, which writing needs only where it encodes.
 
 
 class Collection:
@@ -278,6 +275,8 @@ class Collection:
         Raises InputError for fewer than 624 passages, and where no setting finds enough; nothing is
         written then.
         """
+        from pyserini_repbert.collection.approximate import build_collection_ann
+
         self._check_exists()
         self._check_folder()
         return build_collection_ann(self.folder, settings, overwrite, on_progress)
@@ -298,6 +297,8 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has.
         """
+        from pyserini_repbert.collection.searching import search_frame
+
         searcher = self._newest_searcher().within(DocumentFilter(filter))
         if isinstance(query, str):
             return searcher.search(query, k)
@@ -358,10 +359,17 @@ class Collection:
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
         """
+        from pyserini_repbert.collection.rankings import default_fusion, rankings_of
+        from pyserini_repbert.collection.searching import (
+            CollectionSearcher,
+            SearchSettings,
+            learned_settings,
+        )
+
         settings = SearchSettings(rankings=rankings, aggregation=aggregate)
         self._check_folder()
         is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
-        generation = open_generation(self.folder)
+        generation = open_generation(self.folder, self._opened_shards)
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
@@ -410,10 +418,7 @@ class Collection:
         """
         self._check_folder()
         before = self._generation
-        opened = {}
-        if before is not None:
-            opened = {live.shard.name: live.shard for live in before.shards}
-        newest = open_generation(self.folder, opened)
+        newest = open_generation(self.folder, self._opened_shards)
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
@@ -440,8 +445,15 @@ class Collection:
             self._generation.close()
             self._generation = None
 
+    @property
+    def _opened_shards(self) -> dict[str, PassageShard]:
+        """The shards of the generation that this object reads, which others share."""
+        return {} if self._generation is None else self._generation.opened_shards
+
     def _open_query_encoder(self, generation: Generation) -> QueryEncoder:
         """The encoder of queries, opened once: further generations have the same."""
+        from pyserini_repbert.collection.searching import open_collection_encoder
+
         if self._query_encoder is None or self._encoder_of != generation.settings.model_key():
             self._query_encoder = open_collection_encoder(generation, device=self._source.device)
             self._encoder_of = generation.settings.model_key()

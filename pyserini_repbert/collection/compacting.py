@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,11 @@ from pyserini_repbert.sqlite_files import transaction
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
 MOST_SMALL = 8  # small shards in a generation
 MOST_DEAD = 1 / 5  # of a shard's rows
+# Of a row of `passages`: whether it is in the table of moved ones. SQLite reads each document once.
+_IS_MOVED = (
+    'docno IN (SELECT docno FROM moved) AND EXISTS (SELECT 1 FROM moved '
+    'WHERE moved.docno = passages.docno AND moved.number = passages.number)'
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def shard_states(staging: Staging) -> list[ShardState]:
     states = []
     for shard, name, rows in shards:
         dead = execute('SELECT row FROM dead_rows WHERE shard = ? ORDER BY row', [shard])
-        numbers = np.array([row for (row,) in dead], np.int64)
+        numbers = np.fromiter((row for (row,) in dead), np.int64)
         states.append(ShardState(shard, name, rows, numbers))
     return states
 
@@ -116,7 +122,7 @@ def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     shard = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
     with transaction(staging.connection):
         number = staging.rows.write_shard(shard)
-        _move_passages(staging, rows, number)
+        move_passages(staging.connection, rows, generation=staging.generation, shard=number)
         for state in states:
             _end_shard(staging, state)
 
@@ -171,10 +177,10 @@ def _ordered_terms(
     return joined_rows(parts).select(order)
 
 
-def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:
-    """Let the passages of these rows point to a shard, from the next generation on."""
-    connection = staging.connection
-    generation = staging.generation
+def move_passages(
+    connection: sqlite3.Connection, rows: ShardRows, generation: int, shard: int
+) -> None:
+    """Let the passages of these rows point to a shard, from a staged generation on."""
     connection.execute(
         'CREATE TEMP TABLE IF NOT EXISTS moved '
         '(docno INTEGER, number INTEGER, row INTEGER, PRIMARY KEY (docno, number)) WITHOUT ROWID'
@@ -189,18 +195,19 @@ def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:
     connection.execute(
         'UPDATE passages SET shard = ?, row = (SELECT row FROM moved '
         'WHERE moved.docno = passages.docno AND moved.number = passages.number) '
-        'WHERE (docno, number) IN (SELECT docno, number FROM moved) AND since = ?',
+        f'WHERE since = ? AND {_IS_MOVED}',
         [shard, generation],
     )
+    # all passages of a document are read once: a look-up of each would read them each time
     connection.execute(
         'INSERT INTO passages SELECT docno, number, ?, until, start, end, input, ?, moved.row '
-        'FROM moved CROSS JOIN passages USING (docno, number) '
+        'FROM (SELECT DISTINCT docno FROM moved) CROSS JOIN passages USING (docno) '
+        'CROSS JOIN moved USING (docno, number) '
         f'WHERE until = {FOREVER} AND since < ?',
         [generation, shard, generation],
     )
     connection.execute(
-        f'UPDATE passages SET until = ? WHERE until = {FOREVER} AND since < ? '
-        'AND (docno, number) IN (SELECT docno, number FROM moved)',
+        f'UPDATE passages SET until = ? WHERE until = {FOREVER} AND since < ? AND {_IS_MOVED}',
         [generation, generation],
     )
 

@@ -3,8 +3,9 @@
 The documents are exactly those that scoring every passage would give. The search takes a few times
 as many passages as documents are wanted. These are enough once no unseen document can be among the
 best: the score of an unseen document is less than that of the last passage found, with every
-`PassageAggregation`. Where two deeper searches are not enough, as with a document of thousands of
-passages, all passages are scored.
+`PassageAggregation`. Where they are not, as with a document of thousands of passages, the rest is
+searched without the documents that were found; or passages are searched deeper, and all of them are
+scored at last.
 
 With an approximate index, some documents may be missed: those with no passage that it finds. The
 scores of documents that are found are exact with every `PassageAggregation`, because all of their
@@ -31,10 +32,15 @@ from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
+from pyserini_repbert.search.parts import ArrayVectors
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4
 _DEEPER_SEARCHES = 2
+# So few queries look at least so deep: a document of fewer passages cannot hide all others. Where
+# it is longer, they search once more without it, each alone.
+_ALONE = 8
+_LEAST_DEPTH = 256
 # The vectors of the rows that a filter leaves are kept, if they are at most this share of all rows,
 # and take at most so many bytes.
 _KEPT_SHARE = 1 / 16
@@ -143,7 +149,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         is_share = self._n_counted <= _KEPT_SHARE * len(self.vectors)
         if is_share and n_bytes <= _KEPT_BYTES:
             numbers = np.flatnonzero(rows)
-            vectors = exact.ArrayVectors(self.vectors.gather(numbers))
+            vectors = ArrayVectors(self.vectors.gather(numbers))
             self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
     def within(self, wanted: DocumentFilter) -> Self:
@@ -231,6 +237,11 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         depth = k * -(-len(self.vectors) // max(len(self), 1))
+        n_alone = 0
+        if self._has_best:
+            n_alone = _ALONE
+        if len(vectors) <= n_alone:
+            depth = max(depth, _LEAST_DEPTH)
         found: dict[int, _FoundDocuments] = {}
         waiting = list(range(len(vectors)))
         for _ in range(1 + _DEEPER_SEARCHES):
@@ -239,6 +250,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             tops = self._find(vectors[waiting], depth)
             for number, top in zip(waiting, tops, strict=True):
                 best = self._best_documents(vectors[number], top, k)
+                if best is None and len(waiting) <= n_alone:
+                    best = self._with_unseen(vectors[number], top, k)
                 if best is not None:
                     found[number] = best
             waiting = [number for number in waiting if number not in found]
@@ -248,6 +261,47 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             (top,) = self._find(vectors[[number]], self._n_counted)
             found[number] = self._best_documents(vectors[number], top, k) or _NOTHING
         return self._named([found[number] for number in range(len(vectors))], k)
+
+    @property
+    def _has_best(self) -> bool:
+        """Whether the best row of a document that is found tells its score."""
+        # An approximate index may have missed a document's best passage.
+        return self.approximate is None and self.aggregation is PassageAggregation.MAX
+
+    def _with_unseen(
+        self, query: NDArray[np.float32], top: exact.TopRows, k: int
+    ) -> _FoundDocuments:
+        """The k best documents, where all best rows are of fewer documents.
+
+        Other documents rank below those that are seen. They are searched without the rows of these:
+        a document of thousands of passages would hide them again.
+
+        Parameters
+        ----------
+        query : its vector
+        top : the best rows
+        k : how many documents
+        """
+        seen = self._documents_of(top)
+        counted = self._counted
+        depth = len(top.rows)
+        while len(seen.docnos) < k and len(top.rows):
+            is_seen = self.generation.mask_of(seen.docnos)
+            counted = counted & ~is_seen[self.vectors.documents]
+            (top,) = self._exact.search(query[None], depth, counted)
+            others = self._documents_of(top)
+            seen = _FoundDocuments(
+                np.concatenate([seen.docnos, others.docnos]),
+                np.concatenate([seen.scores, others.scores]),
+            )
+            depth *= _DEEPER
+        best = best_positions(seen.scores, k)
+        return _FoundDocuments(seen.docnos[best], seen.scores[best])
+
+    def _documents_of(self, top: exact.TopRows) -> _FoundDocuments:
+        """The documents of the best rows, with the scores of their first ones."""
+        seen, firsts = np.unique(self.vectors.documents[top.rows], return_index=True)
+        return _FoundDocuments(seen, top.scores[firsts])
 
     def _named(self, found: Sequence[_FoundDocuments], k: int) -> list[Ranking]:
         """The ranking of each query, k documents deep: docids are read once for all of them."""
@@ -272,21 +326,17 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         top : the best rows
         k : how many documents
         """
-        docnos = self.vectors.documents[top.rows]
-        seen, firsts = np.unique(docnos, return_index=True)
+        seen = self._documents_of(top)
         has_all = len(top.rows) >= self._n_counted
-        if len(seen) < k and not has_all:
+        if len(seen.docnos) < k and not has_all:
             return None
-        # An approximate index may have missed a document's best passage.
-        has_best = self.approximate is None and self.aggregation is PassageAggregation.MAX
-        if has_best or self.aggregation is PassageAggregation.FIRST:
-            totals = top.scores[firsts]
-        else:
-            totals = self._aggregated(query, seen)
+        totals = seen.scores
+        if not self._has_best and self.aggregation is not PassageAggregation.FIRST:
+            totals = self._aggregated(query, seen.docnos)
             if not has_all and np.partition(totals, -k)[-k] < top.scores[-1]:
                 return None
         best = best_positions(totals, k)
-        return _FoundDocuments(seen[best], totals[best])
+        return _FoundDocuments(seen.docnos[best], totals[best])
 
     def _aggregated(
         self, query: NDArray[np.float32], docnos: NDArray[np.int32]

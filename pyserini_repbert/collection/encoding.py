@@ -17,12 +17,13 @@ from pyserini_repbert.collection.settings import (
 )
 from pyserini_repbert.collection.sparse_model import check_sparse_model
 from pyserini_repbert.collection.stored_values import input_digest
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+    from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 # Inputs at once. A large model encodes 5 passages a second on a CPU, and 50 on a GPU; the workers
 # of a cluster share what they get at once.

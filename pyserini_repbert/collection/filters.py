@@ -10,7 +10,6 @@ list matches if one of its values does. A minus after `FIELD:` belongs to a numb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +72,16 @@ class DocumentFilter:
         return generation.kept_mask(self, lambda: self._evaluate(generation))
 
     def _evaluate(self, generation: Generation) -> Mask:
-        mask = generation.live_documents()
-        if self.only_ids is not None:
-            mask = mask & _mask_of(generation, generation.docnos(sorted(self.only_ids)))
-        if self.not_ids:
-            mask = mask & ~_mask_of(generation, generation.docnos(sorted(self.not_ids)))
+        mask = None
         if self.text is not None:
-            mask = mask & _evaluate(generation, self.text)
+            mask = _evaluate(generation, self.text)
+        if self.only_ids is not None:
+            only = generation.mask_of(generation.docnos(sorted(self.only_ids)))
+            mask = only if mask is None else mask & only
+        if mask is None:
+            mask = generation.live_documents()
+        if self.not_ids:
+            mask = mask & ~generation.mask_of(generation.docnos(sorted(self.not_ids)))
         return mask
 
 
@@ -92,16 +94,6 @@ def _evaluate(generation: Generation, text: str) -> Mask:
         raise InputError(
             f"filter '{text[:80]}' has too many signs before one value: write one"
         ) from error
-
-
-def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:
-    """A mask of some documents; a number below 0 is passed over."""
-    numbers = generation.docno_array(docnos)
-    mask = np.zeros(len(generation.live_documents()), np.bool_)
-    if len(numbers) and numbers.max() >= len(mask):
-        raise generation.damage(f'a document has the number {numbers.max()}, which has no docid')
-    mask[numbers[numbers >= 0]] = True
-    return mask
 
 
 def parse_filter(text: str) -> Any:
@@ -244,21 +236,22 @@ class _Evaluation:
 
     def _value(self, field: str, text: str, is_phrase: bool = False) -> Mask:
         if field == DOCID:
-            return _mask_of(self._generation, self._generation.docnos([text]))
+            return self._generation.mask_of(self._generation.docnos([text]))
         docnos = self._generation.docnos_of_value(field, text, is_phrase=is_phrase)
-        return _mask_of(self._generation, docnos)
+        return self._generation.mask_of(docnos)
 
     def _prefix(self, field: str, text: str) -> Mask:
         if field == DOCID:
             return self._select_docids(text)
-        low = text.casefold()
-        date = stored_date(text)
+        by_text = self._begins(field, 'text', text.casefold())
+        return by_text | self._begins(field, 'date', stored_date(text))
+
+    def _begins(self, field: str, kind: str, low: str) -> Mask:
+        """The documents with a value of a type that begins with a text."""
         return self._select(
-            "field = json_extract(:rows, '$[0]') AND ((type = 'text' "
-            "AND value >= json_extract(:rows, '$[1]') AND value < json_extract(:rows, '$[2]')) "
-            "OR (type = 'date' "
-            "AND value >= json_extract(:rows, '$[3]') AND value < json_extract(:rows, '$[4]')))",
-            [field, low, low + _LAST, date, date + _LAST],
+            "field = json_extract(:rows, '$[0]') AND type = json_extract(:rows, '$[1]') "
+            "AND value >= json_extract(:rows, '$[2]') AND value < json_extract(:rows, '$[3]')",
+            [field, kind, low, low + _LAST],
         )
 
     def _range(self, field: str, bounds: _Bounds) -> Mask:
@@ -330,15 +323,16 @@ class _Evaluation:
     def _select(self, condition: str, values: list[Any]) -> Mask:
         statement = f'SELECT docno FROM field_values WHERE {condition} AND {_ALIVE}'
         rows = self._generation.select(statement, values)
-        return _mask_of(self._generation, (docno for (docno,) in rows))
+        return self._generation.mask_of(docno for (docno,) in rows)
 
     def _select_docids(self, prefix: str) -> Mask:
         rows = self._generation.select(
             "SELECT docno FROM documents WHERE docid >= json_extract(:rows, '$[0]') "
-            "AND docid < json_extract(:rows, '$[1]')",
-            [prefix, prefix + _LAST],
+            "AND docid < json_extract(:rows, '$[1]') AND docno < json_extract(:rows, '$[2]')",
+            # Later generations may have others.
+            [prefix, prefix + _LAST, self._generation.n_numbers],
         )
-        mask = _mask_of(self._generation, (docno for (docno,) in rows))
+        mask = self._generation.mask_of(docno for (docno,) in rows)
         return mask & self._generation.live_documents()
 
     def _check_field(self, name: str) -> None:

@@ -29,7 +29,13 @@ from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
-from pyserini_repbert.collection.stored_values import fields_fit, number_of, stored_date, text_fits
+from pyserini_repbert.collection.stored_values import (
+    VALUE_TYPES,
+    fields_fit,
+    number_of,
+    stored_date,
+    text_fits,
+)
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
@@ -146,8 +152,10 @@ class Generation:
                 'restore the folder from a copy, or build the collection again'
             )
         self._connection = connection
+        self._counting_connection: sqlite3.Connection | None = None
         self._lock = lock
         self._calling = threading.Lock()
+        self._counting = threading.RLock()
         self._masks: dict[Hashable, NDArray[np.bool_]] = {}
         self._masking = threading.Lock()
         shards = []
@@ -166,6 +174,11 @@ class Generation:
     def number(self) -> int:
         """The generation's number."""
         return self.manifest.number
+
+    @property
+    def opened_shards(self) -> dict[str, PassageShard]:
+        """Its shards by name, for `open_generation` of another generation."""
+        return {live.shard.name: live.shard for live in self.shards}
 
     @property
     def known(self) -> KnownCollection:
@@ -191,6 +204,9 @@ class Generation:
         """Release the generation."""
         with self._calling:
             self._connection.close()
+        with self._counting:
+            if self._counting_connection is not None:
+                self._counting_connection.close()
         self._lock.close()
 
     def damage(self, what: str) -> DamagedFileError:
@@ -208,7 +224,7 @@ class Generation:
         if isinstance(docnos, np.ndarray):
             docnos = docnos.tolist()
         numbers = self._checked_docnos(docnos)
-        if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
+        if '_all_docids' in vars(self) or len(numbers) > len(self) // 4:
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(self._all_docids):
                 raise self.damage(f'there is no document number {max(numbers)}')
             docids = [self._all_docids[number] for number in numbers]
@@ -358,13 +374,34 @@ class Generation:
 
     @cached_property
     def _live_documents(self) -> NDArray[np.bool_]:
-        rows = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
-        docnos = self.docno_array(docno for (docno,) in rows)
-        live = np.zeros(max(1, self.n_numbers), np.bool_)
-        if len(docnos) and not 0 <= docnos.min() <= docnos.max() < len(live):
-            raise self.damage(f'a document has the number {docnos.max()}, which has no docid')
-        live[docnos] = True
+        live = self.mask_of([])
+        for part in self.shards:
+            docnos = part.shard.documents
+            if part.live is not None:
+                docnos = docnos[part.live]
+            live |= self.mask_of(docnos)
+        if np.count_nonzero(live) != len(self):
+            # Documents without text have no passages.
+            others = np.flatnonzero(~live).tolist()
+            rows = self.select(
+                f'SELECT docno FROM fields WHERE {_ALIVE} '
+                'AND docno IN (SELECT value FROM json_each(:rows))',
+                others,
+            )
+            live |= self.mask_of(docno for (docno,) in rows)
         return live
+
+    def mask_of(self, docnos: Iterable[int]) -> NDArray[np.bool_]:
+        """A mask of some documents by their numbers, bool (numbers,).
+
+        A number below 0 is passed over. Raises DamagedFileError for one that no document has.
+        """
+        numbers = docnos if isinstance(docnos, np.ndarray) else self.docno_array(docnos)
+        mask = np.zeros(max(1, self.n_numbers), np.bool_)
+        if len(numbers) and numbers.max() >= len(mask):
+            raise self.damage(f'a document has the number {numbers.max()}, which has no docid')
+        mask[numbers[numbers >= 0]] = True
+        return mask
 
     def kept_mask(
         self, wanted: Hashable, evaluate: Callable[[], NDArray[np.bool_]]
@@ -390,20 +427,38 @@ class Generation:
     @cached_property
     def _field_types(self) -> dict[str, set[str]]:
         types: dict[str, set[str]] = {}
-        rows = self.select(f'SELECT DISTINCT field, type FROM field_values WHERE {_ALIVE}')
+        # Seeks the next field, as DISTINCT would read all values.
+        rows = self.select(
+            'WITH RECURSIVE names (name) AS (SELECT MIN(field) FROM field_values UNION ALL '
+            'SELECT (SELECT MIN(field) FROM field_values WHERE field > name) FROM names '
+            'WHERE name IS NOT NULL) '
+            'SELECT name, value FROM names CROSS JOIN json_each(:rows) AS types WHERE EXISTS '
+            f'(SELECT 1 FROM field_values WHERE field = name AND type = types.value AND {_ALIVE})',
+            VALUE_TYPES,
+        )
         for field, kind in rows:
             types.setdefault(field, set()).add(kind)
         return types
 
+    def prepare_counts(self) -> None:
+        """Open what `field_counts` reads: it can then be asked where the folder is moved away."""
+        with self._counting:
+            if self._counting_connection is None:
+                self._counting_connection = open_for_reading(self.folder)
+
     def field_counts(self) -> dict[str, FieldCount]:
-        """How many documents have each field, and its values, by the field's name in order."""
-        return self._field_counts
+        """How many documents have each field, and its values, by the field's name in order.
+
+        They are counted when they are first asked for: all values are read, while searches go on.
+        """
+        with self._counting:
+            return self._field_counts
 
     @cached_property
     def _field_counts(self) -> dict[str, FieldCount]:
         values = self._value_counts()
         counts = {}
-        rows = self.select(
+        rows = self._select_apart(
             f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
             'GROUP BY field ORDER BY field'
         )
@@ -414,7 +469,7 @@ class Generation:
     def _value_counts(self) -> dict[str, list[ValueCount]]:
         """The values of each field of few, the most frequent first."""
         documents: dict[str, dict[str, int]] = {}
-        rows = self.select(
+        rows = self._select_apart(
             'SELECT field, value, n FROM (SELECT field, value, n, '
             'COUNT(*) OVER (PARTITION BY field) AS different, '
             'MAX(length(value)) OVER (PARTITION BY field) AS longest FROM (SELECT field, value, '
@@ -440,15 +495,21 @@ class Generation:
 
         One with several such values comes several times. A phrase finds no number.
         """
-        rows = self.select(
-            "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') AND ("
-            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
-            "OR (type = 'date' AND value = json_extract(:rows, '$[2]')) "
-            "OR (type = 'number' AND value = json_extract(:rows, '$[3]'))) "
-            f'AND {_ALIVE}',
-            [field, text.casefold(), stored_date(text), None if is_phrase else number_of(text)],
-        )
-        return [docno for (docno,) in rows]
+        readings = {
+            'text': text.casefold(),
+            'date': stored_date(text),
+            'number': None if is_phrase else number_of(text),
+        }
+        docnos = []
+        for kind, value in readings.items():
+            rows = self.select(
+                "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') "
+                "AND type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]') "
+                f'AND {_ALIVE}',
+                [field, kind, value],
+            )
+            docnos += [docno for (docno,) in rows]
+        return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
         """Numbers of documents. Raises DamagedFileError for what is none."""
@@ -520,6 +581,14 @@ class Generation:
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {live.shard.name: position for position, live in enumerate(self.shards)}
+
+    def _select_apart(self, statement: str) -> list[Any]:
+        """The rows of a query that takes long: `select` does not wait for it."""
+        self.prepare_counts()
+        assert self._counting_connection is not None
+        with sqlite_errors(self.folder / STORE):
+            rows = self._counting_connection.execute(statement, {'generation': self.number})
+            return rows.fetchall()
 
     def select(self, statement: str, rows: Sequence[Any] = ()) -> list[Any]:
         """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation."""

@@ -6,6 +6,7 @@ It is published once `collection.sqlite` names it with its checksum.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -29,30 +30,70 @@ GENERATIONS = 'generations'
 LUCENE = 'lucene'
 _Natural = Annotated[int, Field(ge=0, le=2**48)]
 _CONFIG = ConfigDict(extra='forbid')
+# A shard's dead rows are ranges, up to so many, or to one for so many rows: bits take less then.
+_MOST_RANGES = 64
+_ROWS_OF_RANGE = 256
 _ADVICE = 'restore the file from a copy, or build the collection again'
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class ShardOfGeneration:
-    """A shard and its dead rows, as (first row, number of rows) of each range of them."""
+    """A shard and its dead rows.
+
+    Attributes
+    ----------
+    name : of the shard
+    rows : how many it has
+    dead : its dead rows, as (first row, number of rows) of each range of them
+    dead_bits : in place of many ranges, a bit for each row, the first one highest, in base64
+    """
 
     name: ShardName
     rows: Count
     dead: tuple[tuple[_Natural, Count], ...] = ()
+    dead_bits: str | None = None
+
+    @classmethod
+    def of(cls, name: str, rows: int, dead: NDArray[np.int64]) -> ShardOfGeneration:
+        """A shard with its dead rows, in ascending order."""
+        ranges = ranges_of(dead)
+        if len(ranges) <= max(_MOST_RANGES, rows // _ROWS_OF_RANGE):
+            return cls(name, rows, ranges)
+        is_dead = np.zeros(rows, np.bool_)
+        is_dead[dead] = True
+        bits = np.packbits(is_dead).tobytes()
+        return cls(name, rows, dead_bits=base64.b64encode(bits).decode())
 
     @property
     def n_dead(self) -> int:
         """How many rows are dead."""
-        return sum(count for _, count in self.dead)
+        mask = self.live_mask()
+        return 0 if mask is None else len(mask) - int(np.count_nonzero(mask))
 
     def live_mask(self) -> NDArray[np.bool_] | None:
-        """Whether each row counts, bool (n,); None where all do."""
+        """Whether each row counts, bool (n,); None where all do.
+
+        Raises DamagedFileError for bits that are not those of so many rows.
+        """
+        if self.dead_bits is not None:
+            return ~self._unpacked(self.dead_bits)
         if not self.dead:
             return None
         mask = np.ones(self.rows, np.bool_)
         for first, count in self.dead:
             mask[first : first + count] = False
         return mask
+
+    def _unpacked(self, text: str) -> NDArray[np.bool_]:
+        try:
+            packed = np.frombuffer(base64.b64decode(text, validate=True), np.uint8)
+        except ValueError:
+            packed = np.empty(0, np.uint8)
+        if len(packed) != -(-self.rows // 8):
+            raise DamagedFileError(
+                f'a manifest does not say which rows of shard {self.name} are dead: {_ADVICE}'
+            )
+        return np.unpackbits(packed, count=self.rows).view(np.bool_)
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -79,6 +120,9 @@ class GenerationManifest:
     def rendered(self) -> bytes:
         """The bytes of the manifest's file."""
         values = asdict(self)
+        for shard in values['shards']:
+            # One of the two says which rows are dead.
+            del shard['dead_bits' if shard['dead_bits'] is None else 'dead']
         if self.settings.sparse_model is None:
             # As before there were learned models.
             del values['settings']['sparse_model']

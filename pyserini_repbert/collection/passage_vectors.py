@@ -85,7 +85,8 @@ class PassageVectors:
     @cached_property
     def n_documents(self) -> int:
         """How many documents have a passage."""
-        return len(np.unique(self._sorted_documents))
+        documents = self._sorted_documents
+        return min(1, len(documents)) + int(np.count_nonzero(np.diff(documents)))
 
     def rows_of(self, docnos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The live rows of documents, document after document.

@@ -59,12 +59,16 @@ def discard_staged(connection: sqlite3.Connection, generation: int) -> None:
     """Take back what a command staged for a generation that it did not publish."""
     staged = 'docno IN (SELECT docno FROM staged)'
     with transaction(connection):
+        connection.execute(
+            'DELETE FROM dead_rows WHERE since = ? AND (shard, row) IN '
+            f'(SELECT shard, row FROM passages WHERE {staged} AND until = ?)',
+            [generation, generation],
+        )
         for table in VERSIONED:
             connection.execute(f'DELETE FROM {table} WHERE {staged} AND since = ?', [generation])
             connection.execute(
                 f'UPDATE {table} SET until = {FOREVER} WHERE {staged} AND until = ?', [generation]
             )
-        connection.execute('DELETE FROM dead_rows WHERE since = ?', [generation])
         connection.execute('DELETE FROM shards WHERE since = ?', [generation])
         connection.execute(f'UPDATE shards SET until = {FOREVER} WHERE until = ?', [generation])
         connection.execute('DELETE FROM staged')

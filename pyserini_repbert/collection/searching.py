@@ -15,17 +15,15 @@ from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, Filter
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
+from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
 from pyserini_repbert.collection.term_weights_search import (
     TermWeightsDocumentSearcher,
     open_sparse_encoder,
 )
-from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
@@ -41,69 +39,8 @@ from pyserini_repbert.systems.encoders import query_encoder as open_query_encode
 
 logger = logging.getLogger(__name__)
 
-# The dense ranking's share in the interpolation of a collection's rankings.
-DENSE_SHARE = 0.6
 # Filters of a searcher whose documents are kept.
 _MOST_FILTERS = 32
-
-
-class CollectionRanking(Choice, what='ranking of a collection'):
-    """A ranking that a collection has."""
-
-    DENSE = 'dense'
-    BM25 = 'bm25'
-    SPARSE = 'sparse'
-
-
-# The sparse ranking of each kind of collection.
-_SPARSE_RANKINGS = {
-    SparseKind.BM25: CollectionRanking.BM25,
-    SparseKind.LEARNED: CollectionRanking.SPARSE,
-}
-
-
-def rankings_of(
-    settings: CollectionSettings, wanted: Sequence[str] = ()
-) -> tuple[CollectionRanking, ...]:
-    """The rankings of a collection that are searched, in the order of fusion.
-
-    `wanted` names some of them; none: all that it has. Raises InputError for a ranking that the
-    collection does not have, and for one that is named twice.
-    """
-    available = [CollectionRanking.DENSE]
-    if settings.sparse in _SPARSE_RANKINGS:
-        available.append(_SPARSE_RANKINGS[settings.sparse])
-    if not wanted:
-        return tuple(available)
-    rankings = tuple(CollectionRanking(name) for name in wanted)
-    if len(set(rankings)) < len(rankings):
-        raise InputError(f'rankings {" ".join(wanted)}: name each once', parameters=('rankings',))
-    for ranking in rankings:
-        if ranking not in available:
-            raise InputError(_absence(ranking, available), parameters=('rankings',))
-    return rankings
-
-
-def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking]) -> str:
-    """Why a collection does not have a ranking, and which it has."""
-    missing = 'without Lucene'
-    if ranking is CollectionRanking.SPARSE:
-        missing = 'without a learned sparse model'
-    if len(available) == 1:
-        return f'the collection was built {missing}: its ranking is {available[0]}'
-    return f'the collection was built {missing}: its rankings are {" and ".join(available)}'
-
-
-def default_fusion(rankings: Sequence[str]) -> FusionSettings:
-    """How a collection's rankings are fused unless a user says how.
-
-    Two are interpolated after min-max, the dense one with a share of `DENSE_SHARE`.
-    """
-    if len(rankings) < 2:
-        return FusionSettings()
-    leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
-    share = DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
-    return FusionSettings(FusionMethod.INTERPOLATION).changed(alpha=share)
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,22 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
 from pyserini_repbert.collection.sparse_model import SparseModel, SparseSource, check_sparse_model
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.dense import check_vector_dtype
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name, VectorDtype
+from pyserini_repbert.index.records import (
+    MODEL_DIGESTS,
+    Length,
+    Name,
+    VectorDtype,
+    check_vector_dtype,
+)
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.record import Model, Sha256
-from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 DEFAULT_ENCODER = 'minilm'
 
@@ -115,6 +119,10 @@ class EncoderSource:
     @cached_property
     def opened(self) -> TextDocumentEncoder:
         """The encoder, after `complete`; its vectors are as long as those of the collection."""
+        # What is not encoded needs no PyTorch.
+        from pyserini_repbert.encode.text_encoder import truncated_as
+        from pyserini_repbert.systems.encoders import document_encoder, stored_name
+
         encoder = self._encoder
         if isinstance(encoder, str):
             is_stored = self._stored is not None and encoder == self._stored.encoder

@@ -40,8 +40,7 @@ from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
 from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
-from pyserini_repbert.search.exact import ArrayVectors
-from pyserini_repbert.search.products import IndexPart
+from pyserini_repbert.search.parts import ArrayVectors, IndexPart
 
 SHARDS = 'shards'
 SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put together

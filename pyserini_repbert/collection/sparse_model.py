@@ -16,7 +16,6 @@ from pyserini_repbert.index.records import MODEL_DIGESTS, FloatType, Length, Nam
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.term_vectors import TermVectors
 from pyserini_repbert.record import Model, Sha256
-from pyserini_repbert.systems.encoders import term_weights_encoder
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.sharding import BundleEncoding
@@ -121,6 +120,8 @@ class SparseSource:
     @cached_property
     def opened(self) -> TermWeightsEncoder:
         """The encoder, after `complete`. Raises UnknownNameError for a name that means none."""
+        from pyserini_repbert.systems.encoders import term_weights_encoder
+
         encoder = self._encoder
         if isinstance(encoder, str):
             try:

@@ -17,6 +17,8 @@ _DATE = re.compile(
 )
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
 _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
+# What a value of a field can be.
+VALUE_TYPES = ('text', 'date', 'number')
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value

@@ -114,7 +114,8 @@ class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
             docnos = self._vectors.documents[found]
             totals = scores[found]
         else:
-            docnos = np.unique(self._vectors.documents[found])
+            is_found = self.generation.mask_of(self._vectors.documents[found])
+            docnos = np.flatnonzero(is_found).astype(np.int32)
             totals = self._aggregated(scores, docnos)
         best = best_positions(totals, len(totals) if k is None else k)
         docids = np.array(self.generation.docids(docnos[best]), dtype=object)

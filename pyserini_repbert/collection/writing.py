@@ -23,7 +23,6 @@ from pyserini_repbert.collection.generation_manifest import (
     GenerationManifest,
     ShardOfGeneration,
     last_published,
-    ranges_of,
     read_manifest,
     write_manifest,
 )
@@ -235,15 +234,11 @@ class Writer:
     def _new_manifest(self, lucene: LuceneState) -> GenerationManifest:
         shards = []
         for state in shard_states(self.staging):
-            dead = ranges_of(state.dead)
-            shards.append(ShardOfGeneration(state.name, state.rows, dead))
-        count = self._connection.execute(
-            f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}'
-        ).fetchone()[0]
+            shards.append(ShardOfGeneration.of(state.name, state.rows, state.dead))
         return GenerationManifest(
             number=self.staging.generation,
             settings=self.settings,
-            documents=count,
+            documents=self._count_documents(),
             passages=sum(shard.rows - shard.n_dead for shard in shards),
             shards=tuple(shards),
             lucene=lucene.name,
@@ -253,6 +248,23 @@ class Writer:
             sources_sha256=self.sources.digest_with(self.source),
             owners_digest=self._owners_digest(),
         )
+
+    def _count_documents(self) -> int:
+        """How many documents the next generation has: those before, and what is staged."""
+        if self.published is None:
+            rows = self._connection.execute(f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}')
+            return int(rows.fetchone()[0])
+        generation = self.staging.generation
+        (begun,) = self._connection.execute(
+            'SELECT COUNT(*) FROM staged CROSS JOIN fields USING (docno) '
+            f'WHERE since = ? AND until = {FOREVER}',
+            [generation],
+        ).fetchone()
+        (ended,) = self._connection.execute(
+            f'SELECT COUNT(*) FROM fields WHERE until = ? AND until < {FOREVER} AND since < ?',
+            [generation, generation],
+        ).fetchone()
+        return self.published.documents + int(begun) - int(ended)
 
     def _owners_digest(self) -> str:
         generation = self.staging.generation

@@ -14,8 +14,6 @@ from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_unread, skipped_text
-from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
-from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.lucene.languages import LANGUAGES
@@ -23,6 +21,7 @@ from pyserini_repbert.lucene.languages import LANGUAGES
 if TYPE_CHECKING:
     from pyserini_repbert.collection import Changes, Collection
     from pyserini_repbert.data.file_selection import FileSelection
+    from pyserini_repbert.data.judgment_exports import JudgmentFormat
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
@@ -308,6 +307,8 @@ def _copy(options: argparse.Namespace) -> None:
 def _judgments(options: argparse.Namespace) -> None:
     """Import, export and count the judgments of a collection."""
     from pyserini_repbert.collection.adaptation import judgments_of
+    from pyserini_repbert.data.judgment_exports import exported
+    from pyserini_repbert.data.question_files import read_questions
     from pyserini_repbert.indexes.kind import kind_of
     from pyserini_repbert.names.topics import load_qrels, load_topics
 
@@ -337,6 +338,8 @@ def _judgments(options: argparse.Namespace) -> None:
 
 def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
     """The files to write, and what each gets. Raises InputError for one that exists."""
+    from pyserini_repbert.data.judgment_exports import JudgmentFormat
+
     exports = {}
     for path, form in (
         (options.export_topics, JudgmentFormat.TOPICS),

@@ -109,13 +109,14 @@ def _packages() -> Iterator[Finding]:
 def _torch() -> Iterator[Finding]:
     import torch
 
-    from pyserini_repbert.models.precision import bfloat16_gain
+    from pyserini_repbert.models.precision import auto_reason, bfloat16_gain
 
-    gain = bfloat16_gain(torch.device('cpu'))
+    device = torch.device('cpu')
+    gain = bfloat16_gain(device)
     if gain:
         support = f'bfloat16 natively on the CPU: --bf16 is {gain} faster'
     else:
-        support = 'no native bfloat16: --bf16 is slow'
+        support = f'{auto_reason(device)}: --bf16 is slow'
     threads = f'{torch.get_num_threads()} threads'
     kernels = torch.backends.cpu.get_cpu_capability()
     yield Finding('torch', 'ok', f'{torch.__version__}, {threads}, {kernels}, {support}')

@@ -24,7 +24,6 @@ from pyserini_repbert.commands.terminal import (
     stages_text,
 )
 from pyserini_repbert.data.passages import Corpus
-from pyserini_repbert.names.corpora import open_corpus
 
 _ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
 _FLAGS_WITH_FINISH = ('--output', '--finish', '--overwrite', '--quiet')
@@ -216,6 +215,7 @@ def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> None:
     """Encode a corpus, or a part of it, here or on a Ray cluster."""
     from pyserini_repbert.encode.parts import EncodingPart, part_folder
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
+    from pyserini_repbert.names.corpora import open_corpus
 
     part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)

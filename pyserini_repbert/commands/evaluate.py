@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import (
     Parser,
     parser,
+    progress,
     refuse,
     whole_number,
     zero_or_more,
@@ -20,7 +23,6 @@ from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
     parse_flags,
-    read_named,
     record_output,
 )
 from pyserini_repbert.data.topics import Qrels
@@ -28,8 +30,7 @@ from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
     Evaluation,
     NamedMeasure,
-    any_judged,
-    evaluate,
+    evaluate_topics,
     judged_docids,
     judged_only,
     parse_measures,
@@ -43,8 +44,7 @@ from pyserini_repbert.evaluate.significance import (
 )
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
-from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.ranking import Run
+from pyserini_repbert.ranking import Ranking, Run
 
 if TYPE_CHECKING:
     from pyserini_repbert.commands.evaluate_report import HtmlReport
@@ -81,17 +81,21 @@ def main(arguments: list[str]) -> None:
 
 def _evaluate(options: argparse.Namespace) -> None:
     """Measure the runs, and print or write what was asked for."""
+    from pyserini_repbert.names.topics import load_qrels
+
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
     report = _open_report(options, measures, qrels)
     evaluations: dict[str, Evaluation] = {}
-    for name, run in read_named(paths, options.quiet):
-        _warn_of_unjudged(name, run, qrels)
-        scored = judged_only(run, qrels) if options.judged_only else run
-        evaluations[name] = evaluate(scored, qrels, measures)
-        if report is not None:
-            report.add(name, paths[name], run, evaluations[name])
+    with progress(len(paths), 'runs', 'run', options.quiet) as bar:
+        for name, path in paths.items():
+            reading = _RunReading(path, qrels, options.judged_only, is_kept=report is not None)
+            evaluations[name] = reading.evaluate(measures)
+            reading.warn(name)
+            if report is not None:
+                report.add(name, path, reading.run, evaluations[name])
+            bar.update()
     tests: list[RunComparison] = []
     if options.compare:
         tests = compare_with_first(
@@ -255,17 +259,69 @@ def _make_parser() -> Parser:
     return flags
 
 
-def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
-    """Warn of a run that hardly has topics, or no docids, that are judged."""
-    n_judged = len(run.keys() & qrels.keys())
-    if 2 * n_judged < len(run):
-        print(f'warning: {n_judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
-    if run and not any_judged(run, qrels):
-        print(
-            f'warning: none of the {len(judged_docids(qrels))} judged docids is in {name}: check '
-            'that both name the same passages',
-            file=sys.stderr,
-        )
+class _RunReading:
+    """Evaluates a run file, and counts how much of it is judged.
+
+    Parameters
+    ----------
+    path : of the file
+    qrels : the judgments
+    judged_only : leave out hits that are not judged
+    is_kept : keep the whole run, which takes memory
+
+    Attributes
+    ----------
+    run : the topics that were read, if they are kept
+    """
+
+    def __init__(self, path: str, qrels: Qrels, judged_only: bool, is_kept: bool) -> None:
+        self.run: Run = {}
+        self._path = path
+        self._qrels = qrels
+        self._judged_only = judged_only
+        # What is no file can be read once.
+        self._is_kept = is_kept or not Path(path).is_file()
+        self._judged_docids = judged_docids(qrels)
+
+    def evaluate(self, measures: Sequence[NamedMeasure]) -> Evaluation:
+        """The values of the run."""
+        from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, read_run
+
+        if not self._is_kept:
+            # A run whose topics are scattered is read whole.
+            with contextlib.suppress(ScatteredQueryError):
+                return evaluate_topics(self._read(iter_run(self._path)), self._qrels, measures)
+        self.run = read_run(self._path)
+        return evaluate_topics(self._read(self.run.items()), self._qrels, measures)
+
+    def _read(self, topics: Iterable[tuple[str, Ranking]]) -> Iterator[tuple[str, Ranking]]:
+        """The topics of the run, counted."""
+        self._n_topics = 0
+        self._n_judged = 0
+        self._has_judged_docid = False
+        for qid, ranking in topics:
+            self._n_topics += 1
+            self._n_judged += qid in self._qrels
+            if not self._has_judged_docid:
+                self._has_judged_docid = not self._judged_docids.isdisjoint(ranking.docids)
+            if self._judged_only:
+                yield from judged_only({qid: ranking}, self._qrels).items()
+            else:
+                yield qid, ranking
+
+    def warn(self, name: str) -> None:
+        """Warn of a run that hardly has topics, or no docids, that are judged."""
+        if 2 * self._n_judged < self._n_topics:
+            print(
+                f'warning: {self._n_judged} of the {self._n_topics} topics of {name} are judged',
+                file=sys.stderr,
+            )
+        if self._n_topics and not self._has_judged_docid:
+            print(
+                f'warning: none of the {len(self._judged_docids)} judged docids is in {name}: '
+                'check that both name the same passages',
+                file=sys.stderr,
+            )
 
 
 def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
@@ -382,6 +438,7 @@ def split_folds(arguments: Sequence[str]) -> None:
     options = flags.parse_args(arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
+    from pyserini_repbert.names.topics import load_topics
 
     check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
     queries = {query.qid: query for query in load_topics(options.topics)}
@@ -417,6 +474,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
+    from pyserini_repbert.names.topics import load_topics
 
     folds = read_folds(options.folds)
     if options.topics:

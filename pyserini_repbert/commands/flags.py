@@ -153,7 +153,7 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
         '--precision',
         default='float32',
         choices=('float32', 'bfloat16', 'float16', 'auto'),
-        help='what models compute in; auto: bfloat16 if the machine computes in it natively',
+        help='what models compute in; auto: bfloat16 if the machine computes faster in it',
     )
     values = {'--fp16': 'float16', '--bf16': 'bfloat16', '--fp32': 'float32'}
     for flag, value in values.items():
@@ -344,6 +344,13 @@ def _value_rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
             yield (key, f'{value:.6f}')
 
 
+def _precision_reason(device: str) -> str:
+    """Why '--precision auto' is what it is on the device of a flag."""
+    from pyserini_repbert.models.precision import auto_reason, usable_device
+
+    return auto_reason(usable_device(device))
+
+
 def record_output(
     options: argparse.Namespace,
     output: str,
@@ -380,10 +387,13 @@ def record_output(
     settings = {name: plain(value) for name, value in sorted(values.items()) if name not in apart}
     if rankers:
         settings['rankers'] = plain(rankers)
+    models = tuple(models)
+    if models and values.get('precision') == 'auto':
+        settings['precision_reason'] = _precision_reason(str(values.get('device') or 'cpu'))
     record = Record(
         decisive(options.command),
         sha256,
-        tuple(models),
+        models,
         (*inputs, *by_option),
         settings,
         versions(),

@@ -255,9 +255,19 @@ def _start_engines(
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
-    if resolved.index or resolved.spec.stages:
+    if _runs_a_model(resolved):
         say_device(options)
     return connect_to_ray(options, machine, held)
+
+
+def _runs_a_model(resolved: ResolvedSearch) -> bool:
+    """Whether a query is encoded, as to find passages of documents, or candidates are reranked."""
+    if resolved.spec.stages:
+        return True
+    index = resolved.index
+    if index is None:
+        return False
+    return index.kind.finds_passages or not index.of_models.isdisjoint(index.rankings)
 
 
 def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
@@ -404,7 +414,6 @@ def _write_run(
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_resolved
     from pyserini_repbert.pipeline.pipeline import run_pipeline
-    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
@@ -440,6 +449,8 @@ def _write_run(
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
+        from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
+
         about = {'run': options.output, LAST_DEPTH: resolved.spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import MODEL_DIGESTS, VECTOR_DTYPES, DenseSettings
+from pyserini_repbert.index.records import MODEL_DIGESTS, DenseSettings, check_vector_dtype
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.token_ids import TokenIds
 
@@ -65,12 +64,3 @@ def dense_encoding(
         getattr(encoder, 'tokenizer', None),
         on_progress,
     )
-
-
-def check_vector_dtype(dtype: str) -> None:
-    """Raises InputError for a type in which vectors are not stored."""
-    if dtype not in VECTOR_DTYPES:
-        raise InputError(
-            f"vector dtype '{dtype}' was given, expected {', '.join(VECTOR_DTYPES[:-1])} or "
-            f'{VECTOR_DTYPES[-1]}'
-        )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -31,6 +32,9 @@ _RANGES = {
 }
 _DECIMALS = {'recall': 2, 'beta': 4}
 _IN_PERL = 'gdeval'  # the provider of ir_measures that runs a program
+# Providers that compute each topic alone.
+_BY_TOPIC = frozenset({'pytrec_eval', 'judged', 'msmarco', 'compat', 'accuracy'})
+_TOPICS_AT_ONCE = 256
 _MAX_GRADE_IN_PERL = 4
 _NO_DOCUMENT = ' '  # no docid has white space
 
@@ -186,12 +190,6 @@ def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
     return condensed
 
 
-def any_judged(run: Mapping[str, Ranking], qrels: Qrels) -> bool:
-    """Whether a hit of any topic is judged for any topic."""
-    judged = judged_docids(qrels)
-    return any(not judged.isdisjoint(hits.docids) for hits in run.values())
-
-
 def judged_docids(qrels: Qrels) -> set[str]:
     """The docids that are judged for any topic."""
     docids: set[str] = set()
@@ -223,13 +221,24 @@ def evaluate(
     A judged topic without hits counts 0; a topic that is not judged does not count. The qrels have
     at least one topic, and grades from -`MAX_GRADE` to `MAX_GRADE`.
     """
+    rankings = ((qid, run[qid]) for qid in qrels if qid in run)
+    return evaluate_topics(rankings, qrels, measures)
+
+
+def evaluate_topics(
+    rankings: Iterable[tuple[str, Ranking]], qrels: Qrels, measures: Sequence[NamedMeasure]
+) -> Evaluation:
+    """`evaluate` of a run that comes topic by topic: some hundred topics are held at once."""
     by_measure: dict[Any, dict[str, float]] = {}
     for named in measures:
         by_measure[named.measure] = dict.fromkeys(qrels, 0.0)
-    judged = {qid: run[qid] for qid in qrels if qid in run and run[qid].docids}
-    if judged:
-        qids = list(judged)
-        for metric in _compute(measures, judged, qrels):
+    with_hits: set[str] = set()
+    judged = ((qid, hits) for qid, hits in rankings if qid in qrels and hits.docids)
+    size = _TOPICS_AT_ONCE if _are_of_topics(measures) else None
+    while block := dict(islice(judged, size)):
+        with_hits.update(block)
+        qids = list(block)
+        for metric in _compute(measures, block, qrels):
             qid = qids[int(metric.query_id)]
             by_measure[metric.measure][qid] = float(metric.value)
     values = {named.name: by_measure[named.measure] for named in measures}
@@ -239,8 +248,17 @@ def evaluate(
         for value in values[named.name].values():
             total.add(value)
         means[named.name] = float(total.result())
-    without_hits = tuple(qid for qid in qrels if qid not in judged)
+    without_hits = tuple(qid for qid in qrels if qid not in with_hits)
     return Evaluation(values, means, without_hits)
+
+
+def _are_of_topics(measures: Sequence[NamedMeasure]) -> bool:
+    """Whether the values of a topic do not depend on the judgments of others."""
+    for named in measures:
+        available = [each for each in _providers_of(named.measure) if each.is_available()]
+        if available and available[0].NAME not in _BY_TOPIC:
+            return False
+    return True
 
 
 def _compute(

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Generic, TypeVar
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.record import Sha256
 
 # Of version 1, manifests have no checksum of themselves; of version 2, only the weights' checksum
@@ -226,3 +227,12 @@ def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
     if list(shard.files) != sorted(shard.files):
         return 'names its files in another order'
     return None
+
+
+def check_vector_dtype(dtype: str) -> None:
+    """Raises InputError for a type in which vectors are not stored."""
+    if dtype not in VECTOR_DTYPES:
+        raise InputError(
+            f"vector dtype '{dtype}' was given, expected {', '.join(VECTOR_DTYPES[:-1])} or "
+            f'{VECTOR_DTYPES[-1]}'
+        )

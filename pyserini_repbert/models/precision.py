@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
 import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute in one thread
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bfloat16_speed import bfloat16_speed
 
+if TYPE_CHECKING:
+    import torch
+
+# Products of matrices have to be so many times as fast in bfloat16: the rest of a model is not
+# faster.
+_LEAST_SPEED = 1.2
 # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them.
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')
 
@@ -23,15 +30,17 @@ class Precision(Choice, what='precision'):
     AUTO = 'auto'
 
     def on(self, device: torch.device) -> Precision:
-        """The precision for a device: 'auto' is bfloat16 where the device computes in it
-        natively, else float32.
+        """The precision for a device: 'auto' is bfloat16 where the device computes faster in it,
+        as measured on CPUs, else float32.
         """
         if self is not Precision.AUTO:
             return self
-        return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
+        return Precision.BFLOAT16 if gains_by_bfloat16(device) else Precision.FLOAT32
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
+        import torch
+
         return getattr(torch, self.on(device).value)  # type: ignore[no-any-return]
 
 
@@ -41,6 +50,8 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
     False on such a CPU, too, if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
     """
+    import torch
+
     if device.type == 'cuda':
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type != 'cpu' or has_narrow_kernels():
@@ -48,19 +59,37 @@ def has_native_bfloat16(device: torch.device) -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
+def gains_by_bfloat16(device: torch.device) -> bool:
+    """Whether models run faster in bfloat16 than in float32."""
+    if not has_native_bfloat16(device):
+        return False
+    return device.type != 'cpu' or bfloat16_speed() >= _LEAST_SPEED
+
+
 def bfloat16_gain(device: torch.device) -> str:
     """How much faster models run in bfloat16 than in float32, in words: '2x to 3x'; '' if they
     do not.
     """
-    if not has_native_bfloat16(device):
+    if not gains_by_bfloat16(device):
         return ''
     return '2x to 3x' if device.type == 'cpu' else 'several times'
+
+
+def auto_reason(device: torch.device) -> str:
+    """Why 'auto' is what it is on a device, for records."""
+    if not has_native_bfloat16(device):
+        return 'no native bfloat16'
+    if device.type != 'cpu':
+        return 'native bfloat16'
+    return f'products in bfloat16 are {bfloat16_speed():.3g} times as fast as in float32'
 
 
 def has_narrow_kernels() -> bool:
     """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or
     `ATEN_CPU_CAPABILITY` forbids it.
     """
+    import torch
+
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
@@ -68,6 +97,8 @@ def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """The tensor on `device`; the copy from the host's memory to a GPU does not wait for the
     GPU.
     """
+    import torch
+
     if torch.device(device).type == 'cuda' and tensor.device.type == 'cpu':
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
@@ -79,6 +110,8 @@ def usable_device(name: str) -> torch.device:
 
     Raises InputError for a device that is unknown, or that this machine lacks.
     """
+    import torch
+
     if name == 'auto':
         name = 'cuda' if torch.cuda.is_available() else 'cpu'
     try:

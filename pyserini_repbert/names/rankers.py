@@ -15,7 +15,6 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.files import StrPath, cache_folder
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
-from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker
 
 _FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
@@ -197,6 +196,7 @@ def _how(entry: catalog.Entry) -> str:
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.lucene.jvm import lucene_major
+    from pyserini_repbert.names.corpora import open_corpus
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a
     # cache.

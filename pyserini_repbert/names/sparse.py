@@ -24,7 +24,6 @@ from pyserini_repbert.names.rankers import (
     ranker_class,
 )
 from pyserini_repbert.ranking import Ranker
-from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
 
 
 def open_sparse(
@@ -65,6 +64,9 @@ def open_sparse(
             parameters=tuple(constants),
         )
     if has_impacts:
+        # BM25 needs no PyTorch.
+        from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
+
         return EpicImpactSearcher(folder, device=device)
     usual = default_settings(folder)
     own_language = recorded_language(folder) or language or usual.language

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.searching import CollectionRanking
+from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
@@ -21,7 +21,6 @@ from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
-from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
@@ -29,9 +28,7 @@ from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, PipelineSpec, Stage
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.dense import VectorSearcher
 from pyserini_repbert.search.feedback import VectorFeedback
-from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
 
 _DENSE = str(CollectionRanking.DENSE)
 
@@ -165,6 +162,8 @@ def _open_searchers(
 
 def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
     """Let the dense rankings among these take feedback. Raises InputError where there is none."""
+    from pyserini_repbert.search.dense import VectorSearcher
+
     n_dense = 0
     for ranker in rankers:
         for leaf in ranker.leaves():
@@ -240,6 +239,8 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerCha
     rerankers = [_open_stage(stage, spec, machine, device) for stage in spec.stages]
     stages: list[Ranker] = [*rerankers]
     if spec.save_scores:
+        from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
+
         recorder = ScoreRecorder(rerankers[-2:], spec.replay_k0)
         stages = [*rerankers[:-2], recorder]
     chain = RerankerChain(stages)
@@ -253,6 +254,8 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
     options = dict(stage.options)
     score_share = options.pop(WEIGHT.parameter, None)
     n_excerpts = options.pop(EXCERPTS.parameter, 1)
+    from pyserini_repbert.names.rerankers import open_reranker
+
     reranker = open_reranker(
         stage.name,
         device,

@@ -18,7 +18,6 @@ import numpy as np
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked
 from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.systems.duobert.saved_scores import SavedScores
 from pyserini_repbert.trace import Notes, StageCost
 
 SUFFIX = '.part'
@@ -166,6 +165,9 @@ def _unpacked_notes(values: Mapping[str, Any]) -> Notes:
     for qid, query, docids, scores, members, differences in values['scores']:
         matrix = np.array(differences, np.float64).reshape(len(members), len(members))
         arrays = np.array(scores, np.float64), np.array(members, np.int64), matrix
+        # A run without rerankers needs no PyTorch.
+        from pyserini_repbert.systems.duobert.saved_scores import SavedScores
+
         notes.keep('scores', qid, SavedScores(qid, query, tuple(docids), *arrays))
     for _, packed in values['parts']:
         part = _unpacked_notes(packed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, FusionName, Nor
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
-from pyserini_repbert.search.dense import QueryEncoder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.dense import QueryEncoder
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'

@@ -43,8 +43,8 @@ from pyserini_repbert.index.ann_kinds import (
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
+from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.products import (
-    Blocks,
     NotFiniteError,
     VectorShard,
     shard_pair_scores,

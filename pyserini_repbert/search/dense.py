@@ -34,7 +34,8 @@ from pyserini_repbert.ranking import Candidate, Query, Ranking, Run, Searcher, t
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.gpu_index import GpuIndex
-from pyserini_repbert.search.products import Blocks, NotFiniteError
+from pyserini_repbert.search.parts import Blocks
+from pyserini_repbert.search.products import NotFiniteError
 from pyserini_repbert.trace import Trace
 
 DenseIndex = DenseBundle | FaissFolder

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -37,12 +37,11 @@ from torch import Tensor
 
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.search.parts import ArrayVectors, Blocks, IndexPart
 from pyserini_repbert.search.products import (
     BLOCK_ROWS,
     SAMPLE_ROWS,
-    Blocks,
     Float32Products,
-    IndexPart,
     IndexParts,
     pair_scores,
 )
@@ -67,6 +66,8 @@ _BUFFER = 4
 _ROUNDED_SHARE = 1 / 4
 # So many queries are worth rounding the vectors in the first search; later searches always are.
 _ROUNDED_FROM = 256
+# Of a smaller share of all rows, missing rounded copies are made at the first search.
+_ROUNDED_AT_ONCE = 1 / 16
 # Of fewer allowed rows, this share, the vectors are gathered.
 _GATHERED_SHARE = 1 / 16
 # From so many rows on, rounded vectors are faster.
@@ -265,7 +266,10 @@ class ExactIndex:
             self._searches += 1
             if kind not in self._copies:
                 missing = [part for part in self._parts.parts if kind not in part.copies]
-                is_worth_it = self._searches > 1 or len(queries) >= _ROUNDED_FROM
+                n_missing = sum(len(part.vectors) for part in missing)
+                # A search in float32 takes longer than rounding a small share.
+                is_small = n_missing <= _ROUNDED_AT_ONCE * len(self._index)
+                is_worth_it = is_small or self._searches > 1 or len(queries) >= _ROUNDED_FROM
                 if missing and not (is_worth_it and self._round(missing, kind, queries.shape[1])):
                     return None
                 copies = [part.copies[kind] for part in self._parts.parts]
@@ -281,21 +285,6 @@ class ExactIndex:
         for part in parts:
             part.copies[kind] = kind(part.vectors, dimension)
         return True
-
-
-class ArrayVectors:
-    """Vectors in memory, (n, d), as `Blocks`."""
-
-    def __init__(self, vectors: StoredVectors) -> None:
-        self._vectors = vectors
-
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
-        """As in `Blocks`."""
-        for first in range(0, len(self._vectors), size):
-            yield first, self._vectors[first : first + size]
 
 
 @cache

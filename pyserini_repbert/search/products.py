@@ -11,7 +11,7 @@ x_i|, thus by g |q| |x|.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.ann import faiss_threads
 from pyserini_repbert.index.quantized import GREATEST, Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
+from pyserini_repbert.search.parts import Blocks, IndexPart
 
 BLOCK_ROWS = 16384
 # Thresholds are estimated from so many rows.
@@ -51,34 +52,6 @@ class NotFiniteError(DamagedFileError):
             f'{index} has a vector that is not finite, or gives a score that is not: `index check` '
             'names it; restore the index from a copy, or build it again'
         )
-
-
-class Blocks(Protocol):
-    """Vectors that can be read in blocks, any number of times."""
-
-    def __len__(self) -> int:
-        """Number of vectors."""
-
-    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
-        """(first row, vectors (n, d)) of at most `size` rows each, in order."""
-
-
-class IndexPart:
-    """Consecutive rows of an index, with what searches compute of them once.
-
-    Indexes may share a part: generations of a collection share shards.
-
-    Attributes
-    ----------
-    vectors : the rows
-    largest : the greatest absolute value of each block, by the block's first row
-    copies : the rounded copies of the rows, by class (`rounded`)
-    """
-
-    def __init__(self, vectors: Blocks) -> None:
-        self.vectors = vectors
-        self.largest: dict[int, float] = {}
-        self.copies: dict[type, Any] = {}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.quantized import StoredVectors
-from pyserini_repbert.search.products import BLOCK_ROWS, Blocks, tensor_of
+from pyserini_repbert.search.parts import Blocks
+from pyserini_repbert.search.products import BLOCK_ROWS, tensor_of
 
 # Columns of a vector in bfloat16 beside its values.
 _WEIGHTS = 4

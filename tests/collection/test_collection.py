@@ -3,12 +3,24 @@
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from pyserini_repbert.collection import Collection, Document, compacting, store
+from pyserini_repbert.collection import Collection, Document, compacting, generation_manifest, store
 from pyserini_repbert.collection.checking import check_collection
-from pyserini_repbert.errors import BusyError, InputError, LostCollectionError, MismatchError
+from pyserini_repbert.collection.compacting import move_passages
+from pyserini_repbert.collection.shards import ShardRows
+from pyserini_repbert.errors import (
+    BusyError,
+    DamagedFileError,
+    InputError,
+    LostCollectionError,
+    MismatchError,
+)
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
+from pyserini_repbert.indexes.machine import Machine
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -272,35 +284,152 @@ def test_a_check_knows_all_characters(open_collection):
         assert collection.generation.texts(['d1', 'd4']) == [texts[1], texts[4]]
 
 
-def test_a_small_change_scans_no_large_table(open_collection, monkeypatch):
-    """The time of a small change would otherwise grow with the collection."""
-    collection = open_collection()
-    collection.sync(DOCUMENTS)
-    statements = []
+@pytest.fixture
+def statements(monkeypatch):
+    """What SQLite is asked from now on; clear it to forget what was asked before."""
+    texts = []
     connect = sqlite3.connect
 
     def traced(*arguments, **options):
         connection = connect(*arguments, **options)
-        connection.set_trace_callback(statements.append)
+        connection.set_trace_callback(texts.append)
         return connection
 
-    with monkeypatch.context() as patch:
-        patch.setattr(store.sqlite3, 'connect', traced)
-        patch.setattr(compacting, 'MOST_SMALL', 1)
-        collection.add([('new', 'cat sat')])
-        collection.delete('new')
-    collection.close()
-    connection = store.open_for_reading(collection.folder)
+    monkeypatch.setattr(store.sqlite3, 'connect', traced)
+    return texts
+
+
+# Tables that grow with the collection.
+LARGE = {'documents', 'fields', 'field_values', 'texts', 'passages', 'dead_rows'}
+
+
+def scanned_tables(folder, statements):
+    """The tables that these statements read from beginning to end."""
+    asked = list(statements)
+    connection = store.open_for_reading(folder)
     connection.execute('CREATE TEMP TABLE moved (docno INTEGER, number INTEGER, row INTEGER)')
-    scanned = set()
-    for statement in statements:
-        is_plain = statement.startswith(('SELECT', 'INSERT', 'UPDATE', 'DELETE'))
+    tables = set()
+    for statement in asked:
+        is_plain = statement.startswith(('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'WITH'))
         if is_plain and 'spare' not in statement:
             for step in connection.execute(f'EXPLAIN QUERY PLAN {statement}'):
-                scanned.add(step[3].partition(' USING')[0])
+                if step[3].startswith('SCAN'):
+                    tables.add(step[3].split()[1])
     connection.close()
-    assert 'SCAN moved' in scanned
-    assert not scanned & {'SCAN texts', 'SCAN passages', 'SCAN field_values', 'SCAN documents'}
+    return tables
+
+
+def test_a_small_change_scans_no_large_table(open_collection, statements, monkeypatch):
+    """The time of a small change would otherwise grow with the collection."""
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        statements.clear()
+        monkeypatch.setattr(compacting, 'MOST_SMALL', 1)
+        collection.add([('new', 'cat sat')])
+        collection.delete('new')
+        scanned = scanned_tables(collection.folder, statements)
+    assert 'moved' in scanned
+    assert not scanned & LARGE
+
+
+FILTERS = (
+    'year:2020',
+    'tags:x AND NOT lang:de',
+    'lang:d*',
+    'lang:*',
+    'year:[2019 TO *]',
+    'docid:a',
+    'docid:c*',
+    'docid:*',
+)
+
+
+def test_a_question_scans_no_large_table(open_collection, statements):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        statements.clear()
+        for text in FILTERS:
+            collection.search('cat', filter=text)
+        collection.more_like('a')
+        generation = collection.generation
+        generation.documents(['a'])
+        generation.fields(['a'])
+        generation.versions(['a'])
+        assert not scanned_tables(collection.folder, statements) & LARGE
+        # `field_counts` reads all values, when it is asked for.
+        assert generation.field_counts()['year'].documents == 1
+        assert 'field_values' in scanned_tables(collection.folder, statements)
+
+
+def test_a_new_generation_scans_no_large_table(open_collection, statements):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        folder = collection.folder
+    kind = kind_of(str(folder))
+    machine = Machine()
+    before = kind.open(str(folder), SearchOptions())
+    before.prepare(machine)
+    with open_collection() as collection:
+        collection.add([('new', 'cat sat')])
+    statements.clear()
+    after = kind.open(str(folder), SearchOptions(), before)
+    after.prepare(machine)
+    assert not scanned_tables(folder, statements) & LARGE
+    before.close()
+    after.close()
+
+
+@pytest.mark.parametrize('n_passages', [200, 800])
+def test_moving_the_passages_of_a_document_is_linear(n_passages):
+    """Reading all passages of a document for each of them would take a million steps here."""
+    connection = sqlite3.connect(':memory:', isolation_level=None)
+    store.make_store(connection)
+    for number in range(n_passages):
+        passage = [1, number, 1, store.FOREVER, 0, 1, b'input', 1, number]
+        connection.execute('INSERT INTO passages VALUES (?,?,?,?,?,?,?,?,?)', passage)
+    numbers = np.arange(n_passages)
+    rows = ShardRows(
+        vectors=np.zeros((n_passages, 1), np.float32),
+        documents=np.ones(n_passages, np.int32),
+        numbers=numbers.astype(np.int32),
+        inputs=np.zeros((n_passages, 16), np.uint8),
+    )
+    steps = []
+    connection.set_progress_handler(lambda: steps.append(1), 100)
+    move_passages(connection, rows, generation=2, shard=2)
+    assert len(steps) < 3 * n_passages
+    moved = connection.execute(f'SELECT number, row FROM passages WHERE until = {store.FOREVER}')
+    assert moved.fetchall() == [(number, number) for number in numbers.tolist()]
+    connection.close()
+
+
+def test_the_rows_of_many_dead_passages_are_bits_of_a_manifest(open_collection, monkeypatch):
+    monkeypatch.setattr(generation_manifest, '_MOST_RANGES', 1)
+    with open_collection() as collection:
+        collection.sync([(f'd{number}', 'cat') for number in range(20)])
+        collection.delete(['d1', 'd4', 'd5', 'd19'])
+        (shard,) = collection.generation.manifest.shards
+        assert shard.dead == ()
+        assert shard.dead_bits == 'TAAQ'  # 0100 1100, 0000 0000, 0001 and zeros
+        assert shard.n_dead == 4
+        assert len(collection.search('cat', 100)) == 16
+        assert check_collection(collection.folder).startswith(f'{collection.folder}: whole')
+        broken = replace(shard, dead_bits='TAA=')
+        with pytest.raises(DamagedFileError, match='does not say which rows'):
+            broken.live_mask()
+
+
+def test_a_collection_searches_after_a_write_with_the_shards_that_are_open(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        collection.search('cat')
+        collection.add([('new', 'cat sat')])
+        collection.search('cat')
+        opened = collection.generation.opened_shards
+        searched = collection.searcher()
+        for shard in searched.dense.vectors.shards:
+            assert shard is opened[shard.name]
+        searched.close()
 
 
 def test_a_folder_that_is_built_anew_is_another_collection(open_collection):

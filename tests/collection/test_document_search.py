@@ -1,17 +1,20 @@
 """Documents by their passages: equal to scoring every passage, whatever is searched."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from pyserini_repbert.collection import dense_search
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.searching import rankings_of
+from pyserini_repbert.collection.rankings import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import documents_of_run
+from pyserini_repbert.search.exact import ExactIndex
 from pyserini_repbert.systems.encoders import query_encoder
 
 NUMBERS = itertools.count()
@@ -70,12 +73,14 @@ def expected_scores(all_scores, aggregation):
     st.sampled_from([0, 20, 400]),
     st.integers(1, 15),
     st.sampled_from(list(PassageAggregation)),
+    st.sampled_from([1, 256]),
 )
 def test_equals_scoring_every_passage(
-    open_collection, encoder, all_scores, seed, n_documents, longest, k, aggregation
+    open_collection, encoder, all_scores, seed, n_documents, longest, k, aggregation, least_depth
 ):
     random = np.random.default_rng(seed)
-    with lived_collection(open_collection, random, n_documents, longest) as collection:
+    least = mock.patch.object(dense_search, '_LEAST_DEPTH', least_depth)
+    with least, lived_collection(open_collection, random, n_documents, longest) as collection:
         searcher = DenseDocumentSearcher(collection.generation, encoder, aggregation=aggregation)
         queries = [words(random, 2) for _ in range(3)]
         run = searcher.batch_search(queries, ['1', '2', '3'], k)
@@ -87,6 +92,28 @@ def test_equals_scoring_every_passage(
             assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-4)
             for hit in hits:
                 assert hit.score == pytest.approx(totals[hit.docid], abs=1e-4)
+
+
+def test_a_long_document_costs_one_more_search(open_collection, encoder, monkeypatch):
+    monkeypatch.setattr(dense_search, '_LEAST_DEPTH', 1)
+    searches = []
+    search = ExactIndex.search
+
+    def counted(self, *arguments):
+        searches.append(arguments)
+        return search(self, *arguments)
+
+    with open_collection() as collection:
+        others = [(f'd{number}', 'sea') for number in range(20)]
+        collection.sync([('long', 'cat ran. ' * 400), *others])
+        searcher = DenseDocumentSearcher(collection.generation, encoder)
+        expected = searcher.search('cat ran', len(searcher))[:3]
+        monkeypatch.setattr(ExactIndex, 'search', counted)
+        # Fewer rows than the long document has.
+        monkeypatch.setattr(type(searcher), '__len__', lambda self: len(searcher.vectors))
+        assert searcher.search('cat ran', 3) == expected
+        assert expected[0].docid == 'long'
+    assert len(searches) == 2
 
 
 @pytest.fixture

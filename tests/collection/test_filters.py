@@ -250,6 +250,9 @@ class Documents:
     def docids(self, docnos):
         return [f'd{docno:03}' for docno in docnos]
 
+    def docnos(self, docids):
+        return np.array([int(docid[1:]) for docid in docids])
+
 
 @pytest.mark.parametrize('k', [1, 10, 50, 200])
 def test_bm25_deepens_until_there_are_k_allowed_hits(k):

@@ -345,7 +345,6 @@ OF_SHOWN = {
     'DELETE FROM documents WHERE docno = 0': 'document number 0 has no docid',
     'UPDATE documents SET docno = 1000000000000 WHERE docno = 4': 'a document has the number 1000',
     'DELETE FROM passages WHERE docno = 0': "document 'a' has no passage",
-    "UPDATE fields SET docno = 'x' WHERE docno = 1": 'a document has a number that is none',
     "UPDATE field_values SET docno = 'x' WHERE docno = 0": 'a document has a number that is none',
     'UPDATE field_values SET docno = 99 WHERE docno = 0': 'a document has the number 99',
     "UPDATE shards SET name = 'x' || name": 'has no row',

@@ -1,5 +1,7 @@
 import csv
 import json
+import os
+import threading
 
 import pytest
 
@@ -55,6 +57,17 @@ a\t1\tMRR@10\t0.500000
 a\t2\tMRR@10\t1.000000
 a\t3\tMRR@10\t0.000000
 """
+
+
+def test_a_run_may_have_a_topic_in_two_places_or_come_from_a_pipe(capsys, files):
+    (files / 'scattered.run').write_text('1 Q0 x 1 2 t\n2 Q0 s 1 1 t\n1 Q0 r 2 1 t\n')
+    os.mkfifo(files / 'pipe')
+    thread = threading.Thread(target=(files / 'pipe').write_text, args=(A,))
+    thread.start()
+    assert evaluate('--qrels qrels a.run scattered.run pipe') == 0
+    thread.join()
+    _, _, *rows = cells(capsys.readouterr().out)
+    assert [row[1:] for row in rows] == [['0.5436', '0.5000', '0.6667']] * 3
 
 
 def test_values_per_query_are_printed(capsys):

@@ -1,9 +1,10 @@
 import math
+import weakref
 
 import pytest
 
 from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.evaluate import evaluate, parse_measures
+from pyserini_repbert.evaluate import evaluate, measures, parse_measures
 from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.ranking import Ranking
 
@@ -35,6 +36,26 @@ def test_by_hand():
     assert found.means['MRR@10'] == 0.25
     assert found.means['nDCG@10'] == pytest.approx((ndcg + 1 / math.log2(3)) / 4)
     assert found.without_hits == ('3', '4')
+
+
+def test_topics_are_evaluated_in_blocks(monkeypatch):
+    qrels = {str(number): {'a': number % 3} for number in range(9)}
+    run = {qid: HeldRanking(['b', 'a', qid], [3.0, 2.0, 1.0]) for qid in qrels}
+    names = parse_measures(['MRR@10', 'nDCG@10'])
+    expected = evaluate(run, qrels, names)
+    monkeypatch.setattr(measures, '_TOPICS_AT_ONCE', 2)
+    held = weakref.WeakSet(run.values())
+
+    def rankings():
+        while run:
+            assert len(held) <= len(run) + 3
+            yield run.popitem()
+
+    assert measures.evaluate_topics(rankings(), qrels, names) == expected
+
+
+class HeldRanking(Ranking):
+    """A ranking that may be referred to weakly."""
 
 
 def test_names_stay_as_they_were_given():

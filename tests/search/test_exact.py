@@ -291,6 +291,23 @@ def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, h
     assert first.largest == largest
 
 
+def test_the_first_search_rounds_a_small_part_that_is_missing(monkeypatch):
+    """Otherwise the first search after each new document would read all vectors in float32."""
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((n, 24)).astype(np.float32) for n in (320, 20, 320)]
+    large, small, other = (IndexPart(ArrayVectors(array)) for array in arrays)
+    queries = random.standard_normal((5, 24)).astype(np.float32)
+    first_index = ExactIndex(Joined([large]), parts=[large])
+    for _ in range(2):
+        first_index.search(queries, 10)
+    ExactIndex(Joined([large, small]), parts=[large, small]).search(queries, 10)
+    assert rounded.RoundedVectors in small.copies
+    ExactIndex(Joined([large, other]), parts=[large, other]).search(queries, 10)
+    assert rounded.RoundedVectors not in other.copies
+
+
 def test_threads_that_search_blocks_compute_alone():
     exact._pool.cache_clear()
     assert set(exact._pool(2).map(lambda _: torch.get_num_threads(), range(8))) == {1}

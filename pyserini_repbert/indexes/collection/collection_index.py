@@ -14,18 +14,15 @@ import numpy as np
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
+from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
 from pyserini_repbert.collection.searching import (
-    CollectionRanking,
     CollectionSearcher,
     DocumentRanking,
     FilteredRanking,
     SearchSettings,
-    default_fusion,
     learned_settings,
     open_collection_encoder,
-    rankings_of,
 )
-from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
@@ -70,9 +67,7 @@ class CollectionIndex(Index):
         before: CollectionIndex | None = None,
     ) -> None:
         super().__init__(kind, location, options)
-        shards: dict[str, PassageShard] = {}
-        if before is not None:
-            shards = {live.shard.name: live.shard for live in before.generation.shards}
+        shards = {} if before is None else before.generation.opened_shards
         self._before = before
         self._has_new_encoder = True
         self._searcher: CollectionSearcher | None = None
@@ -264,8 +259,7 @@ class CollectionIndex(Index):
         for live in self.generation.shards:
             # Searches go on where the folder is moved away.
             live.shard.map_all()
-        # Counted before the first request: 100,000 documents of five fields take 0.3 s.
-        self.generation.field_counts()
+        self.generation.prepare_counts()
         dense = self._all_documents(machine).dense
         if self._has_new_encoder:
             dense.search('warm', 1)
