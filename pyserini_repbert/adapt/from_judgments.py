@@ -27,6 +27,12 @@ from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import collection_judgments
 from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.own_settings import (
+    bm25_settings,
+    learning_in_use,
+    undo_learned,
+    use_learned,
+)
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
@@ -84,7 +90,8 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = store.count()
-    spec = PipelineSpec(index=str(folder), adapted=NO_ADAPTATION)
+    weights = bm25_settings(folder)
+    spec = PipelineSpec.of({'index': str(folder), 'adapted': NO_ADAPTATION, **weights})
     machine = Machine(devices=(device,))
     resolved = resolve(spec, machine)
     first: Any = open_resolved(resolved, machine).pipeline.first
@@ -106,7 +113,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         first.close()
     estimate = learnt.estimate()
     offered = offered_search(learnt, names)
-    number = 1 + max((known.number for known in store.learnings()), default=0)
+    number = store.next_learning()
     name = f'{ADAPTATIONS}/{number:06d}'
     (folder / ADAPTATIONS).mkdir(exist_ok=True)
     write_adapted(
@@ -121,6 +128,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         rankings=collection_rankings(offered, names),
         depth=DEPTH,
         estimate=asdict(estimate),
+        **weights,
         **offered.fusion,
     )
     learning = Learning(
@@ -151,19 +159,20 @@ def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Lea
     """
     store = judgments_of(folder)
     if not in_use:
-        if store.in_use() is not None:
-            store.use(None)
+        undo_learned(folder)
         return None
-    learnings = store.learnings()
+    learnings = store.learned()
     if not learnings:
         raise InputError(
             f'collection {folder} has not learned yet: judge at least {LEAST_TOPICS} questions, '
             'and let it learn'
         )
     learning = learnings[-1]
-    if not (learning.in_use or even_if_worse):
+    if learning_in_use(folder) == learning.number:
+        return replace(learning, in_use=True)
+    if not even_if_worse:
         _check_better(folder, learning.report)
-    store.use(learning.number)
+    use_learned(folder, learning)
     return replace(learning, in_use=True)
 
 

@@ -353,7 +353,8 @@ class Collection:
             0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
-        judgments, if that is in use.
+        judgments, or as it was set, if that is in use. A reranker that is set is no part of it:
+        `pipeline.open_pipeline` has it.
 
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
@@ -365,11 +366,13 @@ class Collection:
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
-            learned = None
-            if is_usual:
-                learned = adaptation_in_use(self.folder, generation.settings)
-            if learned is not None:
-                settings = learned_settings(query_encoder, learned, generation.settings.dimension)
+            own = adaptation_in_use(self.folder, generation.settings)
+            if own is not None:
+                learned = learned_settings(query_encoder, own, generation.settings.dimension)
+                if is_usual:
+                    settings = learned
+                else:
+                    settings = replace(settings, k1=learned.k1, b=learned.b)
             if fusion:
                 fused = rankings_of(generation.settings, rankings)
                 settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))

@@ -147,7 +147,12 @@ def learned_settings(
     query_map = read_query_map(query_encoder, str(folder), dimension)
     adapted = read_adapted(folder)
     return SearchSettings(
-        rankings=adapted.rankings, fusion=learned_fusion(adapted), query_map=query_map
+        rankings=adapted.rankings,
+        aggregation=adapted.aggregate,
+        fusion=learned_fusion(adapted),
+        k1=adapted.k1,
+        b=adapted.b,
+        query_map=query_map,
     )
 
 

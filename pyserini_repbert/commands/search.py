@@ -204,6 +204,9 @@ def main(arguments: list[str]) -> None:
     with contextlib.ExitStack() as held:
         resolved = resolve(spec, machine)
         held.callback(resolved.close)
+        if options.like:
+            # Those of the collection's own settings read a question.
+            resolved = resolved.without_stages()
         used = _used(resolved.spec)
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
