@@ -177,9 +177,11 @@ def fit_models(asked: Sequence[AskedQuestion], prior: FittedModels | None = None
         fit_logistic(
             np.concatenate([question.hits for question in asked]),
             relevant,
-            prior and prior.hits,
+            None if prior is None else prior.hits,
         ),
-        fit_logistic(questions.rows, questions.outcomes, prior and prior.questions),
+        fit_logistic(
+            questions.rows, questions.outcomes, None if prior is None else prior.questions
+        ),
     )
 
 

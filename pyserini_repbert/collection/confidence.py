@@ -99,12 +99,18 @@ class HitFeatures:
 
 def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Run]:
     """The runs of a search's rankings, by `CollectionRanking`; `notes` are what it reported."""
-    runs = {}
-    for part, part_notes in zip(searcher.parts, notes.leaves(), strict=True):
-        # The dense ranking is called after its encoder.
+    names = ranking_names(searcher)
+    leaves = zip(names, notes.leaves(), strict=True)
+    return {name: part_notes.run for name, part_notes in leaves}
+
+
+def ranking_names(searcher: CollectionSearcher) -> list[str]:
+    """The `CollectionRanking` of each part of a search: the dense one is called by its encoder."""
+    names = []
+    for part in searcher.parts:
         is_dense = isinstance(part, DocumentSearcher)
-        runs[str(CollectionRanking.DENSE) if is_dense else part.name] = part_notes.run
-    return runs
+        names.append(str(CollectionRanking.DENSE) if is_dense else part.name)
+    return names
 
 
 def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ where these are few. The models never change the order of hits.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from pydantic.dataclasses import dataclass
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import StrPath, existing_file
 
@@ -97,7 +99,17 @@ def read_model(path: StrPath) -> ConfidenceModel:
     """A model from its JSON. Raises DamagedFileError for anything else."""
     file = existing_file(path, 'model of confidence')
     try:
-        model = _FORM.validate_json(file.read_bytes())
+        values = parse_json(file.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise DamagedFileError(f'{file} is no model of confidence ({error})') from error
+    return parse_model(values, file)
+
+
+def parse_model(values: object, file: StrPath) -> ConfidenceModel:
+    """A model from the values of its JSON. Raises DamagedFileError, which names the file."""
+    try:
+        # Lists are tuples in JSON.
+        model = _FORM.validate_json(json.dumps(values))
     except ValidationError as error:
         problem = error.errors()[0]['msg']
         raise DamagedFileError(f'{file} is no model of confidence ({problem})') from error
