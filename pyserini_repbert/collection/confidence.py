@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.searching import CollectionRanking, CollectionSearcher
-from pyserini_repbert.collection.word_search import DocumentBm25
 from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
@@ -38,10 +37,7 @@ class HitFeatures:
         live = np.flatnonzero(searcher.dense.vectors.live)
         places = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
         self._sample = searcher.dense.vectors.gather(live[places])
-        self._words: DocumentBm25 | None = None
-        for leaf in searcher.leaves():
-            if isinstance(leaf, DocumentBm25):
-                self._words = leaf
+        self._words = searcher.words
 
     def of_hits(
         self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]

@@ -234,6 +234,14 @@ class CollectionSearcher(Fusion):
         )
         return DocumentBm25(self.generation, words).with_settings(name=ranking.value)
 
+    @property
+    def words(self) -> DocumentBm25 | None:
+        """BM25 of all documents, if it is among the rankings."""
+        for part in self._all_parts:
+            if isinstance(part, DocumentBm25):
+                return part
+        return None
+
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through.
 
