@@ -87,3 +87,17 @@ def area_under_roc(
         return None
     ranks = rankdata(np.asarray(scores, np.float64))
     return float((ranks[is_true].sum() - n_true * (n_true + 1) / 2) / (n_true * n_false))
+
+
+def risk_by_coverage(
+    probabilities: Sequence[float] | NDArray[np.float64],
+    outcomes: Sequence[bool] | NDArray[np.bool_],
+) -> list[float]:
+    """The share of false ones among the n most probable, for n from 1 to all (n,).
+
+    This is the risk of who answers the share n / all of the questions, and abstains from the rest.
+    """
+    order = np.argsort(-np.asarray(probabilities, np.float64), kind='stable')
+    is_false = ~np.asarray(outcomes, bool)[order]
+    risks = np.cumsum(is_false) / np.arange(1, len(order) + 1)
+    return [float(risk) for risk in risks]
