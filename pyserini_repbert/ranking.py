@@ -67,7 +67,8 @@ Excerpts = tuple[Excerpt, ...]
 class Candidate:
     """A passage, or a document, in a ranking.
 
-    `text` is None until a stage needs it; the higher the score, the better. A document of a
+    `text` is None until a stage needs it; the higher the score, the better. `probability` is that
+    it is relevant, None where nobody asked (`Collection.search`). A document of a
     collection has the passages that fit the query best in `excerpts`, the best first; its `text` is
     then that passage, after the title.
     """
@@ -76,6 +77,7 @@ class Candidate:
     score: float = 0.0
     text: str | None = None
     excerpts: Excerpts = ()
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -9,6 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.adapt.confidence import (
+    FittedModels,
+    ask_questions,
+    counts_unjudged,
+    learn_confidence,
+)
 from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
 from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.adapt.offering import (
@@ -19,17 +26,26 @@ from pyserini_repbert.adapt.offering import (
     search_as_now,
 )
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
+from pyserini_repbert.collection.estimating import find_prior
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.judgments import Learning
+from pyserini_repbert.data.judgments import JudgmentStore, Learning
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import collection_judgments
 from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.own_settings import (
+    bm25_settings,
+    learning_in_use,
+    undo_learned,
+    use_learned,
+)
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.search.adapted_folder import write_adapted
+from pyserini_repbert.search.confidence import dump_model
 
 
 def learn_from_judgments(
@@ -84,12 +100,14 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = store.count()
-    spec = PipelineSpec(index=str(folder), adapted=NO_ADAPTATION)
+    weights = bm25_settings(folder)
+    spec = PipelineSpec.of({'index': str(folder), 'adapted': NO_ADAPTATION, **weights})
     machine = Machine(devices=(device,))
     resolved = resolve(spec, machine)
     first: Any = open_resolved(resolved, machine).pipeline.first
     assert isinstance(first, CollectionSearcher)
     try:
+        present = search_as_now(resolved.index, first, machine)
         learnt = adapt(
             first.dense,
             first.parts[1:],
@@ -97,8 +115,9 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
             store.qrels(),
             seed,
             on_progress,
-            now=search_as_now(resolved.index, first, machine),
+            now=present,
         )
+        confidence = _learn_confidence(present, store, seed)
         names = [part.name for part in first.parts]
         generation = first.generation.number
         settings = first.generation.settings
@@ -106,7 +125,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         first.close()
     estimate = learnt.estimate()
     offered = offered_search(learnt, names)
-    number = 1 + max((known.number for known in store.learnings()), default=0)
+    number = store.next_learning()
     name = f'{ADAPTATIONS}/{number:06d}'
     (folder / ADAPTATIONS).mkdir(exist_ok=True)
     write_adapted(
@@ -121,6 +140,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         rankings=collection_rankings(offered, names),
         depth=DEPTH,
         estimate=asdict(estimate),
+        **weights,
         **offered.fusion,
     )
     learning = Learning(
@@ -131,10 +151,35 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         judgments=n_judgments,
         encoder_weights=settings.models_sha256,
         in_use=False,
-        report=report_of(learnt, estimate),
+        report=report_of(learnt, estimate) | confidence,
     )
     store.add_learning(learning)
     return learning
+
+
+def _learn_confidence(now: Ranker, store: JudgmentStore, seed: int) -> dict[str, Any]:
+    """What the report says of confidence in the search as it is now.
+
+    Nothing where its query map was learned from the same questions.
+    """
+    if not isinstance(now, CollectionSearcher) or now.dense.query_map is not None:
+        return {}
+    qrels = store.qrels()
+    asked = ask_questions(now, store.topics(), qrels)
+    known = find_prior(now)
+    prior = None if known is None else FittedModels(known.hits, known.questions)
+    learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels))
+    in_use = store.in_use()
+    model = learned.model(now.generation.settings.weights_sha256)
+    return {
+        'confidence': {
+            'of': None if in_use is None else in_use.number,
+            'model': json.loads(dump_model(model)),
+            'hits': asdict(learned.hits),
+            'questions': asdict(learned.questions),
+            'counts_unjudged': learned.counts_unjudged,
+        }
+    }
 
 
 def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:
@@ -151,19 +196,20 @@ def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Lea
     """
     store = judgments_of(folder)
     if not in_use:
-        if store.in_use() is not None:
-            store.use(None)
+        undo_learned(folder)
         return None
-    learnings = store.learnings()
+    learnings = store.learned()
     if not learnings:
         raise InputError(
             f'collection {folder} has not learned yet: judge at least {LEAST_TOPICS} questions, '
             'and let it learn'
         )
     learning = learnings[-1]
-    if not (learning.in_use or even_if_worse):
+    if learning_in_use(folder) == learning.number:
+        return replace(learning, in_use=True)
+    if not even_if_worse:
         _check_better(folder, learning.report)
-    store.use(learning.number)
+    use_learned(folder, learning)
     return replace(learning, in_use=True)
 
 

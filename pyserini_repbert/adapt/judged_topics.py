@@ -52,18 +52,11 @@ class JudgedTopics:
 
     def __init__(self, topics: Sequence[JudgedTopic], seed: int) -> None:
         self.topics = topics
-        number_of: dict[str, int] = {}
-        self.text_numbers: list[int] = []
-        for topic in topics:
-            text = normal_form(topic.query.text)
-            number = number_of.setdefault(text, len(number_of))
-            self.text_numbers.append(number)
-        shuffled = random.Random(seed).sample(range(len(number_of)), len(number_of))
-        fold_of = {number: index % FOLDS for index, number in enumerate(shuffled)}
-        self.fold_of_text = np.array([fold_of[number] for number in range(len(number_of))])
+        self.text_numbers = number_texts([topic.query for topic in topics])
+        self.fold_of_text = deal_folds(self.text_numbers, seed)
         self.folds: list[list[int]] = [[] for _ in range(FOLDS)]
         for position, number in enumerate(self.text_numbers):
-            self.folds[fold_of[number]].append(position)
+            self.folds[self.fold_of_text[number]].append(position)
 
     @property
     def queries(self) -> list[Query]:
@@ -109,6 +102,24 @@ class JudgedTopics:
             rankings = align_reranked(run[qid], reranked[qid], n_read=n_read, grades=topic.grades)
             aligned.append(rankings)
         return aligned
+
+
+def number_texts(topics: Sequence[Query]) -> list[int]:
+    """A number for each topic, from 0 on; topics with the same text have the same."""
+    number_of: dict[str, int] = {}
+    numbers = []
+    for topic in topics:
+        text = normal_form(topic.text)
+        numbers.append(number_of.setdefault(text, len(number_of)))
+    return numbers
+
+
+def deal_folds(text_numbers: Sequence[int], seed: int) -> NDArray[np.int64]:
+    """The fold of each text, (n texts,)."""
+    n_texts = 1 + max(text_numbers, default=-1)
+    shuffled = random.Random(seed).sample(range(n_texts), n_texts)
+    fold_of = {number: index % FOLDS for index, number in enumerate(shuffled)}
+    return np.array([fold_of[number] for number in range(n_texts)], np.int64)
 
 
 def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[AlignedRankings]:

@@ -1,10 +1,13 @@
-"""What a collection learned from the judgments of people, and whether that is in use."""
+"""How a collection is searched: what it learned from the judgments of people, and what a person
+set.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from pyserini_repbert import catalog
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.store import FOREVER
@@ -16,6 +19,9 @@ from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 ADAPTATIONS = 'adapted'
 LEARNING_LOCK = '.learning.lock'
 _FOLDER = re.compile(rf'{ADAPTATIONS}/[0-9]{{6,}}')
+# A reranker that a collection may name: a folder or a class would be somebody else's choice.
+_STAGE = re.compile(r'([^@:]+)@([0-9]{1,3})')
+MOST_RERANKED = 100
 # It is time to learn again when so great a part of the documents, or of the judgments, is new.
 _NEW_DOCUMENTS = 1 / 10
 _NEW_JUDGMENTS = 1 / 4
@@ -27,23 +33,38 @@ def judgments_of(folder: Path) -> JudgmentStore:
 
 
 def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
-    """The folder of what a collection learned, if it is searched so; None if not.
+    """The folder of what a collection learned or a person set, if it is searched so; None if not.
 
     What was learned for another encoder or sparse ranking is not used. Raises the errors of
     `learned_folder`.
     """
     learning = judgments_of(folder).in_use()
-    if learning is None or learning.encoder_weights != settings.models_sha256:
+    if learning is None or not fits_models(learning, settings):
         return None
     return learned_folder(folder, learning)
+
+
+def fits_models(learning: Learning, settings: CollectionSettings) -> bool:
+    """Whether a collection has the models that a learning is for; settings alone fit all."""
+    return learning.encoder_weights in ('', settings.models_sha256)
+
+
+def can_be_stored(stage: str) -> bool:
+    """Whether a collection may name a reranker, as NAME@K: one of the catalog, of at most
+    `MOST_RERANKED` candidates.
+    """
+    match = _STAGE.fullmatch(stage)
+    if match is None or catalog.find('rerankers', match[1]) is None:
+        return False
+    return 1 <= int(match[2]) <= MOST_RERANKED
 
 
 def learned_folder(folder: Path, learning: Learning) -> Path:
     """The folder of what a collection learned.
 
     Raises DamagedFileError where the file of judgments names another folder than one of the
-    collection's, and where that names a ranking or a reranker: a collection learns neither, and
-    both can be code.
+    collection's, and where that names a ranking of another index, or a reranker that
+    `can_be_stored` does not allow: both can be code.
     """
     if not _FOLDER.fullmatch(learning.folder):
         raise DamagedFileError(
@@ -53,7 +74,8 @@ def learned_folder(folder: Path, learning: Learning) -> Path:
         )
     learned = folder / learning.folder
     adapted = read_description(learned)
-    for name in (*adapted.stages, *adapted.sparse):
+    refused = [stage for stage in adapted.stages if not can_be_stored(stage)]
+    for name in (*refused, *adapted.sparse):
         raise DamagedFileError(
             f"{learned / ADAPTED} names '{name}', which no collection learns: do not trust it, or "
             'search without what was learned',

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
+from pyserini_repbert.collection.adaptation import fits_models, judgments_of, learned_folder
 from pyserini_repbert.collection.digests import digest_owners, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
@@ -292,8 +292,8 @@ def _check_adaptation(generation: Generation) -> str:
     learning = judgments_of(generation.folder).in_use()
     if learning is not None:
         folder = learned_folder(generation.folder, learning)
-        read_adapted(folder)
-        if learning.encoder_weights == generation.settings.models_sha256:
+        adapted = read_adapted(folder)
+        if adapted.query_map is not None and fits_models(learning, generation.settings):
             open_query_map(folder, generation.settings.dimension)
     return ''
 

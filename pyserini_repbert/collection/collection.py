@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
+from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
@@ -33,9 +34,10 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Query, check_question
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.aggregation import PassageAggregation
+from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
@@ -281,7 +283,9 @@ class Collection:
         self._check_folder()
         return build_collection_ann(self.folder, settings, overwrite, on_progress)
 
-    def search(self, query: Any, k: int = 10, filter: str | None = None) -> Any:
+    def search(
+        self, query: Any, k: int = 10, filter: str | None = None, confidence: bool = False
+    ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
         Parameters
@@ -289,20 +293,39 @@ class Collection:
         query : the question
         k : how many
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
+        confidence : of a question: the candidates have the `probability` that they are relevant
 
         For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
         in the document, and the characters at which it begins and ends.
 
         Raises InputError for a question without text, and for a filter that cannot be read or names
-        a field that no document has.
+        a field that no document has; with confidence, also where that is not known.
         """
         from pyserini_repbert.collection.searching import search_frame
 
         searcher = self._newest_searcher().within(DocumentFilter(filter))
+        if isinstance(query, str) and confidence:
+            return self._search_with_confidence(searcher, query, k)
         if isinstance(query, str):
             return searcher.search(query, k)
         return search_frame(searcher, query, k)
+
+    def _search_with_confidence(
+        self, searcher: CollectionSearcher, query: str, k: int
+    ) -> list[Candidate]:
+        """The hits of a question, with their probabilities."""
+        check_question(query)
+        estimator = ConfidenceEstimator(searcher)
+        topic = Query('0', query)
+        notes = Notes()
+        ranking = searcher.rank([topic], None, k, notes)[topic.qid]
+        confidence = estimator.estimate(topic, ranking.docids, notes)
+        hits = searcher.with_stored_texts(query, ranking)
+        return [
+            replace(hit, probability=probability)
+            for hit, probability in zip(hits, confidence.relevant, strict=True)
+        ]
 
     def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
         """The k documents that are most like one of the collection, with their nearest passages.
@@ -354,7 +377,8 @@ class Collection:
             0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
-        judgments, if that is in use.
+        judgments, or as it was set, if that is in use. A reranker that is set is no part of it:
+        `pipeline.open_pipeline` has it.
 
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
@@ -373,11 +397,13 @@ class Collection:
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
-            learned = None
-            if is_usual:
-                learned = adaptation_in_use(self.folder, generation.settings)
-            if learned is not None:
-                settings = learned_settings(query_encoder, learned, generation.settings.dimension)
+            own = adaptation_in_use(self.folder, generation.settings)
+            if own is not None:
+                learned = learned_settings(query_encoder, own, generation.settings.dimension)
+                if is_usual:
+                    settings = learned
+                else:
+                    settings = replace(settings, k1=learned.k1, b=learned.b)
             if fusion:
                 fused = rankings_of(generation.settings, rankings)
                 settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))

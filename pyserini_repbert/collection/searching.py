@@ -87,7 +87,12 @@ def learned_settings(
     query_map = read_query_map(query_encoder, str(folder), dimension)
     adapted = read_adapted(folder)
     return SearchSettings(
-        rankings=adapted.rankings, fusion=learned_fusion(adapted), query_map=query_map
+        rankings=adapted.rankings,
+        aggregation=adapted.aggregate,
+        fusion=learned_fusion(adapted),
+        k1=adapted.k1,
+        b=adapted.b,
+        query_map=query_map,
     )
 
 
@@ -168,6 +173,14 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             language=self.generation.settings.language,
         )
         return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
+
+    @property
+    def words(self) -> Bm25DocumentSearcher | None:
+        """BM25 of all documents, if it is among the rankings."""
+        for part in self._all_parts:
+            if isinstance(part, Bm25DocumentSearcher):
+                return part
+        return None
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through.

@@ -206,10 +206,29 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     _print_means(report['means'], report['baseline'])
     print(report['sentence'])
+    if 'confidence' in report:
+        _print_confidence(report['confidence'])
     if report['is_convincing']:
         print(f'to search so: adapt --index {options.index} --use')
     else:
         print('to learn more: judge more questions')
+
+
+def _print_confidence(confidence: Mapping[str, Any]) -> None:
+    """Print how far probabilities can be believed, on questions held out."""
+    print('confidence, held out:')
+    hits = _reliability_text(confidence['hits'])
+    print(f'  P(relevant) of {confidence["hits"]["n"]} hits: {hits}')
+    questions = _reliability_text(confidence['questions'])
+    print(f'  P(answered) of questions, and of the same without their answers: {questions}')
+    treated = 'count as not relevant' if confidence['counts_unjudged'] else 'are left out'
+    print(f'  unjudged hits {treated}')
+
+
+def _reliability_text(values: Mapping[str, Any]) -> str:
+    """AUC, ECE and Brier score, in a line."""
+    auc = 'none' if values['auc'] is None else f'{values["auc"]:.3f}'
+    return f'AUC {auc}, ECE {values["ece"]:.3f}, Brier {values["brier"]:.3f}'
 
 
 def _print_means(means: Mapping[str, float], now: str) -> None:

@@ -1,4 +1,4 @@
-"""Actions of `index` for collections: sync, add, delete, compact, copy."""
+"""Actions of `index` for collections: sync, add, delete, compact, copy, settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
+from pyserini_repbert.commands.flags import (
+    FUSION_SETTINGS,
+    add_flags,
+    check_outside,
+    record_output,
+)
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_unread, skipped_text
 from pyserini_repbert.errors import InputError
@@ -83,6 +88,23 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
     add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
     add_flags(parser, 'overwrite')
+
+
+def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
+    _add_index_flag(parser)
+    add_flags(parser, 'rankings')
+    add_flags(parser, 'aggregate', 'fusion', default=None)
+    add_flags(parser, *FUSION_SETTINGS, 'depth', 'k1', 'b')
+    add_flags(
+        parser,
+        'stages',
+        flag='--rerank',
+        metavar='NAME@K',
+        help='rerank the best K hits; repeatable',
+    )
+    parser.add_argument(
+        '--go-back', action='store_true', help='search as before the last change of settings'
+    )
 
 
 def _add_index_flag(parser: argparse.ArgumentParser) -> None:
@@ -336,6 +358,34 @@ def _judgments(options: argparse.Namespace) -> None:
         print(f'  {names} both judged {pairs}: kappa {kappa}')
 
 
+def _settings(options: argparse.Namespace) -> None:
+    """Change how a collection is searched unless flags say otherwise, and say how it is."""
+    from pyserini_repbert.pipeline.own_settings import (
+        OWN_FIELDS,
+        own_settings,
+        set_settings,
+        undo_settings,
+    )
+
+    values = {}
+    for name in OWN_FIELDS:
+        value = getattr(options, name)
+        # Zero is a value.
+        if value not in (None, (), []):
+            values[name] = value
+    command.refuse(options.go_back and values, '--go-back goes without settings')
+    folder = Path(options.index)
+    if options.go_back:
+        undo_settings(folder)
+    elif values:
+        set_settings(folder, values)
+    settings = own_settings(folder)
+    width = max(len(setting.value) for setting in settings)
+    print(f'{options.index} is searched by:')
+    for setting in settings:
+        print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
+
+
 def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
     """The files to write, and what each gets. Raises InputError for one that exists."""
     from pyserini_repbert.data.judgment_exports import JudgmentFormat
@@ -367,6 +417,11 @@ COLLECTION_ACTIONS = {
     'compact': Action('free the disk space of deleted documents', _add_index_flag, _compact),
     'judgments': Action(
         'import, export and count the judgments of a collection', _add_judgments_flags, _judgments
+    ),
+    'settings': Action(
+        'set how a collection is searched unless flags say otherwise, or show it',
+        _add_settings_flags,
+        _settings,
     ),
     'copy': Action('copy a collection, even while it is written', _add_copy_flags, _copy),
 }

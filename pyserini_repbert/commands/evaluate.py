@@ -58,6 +58,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'epic-pruning': 'evaluate_costs',
     'split-folds': 'evaluate',
     'join-folds': 'evaluate',
+    'calibration': 'evaluate_calibration',
 }
 # A file that is in every folder of folds.
 _FIRST_TEST = 'fold-1/test.tsv'

@@ -100,7 +100,17 @@ _INPUTS = (
     'scores',
     'folds',
 )
-_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'html', 'csv', 'plot')
+_OUTPUTS = (
+    'output',
+    'provenance',
+    'pairs',
+    'cost',
+    'per_query',
+    'html',
+    'csv',
+    'plot',
+    'confidence',
+)
 # Options that are no settings of a record: how a command runs, what else it writes, and
 # checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(

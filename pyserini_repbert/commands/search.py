@@ -34,12 +34,14 @@ from pyserini_repbert.commands.terminal import (
     piped_questions,
     say_device,
 )
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import InputError, MissingResourceError
+from pyserini_repbert.files import atomic_file
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.estimating import AnswerConfidence, ConfidenceEstimator
     from pyserini_repbert.data.snippets import WordMatch
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.resolving import ResolvedSearch
@@ -124,6 +126,20 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
         action='store_true',
         help="show each hit's rank in each ranking, and what the reranker saw in it",
     )
+    add(
+        '--confidence',
+        nargs='?',
+        const=True,
+        metavar='FILE.tsv',
+        help='of a collection: show how likely a question is answered, and each hit relevant; with '
+        '--topics, write qid, docid, rank, P(relevant) and P(answered) to FILE.tsv',
+    )
+    add(
+        '--min-confidence',
+        type=command.finite_number,
+        metavar='P',
+        help='of a collection: leave out hits whose P(relevant) is below P',
+    )
     add('--output', help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
@@ -144,6 +160,19 @@ def _check_outputs(options: argparse.Namespace) -> None:
     )
     of_runs = options.provenance or options.cost or options.pairs
     command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
+    names_no_file = options.confidence is True
+    command.refuse(
+        options.confidence is not None and asks != names_no_file,
+        '--confidence names a file with --topics, and none with a question',
+    )
+    command.refuse(
+        options.confidence is not None and bool(options.like),
+        '--confidence is of a question, and --like is a document: leave one out',
+    )
+    command.refuse(
+        options.min_confidence is not None and bool(options.topics or options.like),
+        '--min-confidence is for questions: runs keep their hits',
+    )
     command.refuse(
         options.explain and not asks,
         '--explain is for --query or --interactive: a run has --provenance',
@@ -204,6 +233,9 @@ def main(arguments: list[str]) -> None:
     with contextlib.ExitStack() as held:
         resolved = resolve(spec, machine)
         held.callback(resolved.close)
+        if options.like:
+            # Those of the collection's own settings read a question.
+            resolved = resolved.without_stages()
         used = _used(resolved.spec)
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
@@ -279,10 +311,12 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
     if options.like:
         pipeline = _by_documents(pipeline, options.like)
 
-    def answers(questions: Sequence[str]) -> list[str]:
-        return _answers(questions, pipeline, options, resolved.spec.depth)
-
     with contextlib.closing(pipeline):
+        estimator = _open_estimator(options, pipeline)
+
+        def answers(questions: Sequence[str]) -> list[str]:
+            return _answers(questions, pipeline, options, resolved.spec.depth, estimator)
+
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
         elif options.query or options.like:
@@ -313,7 +347,11 @@ def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
 
 
 def _answers(
-    questions: Sequence[str], pipeline: Pipeline, options: argparse.Namespace, depth: int | None
+    questions: Sequence[str],
+    pipeline: Pipeline,
+    options: argparse.Namespace,
+    depth: int | None,
+    estimator: ConfidenceEstimator | None = None,
 ) -> list[str]:
     """The hits of each question as text, with reasons if they are asked for.
 
@@ -323,6 +361,7 @@ def _answers(
     pipeline : ranks them
     options : the command's flags
     depth : how many hits of each first stage are fused, None: as many as are shown
+    estimator : says how far the hits can be believed; None: nothing is said
     """
     from pyserini_repbert.explain.explaining import hit_reasons
     from pyserini_repbert.lucene.analysis import word_finder
@@ -336,7 +375,14 @@ def _answers(
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
-        hits = pipeline.with_decisive_texts(topic, run[topic.qid], watcher)
+        ranking = run[topic.qid]
+        confidence = None
+        if estimator is not None:
+            confidence = estimator.estimate(topic, ranking.docids, watcher.parts['search'])
+            rows = _believed_rows(confidence, options.min_confidence)
+            ranking = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+            confidence = confidence.of_rows(rows)
+        hits = pipeline.with_decisive_texts(topic, ranking, watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
             searchers = _searchers(watcher)
@@ -347,8 +393,33 @@ def _answers(
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
         else:
-            shown.append(hits_text(topic.text, hits, reasons, find_words))
+            shown.append(hits_text(topic.text, hits, reasons, find_words, confidence))
     return shown
+
+
+def _believed_rows(confidence: AnswerConfidence, least: float | None) -> list[int]:
+    """The rows of the hits that are shown: those of this probability at least; None: all."""
+    relevant = enumerate(confidence.relevant)
+    return [row for row, probability in relevant if least is None or probability >= least]
+
+
+def _open_estimator(options: argparse.Namespace, pipeline: Pipeline) -> ConfidenceEstimator | None:
+    """What says how far hits can be believed; None where nobody asks.
+
+    Raises InputError for an index that is no collection, or has no model to say it by.
+    """
+    if options.confidence is None and options.min_confidence is None:
+        return None
+    from pyserini_repbert.collection.estimating import ConfidenceEstimator
+    from pyserini_repbert.collection.searching import CollectionSearcher
+
+    first = pipeline.first
+    if not isinstance(first, CollectionSearcher):
+        raise InputError(
+            'confidence is of the search of a collection alone: name one as the index',
+            parameters=('index',),
+        )
+    return ConfidenceEstimator(first)
 
 
 def _term_reasons(query: str, hits: Ranking, pipeline: Pipeline) -> dict[str, str]:
@@ -430,6 +501,8 @@ def _write_run(
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
+            if options.confidence:
+                _write_confidence(options, pipeline, topics, run, watcher)
             _warn_of_queries(topics, pipeline, watcher, with_qids=True)
     write_run(options.output, run, options.output_format, options.tag)
     record_output(
@@ -453,6 +526,28 @@ def _write_run(
 
         about = {'run': options.output, LAST_DEPTH: resolved.spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
+
+
+def _write_confidence(
+    options: argparse.Namespace,
+    pipeline: Pipeline,
+    topics: Sequence[Query],
+    run: Run,
+    watcher: ProgressBars,
+) -> None:
+    """Write a line for each hit: qid, docid, rank, P(relevant), P(answered)."""
+    estimator = _open_estimator(options, pipeline)
+    assert estimator is not None
+    with atomic_file(options.confidence) as file:
+        for topic in topics:
+            docids = run[topic.qid].docids
+            confidence = estimator.estimate(topic, docids, watcher.parts['search'])
+            for rank, (docid, relevant) in enumerate(
+                zip(docids, confidence.relevant, strict=True), 1
+            ):
+                file.write(
+                    f'{topic.qid}\t{docid}\t{rank}\t{relevant:.6f}\t{confidence.answered:.6f}\n'
+                )
 
 
 def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:

@@ -32,6 +32,8 @@ from pyserini_repbert.sqlite_files import (
 )
 
 JUDGMENTS = 'judgments.sqlite'
+# The kind of a report of what a person set.
+SETTINGS = 'settings'
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
 _ADVICE = 'restore it from a copy'
@@ -144,7 +146,8 @@ class Learning:
     judgments : how many judgments there were
     encoder_weights : SHA-256 of the encoder's weights, or of all models' of a collection
     in_use : whether it is how the collection is searched
-    report : what the learning gained, as JSON has it
+    report : what the learning gained, as JSON has it; of settings, `before`: the number of what was
+        in use before them, and `learned`: of the learning that they are set over
     """
 
     number: int
@@ -155,6 +158,11 @@ class Learning:
     encoder_weights: str
     in_use: bool
     report: Mapping[str, Any]
+
+    @property
+    def is_settings(self) -> bool:
+        """Whether a person set it, with `index settings`; else it was learned."""
+        return self.report.get('kind') == SETTINGS
 
 
 def question_text(text: str) -> str:
@@ -339,7 +347,7 @@ class JudgmentStore:
             )
 
     def learnings(self) -> list[Learning]:
-        """All that was learned, the newest last."""
+        """All that was learned or set, the newest last."""
         rows = self._select(
             'SELECT number, folder, learned, generation, judgments, encoder_weights, in_use, '
             'report FROM learnings ORDER BY number'
@@ -351,6 +359,14 @@ class JudgmentStore:
             report = self._parsed(learning.report, dict)
             learnings.append(replace(learning, in_use=in_use, report=report))
         return learnings
+
+    def learned(self) -> list[Learning]:
+        """All that was learned from judgments, the newest last."""
+        return [learning for learning in self.learnings() if not learning.is_settings]
+
+    def next_learning(self) -> int:
+        """The number of a learning that comes next."""
+        return 1 + max((known.number for known in self.learnings()), default=0)
 
     def use(self, number: int | None) -> None:
         """Search as a learning says; None: as before any learning."""

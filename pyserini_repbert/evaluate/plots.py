@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pyserini_repbert.errors import InputError, needs
+from pyserini_repbert.evaluate.calibration import ReliabilityBin
 from pyserini_repbert.files import StrPath, atomic_file
 
 _Content = TypeVar('_Content')
@@ -103,6 +104,36 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
         axis.set_title(title)
 
     _draw(path, matrices, draw)
+
+
+def plot_calibration(
+    path: StrPath, diagrams: Mapping[str, Sequence[ReliabilityBin]], risks: Sequence[float]
+) -> None:
+    """Reliability diagrams in one panel, and risk against coverage beside it.
+
+    Parameters
+    ----------
+    path : the file to write
+    diagrams : the bins of each kind of probability, by its name
+    risks : of `risk_by_coverage`
+    """
+    figure = new_figure(11, 4.5)
+    diagram, risk = figure.subplots(1, 2)
+    diagram.plot([0, 1], [0, 1], color='0.6', linewidth=1, label='perfect')
+    for name, bins in diagrams.items():
+        predicted = [group.predicted for group in bins]
+        diagram.plot(predicted, [group.observed for group in bins], marker='o', label=name)
+    diagram.set(xlabel='predicted', ylabel='observed', title='reliability')
+    coverage = [(number + 1) / len(risks) for number in range(len(risks))]
+    risk.step(coverage, list(risks), where='post')
+    risk.set(
+        xlabel='share of questions answered', ylabel='share of them without a relevant document'
+    )
+    risk.set(ylim=(0, 1), title='risk against coverage')
+    for axis in (diagram, risk):
+        axis.grid(alpha=0.3)
+    diagram.legend()
+    save_figure(path, figure)
 
 
 def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center') -> None:

@@ -84,7 +84,9 @@ class SearchOptions:
     filter, only_ids, not_ids : which documents count
     adapted : a folder that `adapt` wrote, whose query map is used
     corpus : of the passages, where an index of the catalog is built
-    uses_learned : whether a collection is searched as it learned from judgments
+    uses_learned : whether a collection's rankings and their fusion are as it learned from
+        judgments, or as a person set them
+    uses_settings : whether its k1, b and rerankers are as a person set them
     """
 
     encoder: str | None = None
@@ -103,6 +105,7 @@ class SearchOptions:
     adapted: str | None = None
     corpus: str | None = None
     uses_learned: bool = False
+    uses_settings: bool = False
 
     @classmethod
     def of(cls, values: Any, **changes: Any) -> Self:
@@ -243,7 +246,8 @@ class Index(ABC):
     kind : what kind of index it is
     location : as a user named it
     options : how it is searched
-    adapted : the folder of what `adapt` learned, and is used; None without one
+    adapted : the folder of what `adapt` learned, or a person set, and is used; None without one
+    stages : rerankers that a person set, as NAME@K
     """
 
     def __init__(self, kind: IndexKind, location: str, options: SearchOptions) -> None:
@@ -252,6 +256,7 @@ class Index(ABC):
         self.location = location
         self.options = options
         self.adapted = options.adapted
+        self.stages: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -387,7 +392,7 @@ class Index(ABC):
         return {}
 
     def learned(self) -> str | None:
-        """The folder of what it learned from judgments, if that is in use; None if not."""
+        """The folder of what it learned or a person set, if that is in use; None if not."""
         return None
 
     def why_learn_again(self, learning: Learning) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -289,6 +290,19 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         if not query.strip():
             return 0
         return int(self._set(self._analyze(self._analyzer, query)).size())
+
+    def greatest_score(self, query: str) -> float:
+        """More than BM25 gives any document: the sum of the weights (idf) of a query's words."""
+        if not query.strip():
+            return 0.0
+        total = 0.0
+        with java_calls():
+            term = java_class('org.apache.lucene.index.Term')
+            reader = self._java.reader
+            for word in self._analyze(self._analyzer, query).toArray():
+                documents = int(reader.docFreq(term('contents', word)))
+                total += math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
+        return total
 
     def _strings(self, values: Any) -> Any:
         strings = self._list()

@@ -1,7 +1,7 @@
 """`resolve`: what a user asked becomes what is run, once.
 
 Who wins: what a user says; then the folder of `adapt` that the user names, or what the collection
-learned and uses; then the index's own way.
+learned or was set to and uses; then the index's own way. Rankings and their fusion are one choice.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ class ResolvedSearch:
         """The same search, with rankings of this depth fused."""
         return replace(self, spec=self.spec.model_copy(update={'depth': depth}))
 
+    def without_stages(self) -> Self:
+        """The same search without rerankers."""
+        return replace(self, spec=self.spec.model_copy(update={'stages': ()}))
+
     def close(self) -> None:
         """Release the index."""
         if self.index is not None:
@@ -108,12 +112,14 @@ def resolve(
         refuse_options(SearchOptions.of(spec).given() - {'max_length'}, what_is_searched)
         return ResolvedSearch(asked, spec)
     kind = kind_of(spec.index)
-    options = SearchOptions.of(spec, uses_learned=uses_learned)
+    uses_settings = asked.adapted is None and not spec.sparse
+    options = SearchOptions.of(spec, uses_learned=uses_learned, uses_settings=uses_settings)
     kind.check(spec.index, options, machine)
     index = kind.open(spec.index, options)
     try:
         if index.adapted is not None and spec.adapted is None:
             spec = _with_adaptation(spec, index.adapted, allowed_classes)
+        spec = _with_own_settings(spec, index)
         spec = _with_rankings(spec, index)
     except BaseException:
         index.close()
@@ -131,6 +137,18 @@ def _users_choices(spec: PipelineSpec) -> list[str]:
     if 'fusion' in spec.model_fields_set:
         chosen.append('fusion')
     return chosen
+
+
+def _with_own_settings(spec: PipelineSpec, index: Index) -> PipelineSpec:
+    """The spec with what a collection is set to, where it does not say otherwise."""
+    if not index.options.uses_settings:
+        return spec
+    changes: dict[str, Any] = {}
+    if not spec.stages:
+        changes['stages'] = tuple(parse_stage(stage) for stage in index.stages)
+    if index.searches_words:
+        changes |= {'k1': index.options.k1, 'b': index.options.b}
+    return spec.model_copy(update=changes)
 
 
 def _with_rankings(spec: PipelineSpec, index: Index) -> PipelineSpec:
@@ -171,6 +189,9 @@ def _with_adaptation(
     fusion = _fields_of(adapted)
     _check_fusion(spec, folder, fusion)
     _check_techniques(spec, folder, adapted)
+    aggregate = spec.aggregate
+    if aggregate == PipelineSpec.model_fields['aggregate'].default:
+        aggregate = adapted.aggregate
     return spec.model_copy(
         update={
             **fusion,
@@ -178,6 +199,9 @@ def _with_adaptation(
             'index': spec.index or adapted.index,
             'encoder': spec.encoder or adapted.encoder,
             'rankings': spec.rankings or adapted.rankings,
+            'aggregate': aggregate,
+            'k1': adapted.k1 if spec.k1 is None else spec.k1,
+            'b': adapted.b if spec.b is None else spec.b,
             'sparse': spec.sparse or adapted.sparse,
             'stages': spec.stages or tuple(parse_stage(stage) for stage in adapted.stages),
         }

@@ -21,6 +21,7 @@ from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, FusionName, Nor
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
+from pyserini_repbert.search.aggregation import AggregationName
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.dense import QueryEncoder
@@ -39,24 +40,28 @@ class AdaptedSearch:
     index, encoder : as they were given
     encoder_weights : SHA-256
     sparse : in the order of fusion, after the dense index
-    query_map : SHA-256 of the file
+    query_map : SHA-256 of the file; None: queries are searched as they are encoded
     weights : of the dense ranking and of each sparse one, of min-max normalised scores
-    depth : hits of each ranking that are fused
+    depth : hits of each ranking that are fused; None: as `FusionSettings.depth_for` says
     estimate : what `adapt` printed: `adapt.adaptation.Estimate`
     stages : the reranker with its share of the score, if one was given
     rankings : of a collection, those that are searched, in the order of fusion; none: all
     method, normalize, rrf_k : how the rankings are fused, as in `FusionSettings`
     sparse_first : the sparse rankings lead the fusion
-    version : 2 where one of the last five differs from its default, which version 1 does not have
+    aggregate : of a collection, how scores of passages become scores of documents
+    k1, b : of a collection's BM25; None: the usual ones
+    chosen : names of the attributes that a person set, with `index settings`
+    version : 2 where one of the last nine differs from its default, or there is no query map, which
+        version 1 does not have
     """
 
     index: str
     encoder: str
     encoder_weights: str
     sparse: tuple[str, ...]
-    query_map: Sha256
+    query_map: Sha256 | None
     weights: tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
-    depth: Annotated[int, Field(ge=1, le=MAX_COUNT)]
+    depth: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None
     estimate: dict[str, Any]
     stages: tuple[str, ...] = ()
     rankings: tuple[Literal['dense', 'bm25', 'sparse'], ...] = ()
@@ -64,31 +69,49 @@ class AdaptedSearch:
     normalize: NormalizationName = 'minmax'
     rrf_k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = RRF_K
     sparse_first: bool = False
+    aggregate: AggregationName = 'max'
+    k1: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    b: Annotated[float | None, Field(ge=0, le=1)] = None
+    chosen: tuple[str, ...] = ()
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
     version: Literal[1, 2] = 1
 
 
 _FORM = TypeAdapter(AdaptedSearch)
 # What version 2 added.
-_NEWER = frozenset(('rankings', 'method', 'normalize', 'rrf_k', 'sparse_first'))
+_NEWER = (
+    'rankings',
+    'method',
+    'normalize',
+    'rrf_k',
+    'sparse_first',
+    'aggregate',
+    'k1',
+    'b',
+    'chosen',
+)
 
 
 def write_adapted(
-    folder: StrPath, query_map: NDArray[np.float32], overwrite: bool = False, **values: Any
+    folder: StrPath, query_map: NDArray[np.float32] | None, overwrite: bool = False, **values: Any
 ) -> None:
     """Write the folder.
 
     Parameters
     ----------
     folder : where
-    query_map : float32 (d, d)
+    query_map : float32 (d, d); None: queries are searched as they are encoded
     overwrite : replace a folder that exists, once the new one is whole
     values : the attributes of `AdaptedSearch`, but for the checksum of the query map
     """
     with atomic_folder(folder, ADAPTED_FORM if overwrite else None) as written:
-        np.save(written / QUERY_MAP, query_map)
-        adapted = AdaptedSearch(query_map=digest(written / QUERY_MAP), **values)
-        if any(_differs_from_default(adapted, name) for name in _NEWER):
+        sha256 = None
+        if query_map is not None:
+            np.save(written / QUERY_MAP, query_map)
+            sha256 = digest(written / QUERY_MAP)
+        adapted = AdaptedSearch(query_map=sha256, **values)
+        is_newer = any(_differs_from_default(adapted, name) for name in _NEWER)
+        if is_newer or query_map is None:
             adapted = replace(adapted, version=2)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')
 
@@ -102,6 +125,8 @@ def read_adapted(folder: StrPath) -> AdaptedSearch:
     """What the folder says, once its query map is compared with its checksum."""
     adapted = read_description(folder)
     query_map = Path(folder) / QUERY_MAP
+    if adapted.query_map is None:
+        return adapted
     if digest(existing_file(query_map, 'query map')) != adapted.query_map:
         raise DamagedFileError(
             f'{query_map} is not the map that {Path(folder) / ADAPTED} names: adapt again'
@@ -135,8 +160,10 @@ def learned_fusion(adapted: AdaptedSearch) -> FusionSettings | None:
     )
 
 
-def read_query_map(query_encoder: QueryEncoder, folder: str, dimension: int) -> NDArray[np.float32]:
-    """The folder's query map, float32 (d, d).
+def read_query_map(
+    query_encoder: QueryEncoder, folder: str, dimension: int
+) -> NDArray[np.float32] | None:
+    """The folder's query map, float32 (d, d); None where it has none.
 
     Parameters
     ----------
@@ -152,6 +179,8 @@ def read_query_map(query_encoder: QueryEncoder, folder: str, dimension: int) -> 
         For a map of another shape, and for one that is not finite.
     """
     adapted = read_adapted(folder)
+    if adapted.query_map is None:
+        return None
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
         name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(

@@ -32,7 +32,7 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
-from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.adapted_folder import read_adapted
 from pyserini_repbert.search.dense import QueryEncoder
@@ -161,6 +161,7 @@ class ServedIndex:
     adapted : the folder of what `adapt` wrote, or of what a collection learned and uses; None
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
+    default_stages : the rerankers of such a search: those that a collection is set to
     store : the documents, or passages, of the index, or of its base
     passage_finder : gives hits the passages that fit the query best; None where hits are passages
     passages : how many it holds
@@ -218,6 +219,7 @@ class ServedIndex:
             language=settings.language,
             # Others are opened when they are first searched.
             rankings=(DENSE,) if 'rankings' in kind.takes else (),
+            uses_settings=settings.adapted is None,
         )
         return kind.open(settings.location, options, before.index if before else None)
 
@@ -296,6 +298,7 @@ class ServedIndex:
             # People have chosen that the collection is searched so.
             opened = [ADAPTED]
         self.default = tuple(opened or self._searchers[:1])
+        self.default_stages = tuple(parse_stage(stage) for stage in self.index.stages)
 
     def _open_documents(self) -> None:
         """Open what the index stores, and count it."""
@@ -365,7 +368,8 @@ class ServedIndex:
         rerankers.
         """
         settings = self.settings
-        has_reranker = bool(read_adapted(folder).stages)
+        # A collection's own reranker is a stage of the search.
+        has_reranker = bool(read_adapted(folder).stages) and folder == settings.adapted
         queue = self._queues['rerank' if has_reranker else 'java']
 
         def open_learned() -> Ranker:

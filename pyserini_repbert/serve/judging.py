@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
+from pyserini_repbert.pipeline.own_settings import learning_in_use
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
@@ -258,13 +259,14 @@ def learning_answer(
     relevant = 0
     for grades in store.qrels().values():
         relevant += any(grade > 0 for grade in grades.values())
-    learnings = store.learnings()
+    learnings = store.learned()
     due = None
     in_use = False
     if learnings:
         due = index.index.why_learn_again(learnings[-1])
         # What was learned for another encoder is not used.
-        in_use = index.index.learned() is not None
+        is_used = learning_in_use(learner.folder) is not None
+        in_use = is_used and index.index.learned() is not None
     state = learner.state()
     report = None
     if learnings:

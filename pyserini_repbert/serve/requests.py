@@ -329,6 +329,8 @@ def resolve_search(
         raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
     systems = index.resolve_systems(search.systems)
     spec = search.spec
+    if not search.systems and not spec.stages and search.like is None:
+        spec = spec.model_copy(update={'stages': index.default_stages})
     spec = index.with_usual_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
     index.check_feedback(spec.prf, systems, limits)

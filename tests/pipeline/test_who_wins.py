@@ -1,4 +1,6 @@
-"""Who decides how a search runs: what a user says, then a folder of `adapt`, then the index."""
+"""Who decides how a search runs: what a user says, then a folder of `adapt` or what a collection
+learned or is set to, then the index.
+"""
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.indexes import kind
 from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
 from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
@@ -150,6 +153,51 @@ def test_a_user_who_chooses_does_not_get_what_was_learned(collection, learned, n
 def test_another_folder_wins_over_what_was_learned(collection, learned, write, tmp_path):
     folder = write(tmp_path / 'adapted', sparse=(), stages=(), weights=(1.0,))
     assert used(index=str(collection), adapted=folder).adapted == folder
+
+
+@pytest.fixture
+def set_collection(collection):
+    """A collection that is set to another aggregation, and to a reranker."""
+    set_settings(collection, {'aggregate': 'mean', 'stages': ['monobert-demo@5']})
+    return collection
+
+
+def stages(spec):
+    return [str(stage) for stage in spec.stages]
+
+
+def test_a_collection_is_searched_as_it_is_set(set_collection):
+    spec = used(index=str(set_collection))
+    assert spec.aggregate == 'mean'
+    assert stages(spec) == ['monobert-demo@5']
+
+
+def test_flags_win_over_settings(set_collection):
+    spec = used(index=str(set_collection), stages=('monobert-demo@3',))
+    assert stages(spec) == ['monobert-demo@3']
+    assert spec.aggregate == 'mean'
+    # Rankings, aggregation and fusion are one choice; a reranker is another.
+    spec = used(index=str(set_collection), rankings=('dense',))
+    assert stages(spec) == ['monobert-demo@5']
+    assert spec.aggregate == 'max'
+    spec = used(index=str(set_collection), aggregate='top3')
+    assert spec.aggregate == 'top3'
+
+
+def test_a_search_without_an_adaptation_is_without_settings(set_collection):
+    spec = used(index=str(set_collection), adapted='none')
+    assert (spec.aggregate, stages(spec)) == ('max', [])
+
+
+def test_settings_are_of_the_collection_alone(set_collection):
+    spec = used(index=str(set_collection), sparse=('bm25@lucene',))
+    assert (spec.aggregate, stages(spec)) == ('max', [])
+
+
+def test_a_named_folder_wins_over_settings(set_collection, write, tmp_path):
+    folder = write(tmp_path / 'adapted', sparse=(), stages=(), weights=(1.0,))
+    spec = used(index=str(set_collection), adapted=folder)
+    assert (spec.aggregate, stages(spec)) == ('max', [])
 
 
 def test_one_resolution_opens_a_collection_once(collection, learned, monkeypatch):

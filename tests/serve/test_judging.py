@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments
+from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -352,14 +353,30 @@ def test_a_service_follows_what_another_program_lets_the_collection_use(client, 
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learn_from_judgments(folder)
-    from pyserini_repbert.adapt.from_judgments import use_learning
-
     use_learning(folder, True)
+    wait_for_adapted(client)
+
+
+def wait_for_adapted(client):
     for _ in range(100):
         if client.get('/v1/mine').json()['default'] == ['adapted']:
             return
         time.sleep(0.05)
     raise AssertionError('the service still searches as before')
+
+
+def test_a_service_searches_as_a_person_sets(client, folder):
+    def answer(parameters=''):
+        return client.get(f'/v1/mine/search?query=cat+w3{parameters}').json()
+
+    assert answer()['rerank'] == []
+    set_settings(folder, {'stages': ['monobert-demo@3'], 'aggregate': 'mean'})
+    wait_for_adapted(client)
+    assert answer()['rerank'] == ['monobert-demo@3']
+    assert answer('&system=dense')['rerank'] == []
+    assert client.get('/v1/mine/search?like=plain3').json()['rerank'] == []
+    # A setting is no learning.
+    assert client.get('/v1/mine/learn').json()['in_use'] is False
 
 
 @pytest.mark.slow

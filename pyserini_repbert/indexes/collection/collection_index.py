@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -76,8 +76,7 @@ class CollectionIndex(Index):
         self._lock = threading.Lock()
         self.generation: Generation = open_generation(Path(location), shards)
         try:
-            if options.uses_learned:
-                self.adapted = self.learned()
+            self._take_own_settings()
             wanted: Sequence[str] = options.rankings
             if self.adapted is not None and not wanted:
                 wanted = read_adapted(self.adapted).rankings
@@ -87,6 +86,24 @@ class CollectionIndex(Index):
         except BaseException:
             self.generation.close()
             raise
+
+    def _take_own_settings(self) -> None:
+        """Search as the collection learned, and as a person set, where the options say so."""
+        options = self.options
+        if not (options.uses_learned or options.uses_settings):
+            return
+        folder = self.learned()
+        if options.uses_learned:
+            self.adapted = folder
+        if folder is None or not options.uses_settings:
+            return
+        own = read_adapted(folder)
+        k1 = own.k1 if options.k1 is None else options.k1
+        b = own.b if options.b is None else options.b
+        self.options = replace(options, k1=k1, b=b)
+        if options.uses_learned:
+            self.options = replace(self.options, aggregate=own.aggregate)
+        self.stages = own.stages
 
     def _check_approximate(self) -> None:
         """Raises InputError for an approximate search without the dense ranking."""

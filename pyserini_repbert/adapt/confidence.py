@@ -1,0 +1,255 @@
+"""A collection learns how likely its hits are relevant, and its questions answered.
+
+Each question is judged by models that other folds taught, the folds of `adapt`. It is asked twice:
+as it is, and with its relevant documents taken out of all rankings, which is the hard case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.adapt.judged_topics import DEPTH, FOLDS, deal_folds, number_texts
+from pyserini_repbert.collection.confidence import (
+    HitFeatures,
+    question_features,
+    runs_of_rankings,
+)
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.evaluate.calibration import (
+    area_under_roc,
+    brier_score,
+    expected_calibration_error,
+)
+from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.search.confidence import TOP, ConfidenceModel, LogisticModel, fit_logistic
+from pyserini_repbert.trace import Notes
+
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A judged question, with and without its answers.
+
+    Attributes
+    ----------
+    text : number of its text
+    hits : features of its judged hits among the best `TOP`, (hits, features)
+    relevant : whether each is relevant
+    question : its features
+    is_answered : whether a relevant hit is among the best `TOP`
+    removed : its features where its relevant documents are taken out
+    """
+
+    text: int
+    hits: Rows
+    relevant: tuple[bool, ...]
+    question: Rows
+    is_answered: bool
+    removed: Rows
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far probabilities can be believed, on what was held out.
+
+    Attributes
+    ----------
+    n : how many there are
+    auc : None where all outcomes are the same
+    brier, ece : as in `evaluate.calibration`
+    """
+
+    n: int
+    auc: float | None
+    brier: float
+    ece: float
+
+    @classmethod
+    def of(cls, probabilities: Rows, outcomes: NDArray[np.bool_]) -> Reliability:
+        """Of probabilities, (n,), and what came true."""
+        return cls(
+            n=len(outcomes),
+            auc=area_under_roc(probabilities, outcomes),
+            brier=brier_score(probabilities, outcomes),
+            ece=expected_calibration_error(probabilities, outcomes),
+        )
+
+
+@dataclass(frozen=True)
+class FittedModels:
+    """The models of hits and of questions."""
+
+    hits: LogisticModel
+    questions: LogisticModel
+
+
+@dataclass(frozen=True)
+class LearnedConfidence:
+    """What was learned, and its reliability on questions held out.
+
+    Attributes
+    ----------
+    models : fitted to all questions
+    hits : of P(relevant)
+    questions : of P(answered): each question as it is, and with its answers removed
+    counts_unjudged : whether unjudged hits counted as not relevant
+    """
+
+    models: FittedModels
+    hits: Reliability
+    questions: Reliability
+    counts_unjudged: bool
+
+    def model(self, encoder_weights: str) -> ConfidenceModel:
+        """What is stored, for the encoder of these weights."""
+        return ConfidenceModel(
+            hits=self.models.hits,
+            questions=self.models.questions,
+            source='learned',
+            hard_auc=0.0 if self.questions.auc is None else self.questions.auc,
+            encoder_weights=encoder_weights,
+        )
+
+
+def counts_unjudged(qrels: Qrels) -> bool:
+    """Whether unjudged hits count as not relevant: where nobody has judged a hit not relevant.
+
+    Such judgments list the answers of a question. Where others are there, too, an unjudged hit was
+    not seen, and is left out.
+    """
+    return all(grade > 0 for grades in qrels.values() for grade in grades.values())
+
+
+def ask_questions(
+    searcher: CollectionSearcher, topics: Sequence[Query], qrels: Qrels
+) -> list[AskedQuestion]:
+    """All topics with a relevant document, asked with and without their answers."""
+    judged = [topic for topic in topics if any(g > 0 for g in qrels.get(topic.qid, {}).values())]
+    notes = Notes()
+    fused = searcher.rank(judged, None, DEPTH, notes)
+    runs = runs_of_rankings(searcher, notes)
+    features = HitFeatures(searcher)
+    complete = counts_unjudged(qrels)
+    asked = []
+    for number, topic in zip(number_texts(judged), judged, strict=True):
+        grades = qrels[topic.qid]
+        answers = {docid for docid, grade in grades.items() if grade > 0}
+        rankings = {name: run[topic.qid] for name, run in runs.items()}
+        docids = fused[topic.qid].docids[:TOP]
+        rows = features.of_hits(topic.text, docids, rankings)
+        known = [complete or docid in grades for docid in docids]
+        others = {name: _without(ranking, answers) for name, ranking in rankings.items()}
+        parts: list[Run] = [{topic.qid: ranking} for ranking in others.values()]
+        rest = parts[0] if len(parts) == 1 else searcher.fused(parts, TOP)
+        removed = features.of_hits(topic.text, rest[topic.qid].docids[:TOP], others)
+        asked.append(
+            AskedQuestion(
+                text=number,
+                hits=rows[known],
+                relevant=tuple(d in answers for d, k in zip(docids, known, strict=True) if k),
+                question=question_features(rows),
+                is_answered=not answers.isdisjoint(docids),
+                removed=question_features(removed),
+            )
+        )
+    return asked
+
+
+def _without(ranking: Ranking, docids: set[str]) -> Ranking:
+    """A ranking without some documents."""
+    rows = [row for row, docid in enumerate(ranking.docids) if docid not in docids]
+    return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+
+
+def fit_models(asked: Sequence[AskedQuestion], prior: FittedModels | None = None) -> FittedModels:
+    """The models that questions teach, drawn to a prior."""
+    questions = _questions(asked)
+    relevant: list[bool] = []
+    for question in asked:
+        relevant += question.relevant
+    return FittedModels(
+        fit_logistic(
+            np.concatenate([question.hits for question in asked]),
+            relevant,
+            None if prior is None else prior.hits,
+        ),
+        fit_logistic(
+            questions.rows, questions.outcomes, None if prior is None else prior.questions
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Features of questions, (n, features), and whether each is answered."""
+
+    rows: Rows
+    outcomes: NDArray[np.bool_]
+
+
+def _questions(asked: Sequence[AskedQuestion]) -> _Questions:
+    """Questions as they are, then with their answers removed."""
+    rows = [question.question for question in asked] + [question.removed for question in asked]
+    outcomes = [question.is_answered for question in asked] + [False] * len(asked)
+    return _Questions(np.stack(rows), np.array(outcomes))
+
+
+def judge_models(
+    asked: Sequence[AskedQuestion], models: Sequence[FittedModels]
+) -> Mapping[str, Reliability]:
+    """The reliability of P(relevant), 'hits', and P(answered), 'questions'.
+
+    Parameters
+    ----------
+    asked : the questions
+    models : of each question: those that judge it
+    """
+    hit_values: list[float] = []
+    relevant: list[bool] = []
+    as_is: list[float] = []
+    removed: list[float] = []
+    for question, judging in zip(asked, models, strict=True):
+        hit_values += judging.hits.probabilities(question.hits).tolist()
+        relevant += question.relevant
+        both = np.stack([question.question, question.removed])
+        first, second = judging.questions.probabilities(both).tolist()
+        as_is.append(first)
+        removed.append(second)
+    return {
+        'hits': Reliability.of(np.array(hit_values), np.array(relevant, bool)),
+        'questions': Reliability.of(np.array(as_is + removed), _questions(asked).outcomes),
+    }
+
+
+def learn_confidence(
+    asked: Sequence[AskedQuestion],
+    seed: int = 0,
+    prior: FittedModels | None = None,
+    unjudged_count: bool = False,
+) -> LearnedConfidence:
+    """Models of all questions, and their reliability by cross-validation.
+
+    Parameters
+    ----------
+    asked : at least one in each fold
+    seed : draws the folds, as in `adapt`
+    prior : what the models are drawn to
+    unjudged_count : what `counts_unjudged` said of the judgments
+    """
+    folds = deal_folds([question.text for question in asked], seed)
+    of_fold = []
+    for fold in range(FOLDS):
+        of_fold.append(fit_models([q for q in asked if folds[q.text] != fold], prior))
+    judged = judge_models(asked, [of_fold[folds[question.text]] for question in asked])
+    return LearnedConfidence(
+        models=fit_models(asked, prior),
+        hits=judged['hits'],
+        questions=judged['questions'],
+        counts_unjudged=unjudged_count,
+    )

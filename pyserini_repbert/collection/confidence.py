@@ -1,0 +1,134 @@
+"""What a search of a collection knows of how well its hits fit: the features of a question's hits.
+
+All come from what a search has computed, but for the question's background: its products with a
+fixed sample of passages, one small multiplication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
+from pyserini_repbert.trace import Notes
+
+# Passages whose scores are a question's background.
+_SAMPLE = 256
+# No greater rank counts as agreement.
+_DEEPEST = 1000
+
+
+class HitFeatures:
+    """Gives the features of hits of one generation.
+
+    Parameters
+    ----------
+    searcher : of the collection; all its documents count as background
+    """
+
+    def __init__(self, searcher: CollectionSearcher) -> None:
+        self._dense = searcher.dense
+        live = np.flatnonzero(searcher.dense.vectors.live)
+        places = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
+        self._sample = searcher.dense.vectors.gather(live[places])
+        self._words = searcher.words
+
+    def of_hits(
+        self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
+    ) -> NDArray[np.float64]:
+        """The features of a question's hits, float64 (hits, features), by `HIT_FEATURES`:
+
+        - the product of the question's vector with that of the best passage
+        - its distance from the mean of the background, in the background's deviations
+        - the share of the weight of the question's words that BM25 found in the document
+        - the mean over rankings of 1 / log2(1 + rank)
+        - the first feature less the mean of the best `TOP` hits'
+
+        Parameters
+        ----------
+        query : the question
+        docids : of the hits, best first
+        rankings : of the search, by `CollectionRanking`
+        """
+        if not docids:
+            return np.empty((0, len(HIT_FEATURES)))
+        vector = self._dense.vector_of(query)
+        products = self._products(vector, docids)
+        background = self._sample @ vector
+        spread = float(background.std()) or 1.0
+        distances = (products - float(background.mean())) / spread
+        margins = products - products[:TOP].mean()
+        words = self._shares_of_words(query, docids, rankings)
+        agreement = _agreement(docids, rankings)
+        return np.stack([products, distances, words, agreement, margins], axis=1)
+
+    def _products(self, vector: NDArray[np.float32], docids: Sequence[str]) -> NDArray[np.float64]:
+        """The product of each document's best passage, (hits,); 0 of one without text."""
+        vectors = self._dense.vectors
+        rows, counts = vectors.rows_of(self._dense.generation.docnos(docids))
+        has_text = counts > 0
+        products = np.zeros(len(docids))
+        if has_text.any():
+            starts = (np.cumsum(counts) - counts)[has_text]
+            scores = vectors.scores(vector, rows)
+            products[has_text] = aggregate_groups(scores, starts, self._dense.aggregation.MAX)
+        return products
+
+    def _shares_of_words(
+        self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
+    ) -> NDArray[np.float64]:
+        """BM25's score of each document over the greatest possible, (hits,); 0 without one."""
+        ranking = rankings.get(str(CollectionRanking.BM25))
+        if self._words is None or not ranking:
+            return np.zeros(len(docids))
+        greatest = self._words.greatest_score(query)
+        score_of = dict(zip(ranking.docids, ranking.scores, strict=True))
+        scores = np.array([score_of.get(docid, 0.0) for docid in docids])
+        return scores / greatest if greatest > 0 else np.zeros(len(docids))
+
+
+def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Run]:
+    """The runs of a search's rankings, by `CollectionRanking`; `notes` are what it reported."""
+    names = ranking_names(searcher)
+    leaves = zip(names, notes.leaves(), strict=True)
+    return {name: part_notes.run for name, part_notes in leaves}
+
+
+def ranking_names(searcher: CollectionSearcher) -> list[str]:
+    """The `CollectionRanking` of each part of a search: the dense one is called by its encoder."""
+    names = []
+    for part in searcher.parts:
+        is_dense = isinstance(part, DenseDocumentSearcher)
+        names.append(str(CollectionRanking.DENSE) if is_dense else part.name)
+    return names
+
+
+def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArray[np.float64]:
+    """The mean over rankings of 1 / log2(1 + rank) of each document, (hits,)."""
+    values = np.zeros(len(docids))
+    for ranking in rankings.values():
+        rank_of = {docid: rank for rank, docid in enumerate(ranking.docids[:_DEEPEST], 1)}
+        ranks = np.array([rank_of.get(docid, np.inf) for docid in docids])
+        values += 1 / np.log2(1 + ranks)
+    return values / max(len(rankings), 1)
+
+
+def question_features(hits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The features of a question, (features,): the greatest of its best `TOP` hits' features.
+
+    In place of the margins' greatest it has the first two products' distance.
+    """
+    if not len(hits):
+        return np.zeros(len(HIT_FEATURES))
+    best = hits[:TOP]
+    features: NDArray[np.float64] = best.max(axis=0)
+    products = np.sort(best[:, 0])[::-1]
+    features[-1] = products[0] - products[1] if len(products) > 1 else 0.0
+    return features

@@ -1,0 +1,118 @@
+"""`evaluate calibration`: how far the probabilities of `search --confidence` can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.values import decimal
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.calibration import (
+    area_under_roc,
+    brier_score,
+    expected_calibration_error,
+    reliability,
+    risk_by_coverage,
+)
+from pyserini_repbert.evaluate.plots import plot_calibration
+from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.files import existing_file
+from pyserini_repbert.names.topics import load_qrels
+
+# A question is answered by a relevant document among so many.
+_TOP = 10
+_COVERAGES = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass
+class _Predictions:
+    """Probabilities, and what came true."""
+
+    probabilities: list[float] = field(default_factory=list)
+    outcomes: list[bool] = field(default_factory=list)
+
+
+def calibration(arguments: Sequence[str]) -> None:
+    """Print AUC, ECE and Brier score, and risk against coverage; draw both on request."""
+    flags = parser(
+        'evaluate calibration',
+        'How far the probabilities that `search --topics --confidence FILE.tsv` writes can be '
+        'believed: AUC, expected calibration error, Brier score, and the risk of a wrong answer '
+        'against the share of questions that are answered.',
+    )
+    flags.add_argument(
+        'file', metavar='FILE.tsv', help='qid, docid, rank, P(relevant), P(answered)'
+    )
+    add_flags(flags, 'qrels', 'plot', 'overwrite')
+    options = parse_flags(flags, arguments)
+    qrels = load_qrels(options.qrels)
+    counts_unjudged = all(grade > 0 for grades in qrels.values() for grade in grades.values())
+    hits, questions = _read_predictions(options.file, qrels, counts_unjudged)
+    rows = []
+    for name, predictions in (('P(relevant)', hits), ('P(answered)', questions)):
+        values, outcomes = predictions.probabilities, predictions.outcomes
+        auc = area_under_roc(values, outcomes)
+        rows.append(
+            [
+                name,
+                str(len(values)),
+                'none' if auc is None else f'{auc:.4f}',
+                f'{expected_calibration_error(values, outcomes):.4f}',
+                f'{brier_score(values, outcomes):.4f}',
+            ]
+        )
+    print(markdown(['', 'n', 'AUC', 'ECE', 'Brier'], rows))
+    treated = 'count as not relevant' if counts_unjudged else 'are left out'
+    print(f'unjudged hits {treated}\n')
+    risks = risk_by_coverage(questions.probabilities, questions.outcomes)
+    cells = []
+    for coverage in _COVERAGES:
+        risk = risks[max(round(coverage * len(risks)), 1) - 1]
+        cells.append([f'{coverage:.0%}', f'{risk:.4f}'])
+    print(markdown(['questions answered', 'without a relevant document'], cells))
+    if options.plot:
+        diagrams = {
+            'P(relevant)': reliability(hits.probabilities, hits.outcomes),
+            'P(answered)': reliability(questions.probabilities, questions.outcomes),
+        }
+        plot_calibration(options.plot, diagrams, risks)
+        print(options.plot)
+
+
+def _read_predictions(
+    path: str, qrels: Qrels, counts_unjudged: bool
+) -> tuple[_Predictions, _Predictions]:
+    """The predictions of hits and of judged questions.
+
+    Raises InputError for a line of another form, and for judgments of other topics.
+    """
+    hits = _Predictions()
+    answered: dict[str, float] = {}
+    has_answer: dict[str, bool] = {}
+    text = existing_file(path, 'file of confidence').read_text(encoding='utf-8')
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            qid, docid, rank, relevant, of_question = line.split('\t')
+            depth = int(rank)
+            probability = decimal(relevant)
+            question = decimal(of_question)
+        except ValueError as error:
+            raise InputError(
+                f'{path}:{number}: expected qid, docid, rank, P(relevant) and P(answered), with '
+                'tabs between'
+            ) from error
+        grades = qrels.get(qid)
+        if grades is None:
+            continue
+        is_relevant = grades.get(docid, 0) > 0
+        if counts_unjudged or docid in grades:
+            hits.probabilities.append(probability)
+            hits.outcomes.append(is_relevant)
+        answered[qid] = question
+        has_answer[qid] = has_answer.get(qid, False) or (is_relevant and depth <= _TOP)
+    if not hits.probabilities:
+        raise InputError(f'{path} has no judged hit: give the judgments of its topics')
+    return hits, _Predictions(list(answered.values()), [has_answer[qid] for qid in answered])

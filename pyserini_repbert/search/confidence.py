@@ -1,0 +1,171 @@
+"""The probabilities that a hit is relevant, and that a question is answered: two small models.
+
+Each is a logistic regression with few weights. It is fitted to judgments, and shrinks to a prior
+where these are few. The models never change the order of hits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import StrPath, existing_file
+
+# Features of a hit, and of a question, in the order of a model's weights.
+HIT_FEATURES = ('cosine', 'distance', 'words', 'agreement', 'margin')
+QUESTION_FEATURES = HIT_FEATURES
+# How strongly weights are drawn to the prior, or to 0: as by so many judgments.
+SHRINKAGE = 2.0
+# Hits of a question that its probability looks at.
+TOP = 10
+# Below this AUC on questions held out, answers removed, no number is shown.
+LEAST_AUC = 0.6
+LIKELY = 0.5
+WEAK = 0.2
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class LogisticModel:
+    """A logistic regression over standardised features.
+
+    Attributes
+    ----------
+    centre, scale : of each feature
+    weights : of each standardised feature
+    intercept : of their sum
+    """
+
+    centre: tuple[Number, ...]
+    scale: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
+    weights: tuple[Number, ...]
+    intercept: Number
+
+    def probabilities(self, rows: Rows) -> Rows:
+        """The probability of each row of features, (n,); rows are (n, features)."""
+        standard = (rows - np.array(self.centre)) / np.array(self.scale)
+        values: Rows = expit(standard @ np.array(self.weights) + self.intercept)
+        return values
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class ConfidenceModel:
+    """What a collection's, or an encoder's, probabilities are computed by.
+
+    Attributes
+    ----------
+    hits : P(relevant)
+    questions : P(answered)
+    source : 'learned' from the collection's judgments, or a 'prior' of other collections
+    hard_auc : of P(answered) on questions held out, against the same with their answers removed
+    encoder_weights : SHA-256 of the encoder for which it holds
+    """
+
+    hits: LogisticModel
+    questions: LogisticModel
+    source: Literal['learned', 'prior']
+    hard_auc: Annotated[float, Field(ge=0, le=1)]
+    encoder_weights: str
+    format: Literal['pyserini_repbert.confidence'] = 'pyserini_repbert.confidence'
+    version: Literal[1] = 1
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it tells questions apart well enough for its numbers to be shown."""
+        return self.hard_auc >= LEAST_AUC
+
+
+_FORM = TypeAdapter(ConfidenceModel)
+
+
+def dump_model(model: ConfidenceModel) -> bytes:
+    """The JSON of a model."""
+    return _FORM.dump_json(model, indent=1) + b'\n'
+
+
+def read_model(path: StrPath) -> ConfidenceModel:
+    """A model from its JSON. Raises DamagedFileError for anything else."""
+    file = existing_file(path, 'model of confidence')
+    try:
+        values = parse_json(file.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise DamagedFileError(f'{file} is no model of confidence ({error})') from error
+    return parse_model(values, file)
+
+
+def parse_model(values: object, file: StrPath) -> ConfidenceModel:
+    """A model from the values of its JSON. Raises DamagedFileError, which names the file."""
+    try:
+        # Lists are tuples in JSON.
+        model = _FORM.validate_json(json.dumps(values))
+    except ValidationError as error:
+        problem = error.errors()[0]['msg']
+        raise DamagedFileError(f'{file} is no model of confidence ({problem})') from error
+    for part in (model.hits, model.questions):
+        lengths = {len(part.centre), len(part.scale), len(part.weights)}
+        if lengths != {len(HIT_FEATURES)}:
+            raise DamagedFileError(f'{file} has other features than this release')
+    return model
+
+
+def fit_logistic(
+    rows: Rows, outcomes: Sequence[bool] | NDArray[np.bool_], prior: LogisticModel | None = None
+) -> LogisticModel:
+    """A logistic regression, its weights drawn to those of a prior, or to 0.
+
+    Parameters
+    ----------
+    rows : features, (n, features)
+    outcomes : (n,)
+    prior : its centre and scale are used, too; None: those of the rows
+    """
+    targets = np.asarray(outcomes, np.float64)
+    n_features = rows.shape[1]
+    goal = np.zeros(n_features)
+    centre = rows.mean(axis=0)
+    spread = rows.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    if prior is not None:
+        centre = np.array(prior.centre)
+        scale = np.array(prior.scale)
+        goal = np.array(prior.weights)
+    standard = (rows - centre) / scale
+
+    def loss(values: Rows) -> tuple[float, Rows]:
+        logits = standard @ values[:-1] + values[-1]
+        errors = expit(logits) - targets
+        moved = values[:-1] - goal
+        total = (np.logaddexp(0, logits) - targets * logits).sum()
+        gradient = np.append(standard.T @ errors + SHRINKAGE * moved, errors.sum())
+        # A hair's weight, so that outcomes of one kind have a finite intercept.
+        gradient[-1] += 0.01 * values[-1]
+        total += SHRINKAGE / 2 * moved @ moved + 0.005 * values[-1] ** 2
+        return float(total), gradient
+
+    start = np.append(goal, 0.0 if prior is None else prior.intercept)
+    fitted = minimize(loss, start, jac=True, method='L-BFGS-B').x
+    return LogisticModel(
+        tuple(map(float, centre)),
+        tuple(map(float, scale)),
+        tuple(map(float, fitted[:-1])),
+        float(fitted[-1]),
+    )
+
+
+def verdict(probability: float) -> str:
+    """What a question's probability says: 'likely', 'weak' or 'nothing'."""
+    if probability >= LIKELY:
+        return 'likely'
+    return 'weak' if probability >= WEAK else 'nothing'

@@ -1,0 +1,86 @@
+"""A collection learns the probabilities of its hits, on questions held out."""
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.adapt.confidence import ask_questions, counts_unjudged, learn_confidence
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.confidence import HitFeatures, question_features
+from pyserini_repbert.ranking import Query, Ranking
+
+N_QUESTIONS = 24
+
+
+@pytest.fixture
+def searcher(tiny_checkpoint, tmp_path):
+    """The search of a collection without Lucene: two documents for each question."""
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append((f'plain{number}', f'w{number} cat'))
+        documents.append((f'wanted{number}', f'w{number} mat'))
+    with Collection.open(
+        tmp_path / 'mine', encoder=str(tiny_checkpoint()), sparse='none'
+    ) as collection:
+        collection.sync(documents)
+        opened = collection.searcher()
+        yield opened
+        opened.close()
+
+
+def test_features_are_the_products_and_their_place_among_others(searcher):
+    hits = searcher.search('w3 mat', 4)
+    ranking = Ranking.of(hits)
+    rows = HitFeatures(searcher).of_hits('w3 mat', ranking.docids, {'dense': ranking})
+    scores = np.array(ranking.scores)
+    assert np.allclose(rows[:, 0], scores, atol=1e-5)
+    # All passages are the sample.
+    products = np.array([hit.score for hit in searcher.search('w3 mat', 2 * N_QUESTIONS)])
+    assert np.allclose(rows[:, 1], (scores - products.mean()) / products.std(), atol=1e-3)
+    assert not rows[:, 2].any()
+    assert np.allclose(rows[:, 3], 1 / np.log2([2, 3, 4, 5]))
+    assert np.allclose(rows[:, 4], scores - scores.mean(), atol=1e-5)
+    question = question_features(rows)
+    assert question[0] == rows[0, 0]
+    assert question[-1] == pytest.approx(scores[0] - scores[1], abs=1e-5)
+
+
+def test_no_hit_has_no_features(searcher):
+    rows = HitFeatures(searcher).of_hits('w3', [], {})
+    assert rows.shape[0] == 0
+    assert not question_features(rows).any()
+
+
+def test_answers_are_taken_out_for_the_hard_case(searcher):
+    topics = [Query('1', 'w3 mat'), Query('2', 'nobody judged')]
+    best, second = (hit.docid for hit in searcher.search('w3 mat', 2))
+    (asked,) = ask_questions(searcher, topics, {'1': {best: 1}})
+    assert asked.is_answered
+    assert asked.relevant == (True, *[False] * 9)
+    rows = HitFeatures(searcher).of_hits('w3 mat', [second], {})
+    assert asked.removed[0] == pytest.approx(rows[0, 0], abs=1e-5)
+    # With a judgment of an irrelevant one, the unjudged are not known.
+    (asked,) = ask_questions(searcher, topics, {'1': {best: 1, second: 0}})
+    assert asked.relevant == (True, False)
+
+
+def test_whether_the_unjudged_count():
+    assert counts_unjudged({'1': {'a': 2}})
+    assert not counts_unjudged({'1': {'a': 2}, '2': {'b': 0}})
+
+
+def test_questions_are_judged_by_models_of_other_folds(searcher):
+    topics = [Query(str(number), f'w{number} mat') for number in range(N_QUESTIONS)]
+    rng = np.random.default_rng(0)
+    qrels = {}
+    for topic in topics:
+        docids = [hit.docid for hit in searcher.search(topic.text, 10)]
+        qrels[topic.qid] = {docids[rng.integers(10)]: 1}
+    learned = learn_confidence(ask_questions(searcher, topics, qrels))
+    assert learned.hits.n == 10 * N_QUESTIONS
+    assert learned.questions.n == 2 * N_QUESTIONS
+    # Answers at random places are told by nothing: who knows the outcome would be at 1.
+    assert learned.hits.auc < 0.7
+    assert learned.hits.ece < 0.1
+    model = learned.model('sha')
+    assert model.source == 'learned'
+    assert model.hard_auc == learned.questions.auc

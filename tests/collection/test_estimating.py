@@ -1,0 +1,170 @@
+"""How far the hits of a collection can be believed: in Python and in the terminal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.estimating import ConfidenceEstimator, find_prior
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
+
+N_QUESTIONS = 24
+
+
+def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0), hard_auc=0.8):
+    zeros = (0.0,) * len(HIT_FEATURES)
+    ones = (1.0,) * len(HIT_FEATURES)
+    return ConfidenceModel(
+        LogisticModel(zeros, ones, relevant, 0.0),
+        LogisticModel(zeros, ones, zeros, answered),
+        'learned',
+        hard_auc,
+        '',
+    )
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path):
+    """A collection without Lucene: two documents for each question."""
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append((f'plain{number}', f'w{number} cat'))
+        documents.append((f'wanted{number}', f'w{number} mat'))
+    path = tmp_path / 'mine'
+    with Collection.open(path, encoder=str(tiny_checkpoint()), sparse='none') as collection:
+        collection.sync(documents)
+    return path
+
+
+@pytest.fixture
+def learned(folder):
+    """The collection, which has learned from its judgments: a model that can be shown."""
+    judgments = [Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
+    judgments_of(folder).add(judgments)
+    learn_from_judgments(folder)
+    store = judgments_of(folder)
+    learning = store.learnings()[-1]
+    confidence = learning.report['confidence']
+    assert confidence['of'] is None
+    assert 0 <= confidence['questions']['ece'] <= 1
+    shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
+    report = {**learning.report, 'confidence': shown}
+    store.add_learning(replace(learning, number=2, report=report))
+    return folder
+
+
+def search(capsys, *arguments):
+    status = run(main, ['search', *map(str, arguments)])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_without_judgments_and_prior_nothing_is_said(folder, capsys):
+    with Collection.open(folder) as collection:
+        with pytest.raises(InputError, match='confidence is not known for encoder'):
+            collection.search('w1 mat', confidence=True)
+        searcher = collection.searcher()
+        assert find_prior(searcher) is None
+        searcher.close()
+    status, out, err = search(capsys, '--index', folder, '--query', 'w1 mat', '--confidence')
+    assert (status, out) == (2, '')
+    assert 'judge questions, and let the collection learn' in err
+
+
+def test_probabilities_follow_the_hits(learned):
+    with Collection.open(learned) as collection:
+        plain = collection.search('w1 mat', 5)
+        hits = collection.search('w1 mat', 5, confidence=True)
+        with pytest.raises(InputError):
+            collection.search(' ', confidence=True)
+    assert [(hit.docid, hit.score) for hit in hits] == [(hit.docid, hit.score) for hit in plain]
+    assert all(0 <= hit.probability <= 1 for hit in hits)
+    assert {hit.probability for hit in plain} == {None}
+
+
+def test_a_question_is_judged_by_ten_hits_however_few_are_shown(folder):
+    from pyserini_repbert.ranking import Query
+    from pyserini_repbert.trace import Notes
+
+    with Collection.open(folder) as collection:
+        searcher = collection.searcher()
+        estimator = ConfidenceEstimator(searcher, model(answered=-3.0))
+        topic = Query('1', 'w1 mat')
+        notes = Notes()
+        docids = searcher.rank([topic], None, 20, notes)['1'].docids
+        few = estimator.estimate(topic, docids[:2], notes)
+        many = estimator.estimate(topic, docids, notes)
+        searcher.close()
+    assert few.found == 'nothing'
+    assert few.answered == many.answered == pytest.approx(1 / (1 + np.exp(3)))
+    assert len(few.relevant) == 2
+
+
+def test_the_terminal_says_it(learned, capsys):
+    flags = ('--index', learned, '--query', 'w1 mat', '--hits', 2)
+    status, out, _ = search(capsys, *flags, '--confidence')
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[1].startswith('   found: ')
+    assert ', relevant: 0.' in lines[2]
+    _, out, _ = search(capsys, *flags, '--min-confidence', '1')
+    assert '   no hits' in out
+    status, _, err = search(capsys, *flags, '--confidence', 'file.tsv')
+    assert status == 2
+    assert '--confidence names a file with --topics' in err
+
+
+def test_a_run_has_a_file_beside_it(learned, tmp_path, capsys):
+    topics = tmp_path / 'topics.tsv'
+    topics.write_text('q1\tw1 mat\nq2\tw2 mat\n')
+    path = tmp_path / 'confidence.tsv'
+    run_file = tmp_path / 'run.txt'
+    flags = ('--index', learned, '--topics', topics, '--hits', 3, '--output')
+    assert search(capsys, *flags, run_file, '--confidence', path)[0] == 0
+    assert search(capsys, *flags, tmp_path / 'plain.txt', '--runtag', 'run')[0] == 0
+    assert run_file.read_bytes() == (tmp_path / 'plain.txt').read_bytes()
+    rows = [line.split('\t') for line in path.read_text().splitlines()]
+    hits = [line.split() for line in run_file.read_text().splitlines()]
+    assert [row[:2] for row in rows] == [[hit[0], hit[2]] for hit in hits]
+    assert [row[2] for row in rows] == ['1', '2', '3'] * 2
+    assert all(0 <= float(value) <= 1 for row in rows for value in row[3:])
+    assert search(capsys, *flags, tmp_path / 'third.txt', '--confidence')[0] == 2
+
+
+def test_what_cannot_tell_questions_apart_is_not_shown(learned):
+    store = judgments_of(learned)
+    learning = store.learnings()[-1]
+    confidence = learning.report['confidence']
+    low = confidence | {'model': confidence['model'] | {'hard_auc': 0.55}}
+    report = {**learning.report, 'confidence': low}
+    store.add_learning(replace(learning, number=3, report=report))
+    with (
+        Collection.open(learned) as collection,
+        pytest.raises(InputError, match='in 55% of cases, and at least 60%'),
+    ):
+        collection.search('w1 mat', confidence=True)
+
+
+def test_a_model_is_of_one_way_of_searching(learned):
+    use_learning(learned, True, even_if_worse=True)
+    with (
+        Collection.open(learned) as collection,
+        pytest.raises(InputError, match='with a learned query map'),
+    ):
+        collection.search('w1 mat', confidence=True)
+
+
+def test_a_stored_model_is_checked(learned):
+    store = judgments_of(learned)
+    learning = store.learnings()[-1]
+    report = {**learning.report, 'confidence': {'of': None, 'model': {'hits': 'all'}}}
+    store.add_learning(replace(learning, number=3, report=report))
+    with Collection.open(learned) as collection, pytest.raises(DamagedFileError, match='no model'):
+        collection.search('w1 mat', confidence=True)
