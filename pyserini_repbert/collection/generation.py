@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,13 @@ from pyserini_repbert.collection.identity import KnownCollection, no_collection,
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
-from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.store import (
+    STORE,
+    VERSIONED,
+    open_for_reading,
+    sqlite_errors,
+    table_names,
+)
 from pyserini_repbert.collection.stored_values import fields_fit, number_of, stored_date, text_fits
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -110,6 +116,16 @@ class StoredPassage:
     row: int
 
 
+class SourceRow(NamedTuple):
+    """What SQLite has of a source; texts are '' for what it does not have."""
+
+    source: int
+    name: str
+    prefix: str
+    synced: str
+    unread: str
+
+
 class Generation:
     """A collection at one moment: its shards, and what SQLite has of documents.
 
@@ -161,6 +177,15 @@ class Generation:
                 )
             shards.append(LiveShard(shard, entry.live_mask()))
         self.shards = tuple(shards)
+
+    def versioned_tables(self) -> list[str]:
+        """The tables of rows with versions; an earlier release may not have made all of them."""
+        return [table for table in VERSIONED if table in self._tables]
+
+    @property
+    def _tables(self) -> set[str]:
+        with self._calling, sqlite_errors(self.folder / STORE):
+            return table_names(self._connection)
 
     @property
     def number(self) -> int:
@@ -365,6 +390,27 @@ class Generation:
             raise self.damage(f'a document has the number {docnos.max()}, which has no docid')
         live[docnos] = True
         return live
+
+    def source_rows(self) -> list[SourceRow]:
+        """The sources of the collection, in the order of their numbers, as they are now."""
+        if 'source_syncs' not in self._tables:
+            rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
+        else:
+            rows = self.select(
+                "SELECT source, name, COALESCE(prefix, ''), COALESCE(synced, ''), "
+                "COALESCE(unread, '') FROM sources LEFT JOIN source_prefixes USING (source) "
+                'LEFT JOIN source_syncs USING (source) ORDER BY source'
+            )
+        return [SourceRow._make(row) for row in rows]
+
+    def documents_by_source(self) -> dict[int, int]:
+        """How many documents there are of each source, by its number."""
+        return self._documents_by_source
+
+    @cached_property
+    def _documents_by_source(self) -> dict[int, int]:
+        rows = self.select(f'SELECT source, COUNT(*) FROM fields WHERE {_ALIVE} GROUP BY source')
+        return dict(rows)
 
     def kept_mask(
         self, wanted: Hashable, evaluate: Callable[[], NDArray[np.bool_]]

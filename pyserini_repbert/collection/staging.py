@@ -26,7 +26,7 @@ from pyserini_repbert.collection.shards import (
 from pyserini_repbert.collection.spare_shards import SpareShards
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.store import FOREVER
-from pyserini_repbert.collection.stored_values import fields_digest, text_digest
+from pyserini_repbert.collection.stored_values import fields_digest, origin_digest, text_digest
 from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
@@ -63,6 +63,7 @@ class _Pending:
     known: KnownDocument | None
     fields_digest: bytes
     text_digest: bytes
+    origin_digest: bytes | None = None
     passages: list[CutPassage] | None = None
 
     @property
@@ -74,6 +75,12 @@ class _Pending:
     def are_fields_new(self) -> bool:
         """Whether fields differ from those of the collection."""
         return self.known is None or self.known.fields_digest != self.fields_digest
+
+    @property
+    def is_origin_new(self) -> bool:
+        """Whether the document stands elsewhere in its source than before."""
+        before = None if self.known is None else self.known.origin_digest
+        return before != self.origin_digest
 
     @property
     def is_new_version(self) -> bool:
@@ -168,14 +175,24 @@ class Staging:
                 self._next_docno += 1
             else:
                 docno = known.docno
-                if known.has(source, of_fields, of_text):
-                    counts.unchanged += 1
+            pending = _Pending(
+                docno,
+                document,
+                source=source,
+                known=known,
+                fields_digest=of_fields,
+                text_digest=of_text,
+                origin_digest=origin_digest(document.origin),
+            )
+            if known is not None and known.has(source, of_fields, of_text):
+                counts.unchanged += 1
+                if not pending.is_origin_new:
                     continue
-            if known is not None and known.is_live:
+            elif known is not None and known.is_live:
                 counts.changed += 1
             else:
                 counts.added += 1
-            changed.append(_Pending(docno, document, source, known, of_fields, of_text))
+            changed.append(pending)
         self._cut([pending for pending in changed if pending.is_text_new])
         self._append([pending for pending in changed if not pending.is_text_new])
 
@@ -186,6 +203,7 @@ class Staging:
             for docno in docnos:
                 self.rows.end('fields', docno)
                 self.rows.end('field_values', docno)
+                self.rows.end('origins', docno)
                 self.rows.end_text(docno)
 
     def cut_again(self) -> None:
@@ -321,6 +339,8 @@ class Staging:
             )
         if item.are_fields_new:
             self.rows.write_field_values(item.docno, item.document)
+        if item.is_origin_new:
+            self.rows.write_origin(item.docno, item.document)
         if item.is_text_new:
             self.rows.write_text(item.docno, item.document)
         elif item.passages is not None:

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import progress
@@ -29,6 +29,7 @@ STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
 _STEP = 4  # characters
+_MOST_NAMED = 3
 
 
 def hits_text(
@@ -192,6 +193,17 @@ def say_unread(unread: UnreadFiles, is_listed: bool = False) -> None:
     if is_listed:
         for file in unread:
             print(f'  {printable(str(file.path))}: {printable(file.reason)}', file=sys.stderr)
+
+
+def say_encodings(encodings: Mapping[Path, str]) -> None:
+    """Say on stderr which files were not in UTF-8, and in which encodings they were read."""
+    if not encodings:
+        return
+    files = sorted(encodings.items())
+    named = [f'{path} ({encoding})' for path, encoding in files[:_MOST_NAMED]]
+    if len(files) > _MOST_NAMED:
+        named.append(f'{len(files) - _MOST_NAMED:,} others')
+    print(printable(f'not in UTF-8, so read as: {", ".join(named)}'), file=sys.stderr)
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

@@ -24,11 +24,11 @@ from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.suffixes import PAGES, has_suffix, without_suffix
+from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import (
-    BYTE_ORDER_MARK,
     decoded_line,
     files_below,
     numbered_bytes,
@@ -289,13 +289,12 @@ class TextCorpus(FilesCorpus):
         return docid_of_path(name)
 
     def _text(self, path: Path) -> str:
-        """A file's text. Raises ValueError for bytes that are not UTF-8."""
+        """A file's text. Raises ValueError for bytes that are no text."""
         with open_binary(path) as stream:
-            raw = stream.read().removeprefix(BYTE_ORDER_MARK)
-        try:
-            return raw.decode('utf-8')
-        except UnicodeDecodeError as error:
-            raise ValueError(f'not valid UTF-8 ({error.reason}): save it as UTF-8') from error
+            decoded = decode_text(stream.read())
+        if decoded.encoding:
+            self.encodings[path] = decoded.encoding
+        return decoded.text
 
 
 class _Page(NamedTuple):

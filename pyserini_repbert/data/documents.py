@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
 
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.files import StrPath, numbered_lines
 
@@ -40,12 +41,14 @@ class Document:
     text : '' for a document that only its fields find
     title : '' if it has none
     fields : values by name, as JSON has them: texts, numbers, truth values, None, lists, mappings
+    origin : where it stands in its source; None where that is not known
     """
 
     docid: str
     text: str
     title: str = ''
     fields: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
 
 def size_problem(document: Document) -> str | None:

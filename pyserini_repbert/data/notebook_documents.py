@@ -15,7 +15,7 @@ from pyserini_repbert.data.values import parse_json
 def notebook_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a notebook, with the title of its Markdown."""
     try:
-        notebook = parse_json(read_text(file.path))
+        notebook = parse_json(read_text(file))
     except UnreadableFile:
         raise
     except ValueError as error:

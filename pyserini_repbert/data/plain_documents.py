@@ -30,7 +30,7 @@ def restructured_documents(file: FileToRead) -> Iterator[Document]:
     The first heading is its title: a line that is underlined, and may be overlined, at least as
     long as it is.
     """
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     row = _first_rst_content(lines)
     for start in (row, row + 1):
         title = _line(lines, start).strip()
@@ -64,7 +64,7 @@ def _is_rst_line(lines: Sequence[str], row: int, title: str) -> bool:
 
 def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an AsciiDoc file; '= Title' may follow comments and attributes."""
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     for row, line in enumerate(lines):
         match = _ASCIIDOC_TITLE.fullmatch(line)
         if match:
@@ -78,7 +78,7 @@ def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
 
 def org_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an Org file: `#+TITLE:`, else a heading before any text."""
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     for row, line in enumerate(lines):
         match = _ORG_TITLE.fullmatch(line)
         if match and match[1].strip():
@@ -96,7 +96,7 @@ def org_documents(file: FileToRead) -> Iterator[Document]:
 
 def source_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a program, a script or settings: its path is the title."""
-    text = read_text(file.path).strip('\n')
+    text = read_text(file).strip('\n')
     if not text.strip():
         raise without_text()
     yield Document(file.docid, text, file.docid)
