@@ -272,6 +272,17 @@ class ValueCountResponse(TypedDict):
     documents: Annotated[int, Field(description='how many documents have it')]
 
 
+class SourceResponse(TypedDict):
+    """Where documents of a collection come from."""
+
+    name: Annotated[str, Field(description='its name, or the last part of its path')]
+    documents: Annotated[int, Field(description='how many documents the collection has of it')]
+    synced: Annotated[str, Field(description="when it was synced last; '' if that is not known")]
+    unread: Annotated[
+        str, Field(description="the files that were not read then, in one line; '' for none")
+    ]
+
+
 class FieldCountResponse(TypedDict):
     """How many documents have a field."""
 
@@ -361,6 +372,12 @@ class IndexInfo(TypedDict):
         Annotated[
             dict[str, FieldCountResponse] | None,
             Field(description='of a collection: how many documents have each field and its values'),
+        ]
+    ]
+    sources: NotRequired[
+        Annotated[
+            list[SourceResponse] | None,
+            Field(description='of a collection: where its documents come from'),
         ]
     ]
     fusion: NotRequired[

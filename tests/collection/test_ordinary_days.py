@@ -1,5 +1,6 @@
 """A folder as people use it: each day something happens to it, and it is synced again."""
 
+import contextlib
 import gzip
 import shutil
 
@@ -14,6 +15,7 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data import folder_corpus
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from tests.data.mixed_files import write_files
 
 PAGES = {
@@ -235,6 +237,12 @@ def test_status_says_what_could_not_be_read(sync, folder, capsys):
     assert lines[2] == '    not read: 1 .md that cannot be read, 1 .zip'
     assert lines[3].startswith('      docs/beds/kale.md: the header')
     assert len(lines) == 4
+    # Nobody who searches over HTTP sees where the folder lies.
+    index = kind_of('mine').open('mine', SearchOptions())
+    with contextlib.closing(index):
+        (source,) = index.about()['sources']
+    assert (source['name'], source['documents']) == ('docs', 8)
+    assert source['unread'] == 'not read: 1 .md that cannot be read, 1 .zip'
 
 
 def test_python_keeps_and_refuses_too(folder, tmp_path, checkpoint):
