@@ -257,12 +257,9 @@ def _sync_differences(connection: sqlite3.Connection) -> Iterator[str]:
     if 'source_syncs' not in table_names(connection):
         return
     rows = connection.execute(
-        'SELECT source, synced, unread, name FROM source_syncs LEFT JOIN sources USING (source)'
+        'SELECT synced, unread, name FROM source_syncs JOIN sources USING (source)'
     )
-    for source, synced, unread, name in rows:
-        if name is None:
-            yield f'source number {source} was synced, and is not in the table of sources'
-            continue
+    for synced, unread, name in rows:
         try:
             datetime.fromisoformat(synced)
             SyncReport.parsed(unread)

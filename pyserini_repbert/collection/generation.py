@@ -35,8 +35,15 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
     table_names,
 )
-from pyserini_repbert.collection.stored_values import fields_fit, number_of, stored_date, text_fits
+from pyserini_repbert.collection.stored_values import (
+    fields_fit,
+    number_of,
+    origin_fits,
+    stored_date,
+    text_fits,
+)
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
@@ -180,6 +187,10 @@ class Generation:
 
     def versioned_tables(self) -> list[str]:
         """The tables of rows with versions; an earlier release may not have made all of them."""
+        return self._versioned_tables
+
+    @cached_property
+    def _versioned_tables(self) -> list[str]:
         return [table for table in VERSIONED if table in self._tables]
 
     @property
@@ -543,18 +554,40 @@ class Generation:
                 'AND docno IN (SELECT value FROM json_each(:rows))',
                 docnos[first : first + _TEXTS_AT_ONCE],
             )
+            origins = self.origins([row[0] for row in rows])
             for docno, docid, title, text, digest in rows:
                 self._check_text(docid, title, text, digest)
+                origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
                 found = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
-                    start = by_number[number].start
-                    end = by_number[number].end
-                    found.append(Excerpt(number, start, end, text[start:end], title))
+                    found.append(_excerpt(by_number[number], title, text, origin))
                 excerpts[docno] = tuple(found)
         return excerpts
+
+    def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
+        """Where documents stand in their sources, by number, of those of which that is known.
+
+        Raises DamagedFileError for one that is not as its digest says.
+        """
+        if 'origins' not in self._versioned_tables:
+            return {}
+        rows = self.select(
+            f'SELECT docno, file, outline, digest FROM origins WHERE {_ALIVE} '
+            'AND docno IN (SELECT value FROM json_each(:rows))',
+            docnos,
+        )
+        origins = {}
+        for docno, file, outline, digest in rows:
+            if not origin_fits(file, outline, digest):
+                raise self.damage(f'the place of document number {docno} in its source')
+            try:
+                origins[docno] = Origin.parsed(file, outline)
+            except ValueError as error:
+                raise self.damage(f'the place of document number {docno} in its source') from error
+        return origins
 
     def passage_vectors(self, spans: Sequence[StoredPassage]) -> NDArray[np.float32]:
         """The vectors of passages, float32 (n, d), in their order."""
@@ -572,6 +605,29 @@ class Generation:
         parameters = {'generation': self.number, 'rows': json.dumps(list(rows))}
         with self._calling, sqlite_errors(self.folder / STORE):
             return self._connection.execute(statement, parameters).fetchall()
+
+
+def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> Excerpt:
+    """A passage of a document as hits show it.
+
+    Parameters
+    ----------
+    passage : which it is
+    title, text : of the document
+    origin : where the document stands in its source
+    """
+    headings = origin.headings_at(passage.start)
+    return Excerpt(
+        number=passage.number,
+        start=passage.start,
+        end=passage.end,
+        text=text[passage.start : passage.end],
+        title=title,
+        headings=tuple(heading.title for heading in headings),
+        anchor=headings[-1].anchor if headings else '',
+        file=origin.file,
+        line=origin.line_at(text, passage.start),
+    )
 
 
 def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = None) -> Generation:

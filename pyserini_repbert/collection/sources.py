@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
+# The version of this release's readers: texts change where it does. 2: Markdown without its marks.
+READERS = 2
+# Stands between the format of a source and the version of the readers.
+_VERSION = ';'
 _MOST_FILES = 1_000
 _SHOWN = 80  # characters of a docid
 
@@ -77,6 +81,7 @@ class DocumentSource:
     is_known : whether a generation was published with it
     path : another path of the same corpus, to be remembered; '' for none
     reading : how its files are read (`Corpus.reading`); '' if it has none
+    readers : the version of the readers that read it last; 0 before the first sync
     report : what its last sync says; None: what is stored stays
     """
 
@@ -86,6 +91,7 @@ class DocumentSource:
     is_known: bool = False
     path: str = ''
     reading: str = ''
+    readers: int = 0
     report: SyncReport | None = None
 
     def documents(self, documents: Iterable[Document]) -> Iterator[Document]:
@@ -111,8 +117,16 @@ class Sources:
             ['', '', name],
         ).fetchone()
         if row is not None:
-            number, prefix, reading = row
-            return DocumentSource(number, name, prefix, is_known=True, reading=reading)
+            number, prefix, stored = row
+            reading, _, version = stored.partition(_VERSION)
+            return DocumentSource(
+                number,
+                name,
+                prefix,
+                is_known=True,
+                reading=reading,
+                readers=int(version) if version.isdecimal() else 1,
+            )
         rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
         return DocumentSource(rows.fetchone()[0], name)
 
@@ -187,7 +201,8 @@ class Sources:
             execute('INSERT INTO source_prefixes VALUES (?, ?)', [source.number, source.prefix])
         execute('DELETE FROM source_formats WHERE source = ?', [source.number])
         if source.reading:
-            execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, source.reading])
+            stored = f'{source.reading}{_VERSION}{READERS}'
+            execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, stored])
         if source.report is not None:
             now = datetime.now(UTC).isoformat(timespec='seconds')
             execute(

@@ -30,6 +30,7 @@ from pyserini_repbert.collection.stored_values import fields_digest, origin_dige
 from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.sqlite_files import transaction
 
 # What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
@@ -105,6 +106,12 @@ class _NewRows:
         self.digests.append(digest)
         self.inputs[digest] = text
         return RowOfShard(None, len(self.documents) - 1)
+
+
+def _heading_starts(document: Document) -> list[int]:
+    """The characters of a document's text at which headings begin."""
+    headings = () if document.origin is None else document.origin.headings
+    return [heading.start for heading in headings]
 
 
 class Staging:
@@ -218,17 +225,30 @@ class Staging:
     def _read_stored(self, after: int) -> list[_Pending]:
         """The next documents after a number whose text the next generation keeps."""
         rows = self.connection.execute(
-            'SELECT docno, docid, title, text, source, digest, text_digest FROM texts '
-            'JOIN documents USING (docno) JOIN fields USING (docno) '
-            f'WHERE docno > ? AND texts.until = {FOREVER} AND fields.until = {FOREVER} '
-            'AND texts.since < ? ORDER BY docno LIMIT ?',
+            'SELECT texts.docno, docid, title, text, source, fields.digest, text_digest, '
+            'origins.digest, file, outline FROM texts '
+            f'JOIN documents USING (docno) JOIN fields USING (docno) LEFT JOIN origins '
+            f'ON origins.docno = texts.docno AND origins.until = {FOREVER} '
+            f'WHERE texts.docno > ? AND texts.until = {FOREVER} AND fields.until = {FOREVER} '
+            'AND texts.since < ? ORDER BY texts.docno LIMIT ?',
             [after, self.generation, _CUT_AT_ONCE],
         )
         documents = []
-        for docno, docid, title, text, source, of_fields, of_text in rows:
-            known = KnownDocument(docid, docno, source, of_fields, of_text)
-            document = Document(docid, text, title)
-            documents.append(_Pending(docno, document, source, known, of_fields, of_text))
+        for docno, docid, title, text, source, of_fields, of_text, of_origin, *place in rows:
+            known = KnownDocument(docid, docno, source, of_fields, of_text, of_origin)
+            origin = None if of_origin is None else Origin.parsed(*place)
+            document = Document(docid, text, title, origin=origin)
+            documents.append(
+                _Pending(
+                    docno,
+                    document,
+                    source=source,
+                    known=known,
+                    fields_digest=of_fields,
+                    text_digest=of_text,
+                    origin_digest=of_origin,
+                )
+            )
         return documents
 
     def _cut(self, documents: Sequence[_Pending]) -> None:
@@ -236,7 +256,8 @@ class Staging:
         titles = [pending.document.title for pending in documents]
         texts = [pending.document.text for pending in documents]
         if any(titles) or any(texts):
-            passages = self.encoder.cutter.cut(titles, texts)
+            headings = [_heading_starts(pending.document) for pending in documents]
+            passages = self.encoder.cutter.cut(titles, texts, headings)
         else:
             # documents without text need no encoder
             passages = [[] for _ in documents]

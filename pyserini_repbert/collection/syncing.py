@@ -12,7 +12,7 @@ import numpy as np
 
 from pyserini_repbert.collection.renaming import Rename, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
-from pyserini_repbert.collection.sources import ADDED, DocumentSource, SyncReport
+from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
@@ -47,6 +47,8 @@ class Changes:
     skipped: int = 0
     # Files that were not read.
     unread: UnreadFiles = field(default_factory=UnreadFiles, compare=False)
+    # Whether an earlier release read the source last, and read files of some kinds otherwise.
+    is_read_anew: bool = field(default=False, kw_only=True)
     # The encodings of files that are not in Unicode.
     encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
 
@@ -129,7 +131,12 @@ def sync_documents(
     writer.source = replace(source, report=SyncReport.of(corpus.unread))
     changes = _finish(writer, counts, deleted=n_lost, merge=merge)
     n_renamed = len(renames)
-    changes = replace(changes, added=counts.added - n_renamed, renamed=n_renamed)
+    changes = replace(
+        changes,
+        added=counts.added - n_renamed,
+        renamed=n_renamed,
+        is_read_anew=bool(source.reading) and 0 < source.readers < READERS,
+    )
     return _with_reading(changes, corpus)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -222,6 +223,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         _record(options, collection, changes, ('corpus',))
     besides = skipped_text(changes.skipped) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
+    if changes.is_read_anew and changes.changed:
+        print(
+            f'{options.corpus} was read anew, once: this release reads Markdown, notebooks and '
+            'Office files without their marks',
+            file=sys.stderr,
+        )
     say_unread(changes.unread, options.list_unread)
     say_encodings(changes.encodings)
     return changes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
 
 if TYPE_CHECKING:
@@ -55,12 +55,30 @@ def hits_text(
         lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f}){_title_text(hit)}')
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text
+        if hit.excerpts:
+            below += _place_lines(hit.excerpts[0])
         if text is not None:
             below += _passage_lines(query, text, width - len(_INDENT), find_words)
         if reasons:
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
+
+
+def _place_lines(passage: Excerpt) -> list[str]:
+    """A line with the headings of a passage, and where it is in its file; none if neither is known.
+
+    A passage at the beginning of a file has no such line: the docid says where it is.
+    """
+    if not passage.headings and not passage.start:
+        return []
+    place = passage.file
+    if passage.line is not None:
+        place += f':{passage.line}'
+    headings = ' › '.join(passage.headings)
+    if headings and place:
+        return [printable(f'{headings} ({place})')]
+    return [printable(headings or place)] if headings or place else []
 
 
 def _title_text(hit: Candidate) -> str:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import Any
 
@@ -49,6 +49,16 @@ class Document:
     title: str = ''
     fields: Mapping[str, Any] = field(default_factory=dict)
     origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def without_lines(self) -> Document:
+        """The document of a format that has no lines which a person could look up."""
+        origin = self.origin or Origin()
+        return replace(self, origin=replace(origin, lines=()))
+
+    def in_file(self, file: str) -> Document:
+        """The document with the path of its file in the corpus."""
+        origin = self.origin or Origin()
+        return replace(self, origin=replace(origin, file=file))
 
 
 def size_problem(document: Document) -> str | None:

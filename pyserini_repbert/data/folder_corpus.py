@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +10,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
 from pyserini_repbert.data.file_to_read import FileToRead
 from pyserini_repbert.data.office_documents import OfficeReader
-from pyserini_repbert.data.origins import Origin, name_in_corpus
+from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.seen_docids import SeenDocids
@@ -140,16 +139,12 @@ class FolderCorpus(Corpus):
                 if problem is None and seen is not None and seen.add(item.docid):
                     problem = self._repetition(location, item)
                 if problem is None:
-                    yield self._with_origin(item, file)
+                    yield item.in_file(name_in_corpus(self.name, file.path))
                     continue
             if self.on_error is not OnError.SKIP:
                 raise UnreadableFile(f'{_within_file(location, file)}{problem}')
             if seen is not None:
                 self._leave_out(location, str(problem))
-
-    def _with_origin(self, document: Document, file: FileToRead) -> Document:
-        name = name_in_corpus(self.name, file.path)
-        return replace(document, origin=Origin(name))
 
     def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
         with OfficeReader() as office:

@@ -95,6 +95,38 @@ def _start_of(line: LineStart) -> int:
     return line.start
 
 
+@dataclass(frozen=True)
+class PlacedText:
+    """A text, and where its parts are in the file."""
+
+    text: str
+    origin: Origin
+
+
+def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int = 1) -> PlacedText:
+    """The text of a file's lines without some of them, and without white space around it.
+
+    Parameters
+    ----------
+    lines : of the file, without their ends
+    start, end : the rows that are left out, from 0; `end` is the first one behind them
+    first : the number of the first line in the file
+    """
+    rows = [row for row in range(len(lines)) if not start <= row < end]
+    while rows and not lines[rows[0]].strip():
+        rows.pop(0)
+    text = '\n'.join(lines[row] for row in rows).strip()
+    if not text:
+        return PlacedText('', Origin())
+    places = [LineStart(0, first + rows[0])]
+    if rows[0] < start and rows[-1] >= end:
+        before = sum(len(lines[row]) + 1 for row in rows if row < start)
+        n_removed = len(lines[rows[0]]) - len(lines[rows[0]].lstrip())
+        if before - n_removed < len(text):
+            places.append(LineStart(before - n_removed, first + end))
+    return PlacedText(text, Origin(lines=tuple(places)))
+
+
 def name_in_corpus(corpus: str, path: Path) -> str:
     """The path of a file in a folder, with slashes; of a file that is the corpus, its name.
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import FileToRead, read_text
+from pyserini_repbert.data.origins import LineStart, Origin, text_of_rows
 from pyserini_repbert.data.unread_files import without_text
 
 # A row of one sign, as reStructuredText underlines headings with.
@@ -96,10 +97,13 @@ def org_documents(file: FileToRead) -> Iterator[Document]:
 
 def source_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a program, a script or settings: its path is the title."""
-    text = read_text(file).strip('\n')
-    if not text.strip():
+    text = read_text(file)
+    stripped = text.strip('\n')
+    if not stripped.strip():
         raise without_text()
-    yield Document(file.docid, text, file.docid)
+    first = 1 + len(text) - len(text.lstrip('\n'))
+    origin = Origin(lines=(LineStart(0, first),))
+    yield Document(file.docid, stripped, file.docid, origin=origin)
 
 
 def _line(lines: Sequence[str], row: int) -> str:
@@ -119,5 +123,5 @@ def _document(
     title : '' for none
     start, end : the rows of the title, from 0; `end` is the first one behind it
     """
-    text = '\n'.join([*lines[:start], *lines[end:]])
-    return Document(file.docid, text.strip(), ' '.join(title.split()))
+    placed = text_of_rows(lines, start, end)
+    return Document(file.docid, placed.text, ' '.join(title.split()), origin=placed.origin)

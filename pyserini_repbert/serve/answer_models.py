@@ -63,6 +63,14 @@ class PassageSpan(TypedDict):
     number: Annotated[int, Field(description='number of the passage, from 0')]
     start: Annotated[int, Field(description="its first character of the document's text, from 0")]
     end: Annotated[int, Field(description='the character after its last')]
+    headings: Annotated[
+        list[str], Field(description='the headings below which it begins, the highest first')
+    ]
+    anchor: Annotated[str, Field(description="of the last heading, as 'ports'; '' for none")]
+    file: Annotated[str, Field(description="of the document, in its source; '' if not known")]
+    line: Annotated[
+        int | None, Field(description='of the file at which it begins, from 1; null without lines')
+    ]
 
 
 class CandidateResponse(TypedDict):
