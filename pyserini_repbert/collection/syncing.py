@@ -172,8 +172,8 @@ def _loss_error(
         besides.append(f'{n_new} new')
     details = f' ({"; ".join(besides)})' if besides else ''
     return InputError(
-        f'source {source.name} has lost {loss.lost} of {loss.before} documents{details}: put them '
-        'back, as where a disk is not mounted, or allow the deletion of more than half; nothing '
+        f'source {source.name} has lost {loss.lost} of {loss.before} documents{details}: check the '
+        'source, whose disk may not be mounted, or allow the deletion of more than half; nothing '
         'was changed',
         parameters=('delete_most',),
     )

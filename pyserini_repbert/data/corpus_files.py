@@ -136,7 +136,10 @@ def _corpus_of_kinds(asked: _Asked, text_kind: str) -> Corpus:
     if not plan.files and not is_alone:
         unread = UnreadFiles(plan.unread)
         besides = f'; {unread}' if unread else ''
-        raise InputError(f'folder {asked.path} holds no corpus files ({_SHOWN}){besides}')
+        raise InputError(
+            f'folder {asked.path} holds no corpus files ({_SHOWN}){besides}: check the path, and '
+            'whether its disk is mounted'
+        )
     corpus = _corpus_of_plan(asked, plan)
     corpus.reading = _BY_KIND
     text_kind = plan.text_kind or text_kind

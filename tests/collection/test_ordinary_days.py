@@ -148,9 +148,9 @@ def test_a_day_without_the_disk(sync, folder, tmp_path):
     status, _, err = sync()
     assert (status, err.count('\n')) == (2, 1)
     assert (
-        "docs has lost 8 of 8 documents (most of them below 'beds/'; 1 new): put them back, as "
-        'where a disk is not mounted, or allow the deletion of more than half; nothing was changed '
-        '(--delete-most)' in err
+        "docs has lost 8 of 8 documents (most of them below 'beds/'; 1 new): check the source, "
+        'whose disk may not be mounted, or allow the deletion of more than half; nothing was '
+        'changed (--delete-most)' in err
     )
     shutil.rmtree(folder)
     (tmp_path / 'away').rename(folder)
