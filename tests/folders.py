@@ -54,11 +54,15 @@ def change_model(checkpoint: Path, part: str) -> None:
 def make_older(folder: Path) -> None:
     """Make a collection as releases made it that knew neither identities nor prefixes."""
     with sqlite3.connect(folder / 'collection.sqlite') as connection:
-        for table in ('identity', 'source_prefixes', 'source_paths', 'source_formats'):
+        tables = (
+            *('identity', 'source_prefixes', 'source_paths', 'source_formats'),
+            *('source_syncs', 'renamed', 'origins'),
+        )
+        for table in tables:
             connection.execute(f'DROP TABLE {table}')
         (path,) = (folder / 'generations').glob('0*[0-9].json')
         manifest = json.loads(path.read_text(encoding='utf-8'))
-        for key in ('identity', 'sources_sha256', 'owners_digest'):
+        for key in ('identity', 'sources_sha256', 'owners_digest', 'origins_digest'):
             del manifest[key]
         path.write_text(json.dumps(manifest), encoding='utf-8')
         connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])

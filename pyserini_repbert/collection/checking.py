@@ -5,24 +5,27 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import fits_models, judgments_of, learned_folder
-from pyserini_repbert.collection.digests import digest_owners, digest_sources
+from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
 from pyserini_repbert.collection.layout import check_layout
+from pyserini_repbert.collection.sources import SyncReport
 from pyserini_repbert.collection.store import (
     ADVICE,
     FOREVER,
     LATER_TABLE_NAMES,
+    ORIGIN_NAMES,
     STORE,
-    VERSIONED,
     make_store,
     open_for_reading,
     sqlite_errors,
+    table_names,
 )
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -117,7 +120,9 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
     ):
         yield from integrity_problems(connection)
         manifest = generation.manifest
-        may_lack = LATER_TABLE_NAMES if manifest.sources_sha256 is None else ()
+        may_lack = [] if manifest.origins_digest is not None else list(ORIGIN_NAMES)
+        if manifest.sources_sha256 is None:
+            may_lack += LATER_TABLE_NAMES
         yield from schema_differences(connection, make_store, may_lack)
 
 
@@ -175,18 +180,19 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
     A writer may publish meanwhile: each statement asks for the newest generation itself.
     """
     staged = '(SELECT 1 + MAX(number) FROM generations)'
-    for table in (*VERSIONED, 'shards', 'dead_rows'):
+    versioned = generation.versioned_tables()
+    for table in (*versioned, 'shards', 'dead_rows'):
         begun = _number(generation, f'SELECT COUNT(*) FROM {table} WHERE since > {staged}')
         if begun:
             yield f'{begun} rows of the table {table} begin with a generation that is not there'
-    for table in (*VERSIONED, 'shards'):
+    for table in (*versioned, 'shards'):
         ended = _number(
             generation,
             f'SELECT COUNT(*) FROM {table} WHERE until <> {FOREVER} AND until > {staged}',
         )
         if ended:
             yield f'{ended} rows of the table {table} end with a generation that is not there'
-    for table in VERSIONED:
+    for table in versioned:
         unnamed = _number(
             generation,
             f'SELECT COUNT(*) FROM {table} WHERE {staged} IN (since, until) '
@@ -212,9 +218,13 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
         # All statements see the same moment.
         connection.execute('BEGIN')
         newest = last_published(connection)
-        expected = generation.manifest.owners_digest
-        if expected is not None and digest_owners(connection, generation.number) != expected:
-            yield 'the docids or the sources of documents are not those of the manifest'
+        manifest = generation.manifest
+        for digest, expected, what in (
+            (OWNERS, manifest.owners_digest, 'docids or the sources of documents'),
+            (ORIGINS, manifest.origins_digest, 'places of documents in their sources'),
+        ):
+            if expected not in (None, digest.of_generation(connection, generation.number)):
+                yield f'the {what} are not those of the manifest'
         if newest is not None and newest.number == generation.number:
             # Otherwise, the sources are those of a generation that was published meanwhile.
             yield from _source_differences(connection, generation)
@@ -233,6 +243,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     expected = generation.manifest.sources_sha256
     if expected is not None and digest_sources(connection) != expected:
         yield 'the tables of sources, their prefixes, paths and formats are not as written'
+    yield from _sync_differences(connection)
     tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
     if tables.fetchone() is None:
         return
@@ -244,6 +255,21 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     ).fetchone()
     if without_prefix:
         yield f'{without_prefix} documents have docids without the prefix of their source'
+
+
+def _sync_differences(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the notes of syncs: no digest has them, since each sync changes them."""
+    if 'source_syncs' not in table_names(connection):
+        return
+    rows = connection.execute(
+        'SELECT synced, unread, name FROM source_syncs JOIN sources USING (source)'
+    )
+    for synced, unread, name in rows:
+        try:
+            datetime.fromisoformat(synced)
+            SyncReport.parsed(unread)
+        except (TypeError, ValueError):
+            yield f"what was written of the last sync of source '{name}' is damaged"
 
 
 def _number(generation: Generation, statement: str) -> int:

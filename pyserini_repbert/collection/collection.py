@@ -28,7 +28,7 @@ from pyserini_repbert.collection.syncing import (
     sync_documents,
 )
 from pyserini_repbert.collection.writing import Writer
-from pyserini_repbert.data.passages import Corpus, corpus_of
+from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
@@ -159,6 +159,7 @@ class Collection:
         delete_most: bool = False,
         merge: bool = False,
         rebuild: bool = False,
+        strict: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
@@ -168,7 +169,8 @@ class Collection:
 
         A document belongs to one source. A prefix keeps the documents of two sources apart that
         have the same docids. How the files of a source are read is stored with it. Files that are
-        not read are `Changes.unread`. The documents of a file that could not be read stay.
+        not read are `Changes.unread`. A file of a folder that cannot be read as a whole is not
+        read at all, and its documents stay as they are.
 
         Parameters
         ----------
@@ -183,6 +185,7 @@ class Collection:
         merge : merge Lucene's segments, so that BM25 scores as in a new index
         rebuild : let the settings of `open` and the prefix replace those stored, and redo what
             depends on them
+        strict : raise InputError for the first file of a folder that cannot be read as a whole
         on_progress : called with the number of documents read since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
@@ -197,6 +200,8 @@ class Collection:
             if known.reading and not rebuild:
                 corpus = corpus.as_stored(known.reading)
             known = replace(known, reading=corpus.reading)
+            if corpus.by_file is not None:
+                corpus = corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
             changes = sync_documents(
                 writer,
                 corpus,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from pyserini_repbert.collection.store import FOREVER
 
-_OWNER_BYTES = 16
+_DIGEST_BYTES = 16
 _COLUMNS = (
     ('sources', ('source', 'name')),
     ('source_prefixes', ('source', 'prefix')),
@@ -29,55 +31,75 @@ def digest_sources(connection: sqlite3.Connection) -> str:
     return hashlib.sha256(json.dumps(tables).encode()).hexdigest()
 
 
-def digest_owners(connection: sqlite3.Connection, generation: int) -> str:
-    """A digest of the number, the docid and the source of each document of a generation.
+@dataclass(frozen=True)
+class RowsDigest:
+    """A digest of rows that a generation has one of for a document.
 
-    It is the sum of the documents' digests, so a writer brings it up to date without reading the
-    documents that stay: see `update_owners`.
+    It is the sum of the rows' digests, so a writer brings it up to date without reading the rows
+    that stay.
 
-    Returns 32 hexadecimal digits.
-    """
-    rows = connection.execute(
-        'SELECT docno, docid, source FROM fields LEFT JOIN documents USING (docno) '
-        'WHERE since <= ? AND until > ?',
-        [generation, generation],
-    )
-    return _rendered(_sum_owners(rows))
-
-
-def update_owners(before: str, connection: sqlite3.Connection, generation: int) -> str:
-    """`digest_owners` of a generation that is staged.
-
-    Parameters
+    Attributes
     ----------
-    before : that of the generation before it
-    connection : of the writer
-    generation : the one that is staged
+    table : whose rows
+    columns : that are digested
+    joined : what is joined for them
+    render : a row as text
     """
-    ended = connection.execute(
-        'SELECT docno, docid, source FROM fields JOIN documents USING (docno) '
-        f'WHERE until = ? AND until < {FOREVER} AND since < ?',
-        [generation, generation],
-    )
-    total = int(before, 16) - _sum_owners(ended)
-    begun = connection.execute(
-        'SELECT docno, docid, source FROM staged CROSS JOIN fields USING (docno) '
-        f'JOIN documents USING (docno) WHERE since = ? AND until = {FOREVER}',
-        [generation],
-    )
-    return _rendered(total + _sum_owners(begun))
+
+    table: str
+    columns: str
+    joined: str
+    render: Callable[..., str]
+
+    def of_generation(self, connection: sqlite3.Connection, generation: int) -> str:
+        """The digest, as 32 hexadecimal digits."""
+        rows = connection.execute(
+            f'SELECT {self.columns} FROM {self.table} {self.joined} WHERE since <= ? AND until > ?',
+            [generation, generation],
+        )
+        return _rendered(self._sum(rows))
+
+    def of_staged(self, connection: sqlite3.Connection, generation: int, before: str) -> str:
+        """The digest of a generation that is staged.
+
+        Parameters
+        ----------
+        connection : of the writer
+        generation : the one that is staged
+        before : the digest of the generation before it
+        """
+        ended = connection.execute(
+            f'SELECT {self.columns} FROM {self.table} {self.joined} '
+            f'WHERE until = ? AND until < {FOREVER} AND since < ?',
+            [generation, generation],
+        )
+        total = int(before, 16) - self._sum(ended)
+        begun = connection.execute(
+            f'SELECT {self.columns} FROM staged CROSS JOIN {self.table} USING (docno) '
+            f'{self.joined} WHERE since = ? AND until = {FOREVER}',
+            [generation],
+        )
+        return _rendered(total + self._sum(begun))
+
+    def _sum(self, rows: Iterable[tuple[Any, ...]]) -> int:
+        total = 0
+        for row in rows:
+            digest = hashlib.blake2b(self.render(*row).encode(), digest_size=_DIGEST_BYTES).digest()
+            total += int.from_bytes(digest)
+        return total
 
 
-def _sum_owners(rows: Iterable[tuple[object, object, object]]) -> int:
-    total = 0
-    for docno, docid, source in rows:
-        owner = f'{docno!r} {source!r} {docid}'
-        digest = hashlib.blake2b(owner.encode(), digest_size=_OWNER_BYTES).digest()
-        total += int.from_bytes(digest)
-    return total
+def _owner(docno: object, docid: object, source: object) -> str:
+    return f'{docno!r} {source!r} {docid}'
+
+
+# The number, the docid and the source of each document.
+OWNERS = RowsDigest('fields', 'docno, docid, source', 'LEFT JOIN documents USING (docno)', _owner)
+# Where each document stands in its source.
+ORIGINS = RowsDigest('origins', 'docno, digest', '', '{!r} {!r}'.format)
 
 
 def _rendered(total: int) -> str:
     """A sum as hexadecimal digits; what does not fit into them is left out."""
-    digits = 2 * _OWNER_BYTES
+    digits = 2 * _DIGEST_BYTES
     return f'{total % 16**digits:0{digits}x}'

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,23 @@ from pyserini_repbert.collection.identity import KnownCollection, no_collection,
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
-from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.store import (
+    STORE,
+    VERSIONED,
+    open_for_reading,
+    sqlite_errors,
+    table_names,
+)
 from pyserini_repbert.collection.stored_values import (
     VALUE_TYPES,
     fields_fit,
     number_of,
+    origin_fits,
     stored_date,
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
@@ -116,6 +124,16 @@ class StoredPassage:
     row: int
 
 
+class SourceRow(NamedTuple):
+    """What SQLite has of a source; texts are '' for what it does not have."""
+
+    source: int
+    name: str
+    prefix: str
+    synced: str
+    unread: str
+
+
 class Generation:
     """A collection at one moment: its shards, and what SQLite has of documents.
 
@@ -169,6 +187,19 @@ class Generation:
                 )
             shards.append(LiveShard(shard, entry.live_mask()))
         self.shards = tuple(shards)
+
+    def versioned_tables(self) -> list[str]:
+        """The tables of rows with versions; an earlier release may not have made all of them."""
+        return self._versioned_tables
+
+    @cached_property
+    def _versioned_tables(self) -> list[str]:
+        return [table for table in VERSIONED if table in self._tables]
+
+    @property
+    def _tables(self) -> set[str]:
+        with self._calling, sqlite_errors(self.folder / STORE):
+            return table_names(self._connection)
 
     @property
     def number(self) -> int:
@@ -403,6 +434,27 @@ class Generation:
         mask[numbers[numbers >= 0]] = True
         return mask
 
+    def source_rows(self) -> list[SourceRow]:
+        """The sources of the collection, in the order of their numbers, as they are now."""
+        if 'source_syncs' not in self._tables:
+            rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
+        else:
+            rows = self.select(
+                "SELECT source, name, COALESCE(prefix, ''), COALESCE(synced, ''), "
+                "COALESCE(unread, '') FROM sources LEFT JOIN source_prefixes USING (source) "
+                'LEFT JOIN source_syncs USING (source) ORDER BY source'
+            )
+        return [SourceRow._make(row) for row in rows]
+
+    def documents_by_source(self) -> dict[int, int]:
+        """How many documents there are of each source, by its number."""
+        return self._documents_by_source
+
+    @cached_property
+    def _documents_by_source(self) -> dict[int, int]:
+        rows = self.select(f'SELECT source, COUNT(*) FROM fields WHERE {_ALIVE} GROUP BY source')
+        return dict(rows)
+
     def kept_mask(
         self, wanted: Hashable, evaluate: Callable[[], NDArray[np.bool_]]
     ) -> NDArray[np.bool_]:
@@ -558,18 +610,40 @@ class Generation:
                 'AND docno IN (SELECT value FROM json_each(:rows))',
                 docnos[first : first + _TEXTS_AT_ONCE],
             )
+            origins = self.origins([row[0] for row in rows])
             for docno, docid, title, text, digest in rows:
                 self._check_text(docid, title, text, digest)
+                origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
                 found = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
-                    start = by_number[number].start
-                    end = by_number[number].end
-                    found.append(Excerpt(number, start, end, text[start:end], title))
+                    found.append(_excerpt(by_number[number], title, text, origin))
                 excerpts[docno] = tuple(found)
         return excerpts
+
+    def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
+        """Where documents stand in their sources, by number, of those of which that is known.
+
+        Raises DamagedFileError for one that is not as its digest says.
+        """
+        if 'origins' not in self._versioned_tables:
+            return {}
+        rows = self.select(
+            f'SELECT docno, file, outline, digest FROM origins WHERE {_ALIVE} '
+            'AND docno IN (SELECT value FROM json_each(:rows))',
+            docnos,
+        )
+        origins = {}
+        for docno, file, outline, digest in rows:
+            if not origin_fits(file, outline, digest):
+                raise self.damage(f'the place of document number {docno} in its source')
+            try:
+                origins[docno] = Origin.parsed(file, outline)
+            except ValueError as error:
+                raise self.damage(f'the place of document number {docno} in its source') from error
+        return origins
 
     def passage_vectors(self, spans: Sequence[StoredPassage]) -> NDArray[np.float32]:
         """The vectors of passages, float32 (n, d), in their order."""
@@ -595,6 +669,29 @@ class Generation:
         parameters = {'generation': self.number, 'rows': json.dumps(list(rows))}
         with self._calling, sqlite_errors(self.folder / STORE):
             return self._connection.execute(statement, parameters).fetchall()
+
+
+def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> Excerpt:
+    """A passage of a document as hits show it.
+
+    Parameters
+    ----------
+    passage : which it is
+    title, text : of the document
+    origin : where the document stands in its source
+    """
+    headings = origin.headings_at(passage.start)
+    return Excerpt(
+        number=passage.number,
+        start=passage.start,
+        end=passage.end,
+        text=text[passage.start : passage.end],
+        title=title,
+        headings=tuple(heading.title for heading in headings),
+        anchor=headings[-1].anchor if headings else '',
+        file=origin.file,
+        line=origin.line_at(text, passage.start),
+    )
 
 
 def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = None) -> Generation:

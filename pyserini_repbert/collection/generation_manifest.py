@@ -115,6 +115,8 @@ class GenerationManifest:
     # with these digests has written a generation.
     sources_sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')] | None = None
     owners_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
+    # Of where documents stand in their sources; None before a release with it has written one.
+    origins_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def rendered(self) -> bytes:
@@ -129,7 +131,7 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
-        for key in ('identity', 'sources_sha256', 'owners_digest'):
+        for key in ('identity', 'sources_sha256', 'owners_digest', 'origins_digest'):
             if values[key] is None:
                 # As before there were any.
                 del values[key]

@@ -124,8 +124,21 @@ class PassageCutter:
         self._tokens = tokens
         self._overlap = overlap
 
-    def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[CutPassage]]:
-        """The passages of each text, in order; none where both title and text are empty."""
+    def cut(
+        self,
+        titles: Sequence[str],
+        texts: Sequence[str],
+        headings: Sequence[Sequence[int]] | None = None,
+    ) -> list[list[CutPassage]]:
+        """The passages of each text, in order; none where both title and text are empty.
+
+        Parameters
+        ----------
+        titles : of the texts
+        texts : those to cut
+        headings : the characters of each text at which headings begin that have no marks of
+            Markdown; None: no text has such headings
+        """
         title_wordpieces = self._wordpieces(titles)
         text_wordpieces = self._wordpieces(texts)
         passages = []
@@ -134,11 +147,17 @@ class PassageCutter:
             title_length = min(len(title_wordpieces[number]), self._capacity // _TITLE_SHARE)
             title = _first_wordpieces(title, title_wordpieces[number], title_length)
             size = self._capacity - title_length
-            passages.append(self._passages(title, text, text_wordpieces[number], size))
+            starts = headings[number] if headings is not None else ()
+            passages.append(self._passages(title, text, text_wordpieces[number], size, starts))
         return passages
 
     def _passages(
-        self, title: str, text: str, wordpieces: _Wordpieces, capacity: int
+        self,
+        title: str,
+        text: str,
+        wordpieces: _Wordpieces,
+        capacity: int,
+        headings: Sequence[int],
     ) -> list[CutPassage]:
         if not len(wordpieces):
             return [CutPassage(0, 0, title)] if title else []
@@ -148,7 +167,7 @@ class PassageCutter:
             return [_passage(title, text, wordpieces.start, len(text))]
         ranges = _PassageRanges(
             wordpieces=wordpieces,
-            boundaries=_find_boundaries(text, wordpieces),
+            boundaries=_find_boundaries(text, wordpieces, headings),
             size=size,
             overlap=min(self._overlap, size // 2),
             longest=longest,
@@ -284,9 +303,12 @@ def boundary_ends(text: str) -> dict[str, list[int]]:
     return positions
 
 
-def _find_boundaries(text: str, wordpieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
+def _find_boundaries(
+    text: str, wordpieces: _Wordpieces, headings: Sequence[int]
+) -> dict[str, NDArray[np.int64]]:
     """The wordpieces before which a part of the text ends, by the level of the part."""
     positions = boundary_ends(text)
+    positions['heading'] = sorted({*positions['heading'], *headings})
     boundaries = {}
     for level in _LEVELS:
         numbers = np.searchsorted(wordpieces.starts, np.array(positions[level], np.int64))

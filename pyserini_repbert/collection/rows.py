@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
-from pyserini_repbert.collection.stored_values import rendered_fields, typed_values
+from pyserini_repbert.collection.stored_values import origin_digest, rendered_fields, typed_values
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.sqlite_files import transaction
 
@@ -24,6 +24,7 @@ class KnownDocument(NamedTuple):
     source: int | None
     fields_digest: bytes | None
     text_digest: bytes | None
+    origin_digest: bytes | None = None
 
     @property
     def is_live(self) -> bool:
@@ -94,16 +95,28 @@ class StagedRows:
     def find(self, docids: Sequence[str]) -> dict[str, KnownDocument]:
         """What the collection has of these docids, without those that it never had."""
         rows = self.connection.execute(
-            'SELECT docid, documents.docno, source, digest, text_digest FROM documents '
-            f'LEFT JOIN fields ON fields.docno = documents.docno AND until = {FOREVER} '
+            'SELECT docid, documents.docno, source, fields.digest, text_digest, origins.digest '
+            'FROM documents '
+            f'LEFT JOIN fields ON fields.docno = documents.docno AND fields.until = {FOREVER} '
+            f'LEFT JOIN origins ON origins.docno = documents.docno AND origins.until = {FOREVER} '
             'WHERE docid IN (SELECT value FROM json_each(?))',
             [json.dumps(list(docids))],
         )
         return {known.docid: known for known in map(KnownDocument._make, rows)}
 
-    def numbers_of_files(self, docids: Sequence[str]) -> set[int]:
-        """The numbers of documents of files: of their docids, and of those within: 'a.csv#1'."""
+    def numbers_of_files(self, files: Iterable[str], docids: Iterable[str]) -> set[int]:
+        """The numbers of documents that files have had.
+
+        Parameters
+        ----------
+        files : their paths in the corpus
+        docids : their docids, and the beginnings of those within ('a.csv#1'): earlier releases
+            stored no path of a file
+        """
         numbers: set[int] = set()
+        for file in files:
+            rows = self.connection.execute('SELECT docno FROM origins WHERE file = ?', [file])
+            numbers.update(docno for (docno,) in rows)
         for docid in docids:
             rows = self.connection.execute(
                 'SELECT docno FROM documents WHERE docid = ? OR (docid > ? AND docid < ?)',
@@ -112,6 +125,15 @@ class StagedRows:
             )
             numbers.update(docno for (docno,) in rows)
         return numbers
+
+    def docids(self, docnos: Sequence[int]) -> list[str]:
+        """The docids of documents, in the order of their numbers."""
+        rows = self.connection.execute(
+            'SELECT docid FROM documents WHERE docno IN (SELECT value FROM json_each(?)) '
+            'ORDER BY docno',
+            [json.dumps(list(docnos))],
+        )
+        return [docid for (docid,) in rows]
 
     def locations(self, docnos: Sequence[int]) -> dict[tuple[int, int, bytes], RowOfShard]:
         """Where the live passages of documents are, by docno, number, and digest of the input."""
@@ -156,6 +178,14 @@ class StagedRows:
         self.end('field_values', docno)
         for name, kind, value in typed_values(document.fields):
             self._insert('field_values', name, kind, value, docno, self.generation, FOREVER)
+
+    def write_origin(self, docno: int, document: Document) -> None:
+        """Write where a document stands in its source."""
+        self.end('origins', docno)
+        origin = document.origin
+        if origin is not None:
+            version = (docno, self.generation, FOREVER, origin.file, origin.rendered())
+            self._insert('origins', *version, origin_digest(origin))
 
     def write_text(self, docno: int, document: Document) -> None:
         """Write a document's title and text; the passages before are dead."""

@@ -6,16 +6,19 @@ next generation says of a source is stored when it is published.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pyserini_repbert.collection.digests import digest_sources
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import identifier_problem
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
 
@@ -23,7 +26,47 @@ logger = logging.getLogger(__name__)
 
 ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
+# The version of this release's readers: texts change where it does. 2: Markdown without its marks.
+READERS = 2
+# Stands between the format of a source and the version of the readers.
+_VERSION = ';'
+_MOST_FILES = 1_000
 _SHOWN = 80  # characters of a docid
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """What a sync says of a source, for those who look later.
+
+    Attributes
+    ----------
+    unread : the files that were not read, in one line; '' for none
+    files : the path and the reason of each file whose reader failed, at most 1,000
+    """
+
+    unread: str
+    files: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, unread: UnreadFiles) -> SyncReport:
+        """The report of files that were not read."""
+        broken = [(str(file.path), file.reason) for file in unread if file.is_broken]
+        # Half of a surrogate pair, as paths may have, is no character.
+        text = json.dumps([str(unread), broken[:_MOST_FILES]])
+        return cls.parsed(text.encode('utf-8', 'replace').decode())
+
+    @classmethod
+    def parsed(cls, text: str) -> SyncReport:
+        """The report that a collection stores. Raises ValueError for what is none."""
+        try:
+            unread, files = json.loads(text)
+            return cls(str(unread), tuple((str(path), str(reason)) for path, reason in files))
+        except (TypeError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+
+    def rendered(self) -> str:
+        """What a collection stores, as JSON."""
+        return json.dumps([self.unread, self.files])
 
 
 @dataclass(frozen=True)
@@ -38,6 +81,8 @@ class DocumentSource:
     is_known : whether a generation was published with it
     path : another path of the same corpus, to be remembered; '' for none
     reading : how its files are read (`Corpus.reading`); '' if it has none
+    readers : the version of the readers that read it last; 0 before the first sync
+    report : what its last sync says; None: what is stored stays
     """
 
     number: int
@@ -46,6 +91,8 @@ class DocumentSource:
     is_known: bool = False
     path: str = ''
     reading: str = ''
+    readers: int = 0
+    report: SyncReport | None = None
 
     def documents(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Documents of the corpus under the docids that they have in the collection."""
@@ -70,8 +117,16 @@ class Sources:
             ['', '', name],
         ).fetchone()
         if row is not None:
-            number, prefix, reading = row
-            return DocumentSource(number, name, prefix, is_known=True, reading=reading)
+            number, prefix, stored = row
+            reading, _, version = stored.partition(_VERSION)
+            return DocumentSource(
+                number,
+                name,
+                prefix,
+                is_known=True,
+                reading=reading,
+                readers=int(version) if version.isdecimal() else 1,
+            )
         rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
         return DocumentSource(rows.fetchone()[0], name)
 
@@ -146,7 +201,14 @@ class Sources:
             execute('INSERT INTO source_prefixes VALUES (?, ?)', [source.number, source.prefix])
         execute('DELETE FROM source_formats WHERE source = ?', [source.number])
         if source.reading:
-            execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, source.reading])
+            stored = f'{source.reading}{_VERSION}{READERS}'
+            execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, stored])
+        if source.report is not None:
+            now = datetime.now(UTC).isoformat(timespec='seconds')
+            execute(
+                'INSERT OR REPLACE INTO source_syncs VALUES (?, ?, ?)',
+                [source.number, now, source.report.rendered()],
+            )
         if source.path:
             execute(
                 'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]

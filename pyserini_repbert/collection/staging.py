@@ -26,10 +26,11 @@ from pyserini_repbert.collection.shards import (
 from pyserini_repbert.collection.spare_shards import SpareShards
 from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.store import FOREVER
-from pyserini_repbert.collection.stored_values import fields_digest, text_digest
+from pyserini_repbert.collection.stored_values import fields_digest, origin_digest, text_digest
 from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.sqlite_files import transaction
 
 # What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
@@ -63,6 +64,7 @@ class _Pending:
     known: KnownDocument | None
     fields_digest: bytes
     text_digest: bytes
+    origin_digest: bytes | None = None
     passages: list[CutPassage] | None = None
 
     @property
@@ -74,6 +76,12 @@ class _Pending:
     def are_fields_new(self) -> bool:
         """Whether fields differ from those of the collection."""
         return self.known is None or self.known.fields_digest != self.fields_digest
+
+    @property
+    def is_origin_new(self) -> bool:
+        """Whether the document stands elsewhere in its source than before."""
+        before = None if self.known is None else self.known.origin_digest
+        return before != self.origin_digest
 
     @property
     def is_new_version(self) -> bool:
@@ -98,6 +106,12 @@ class _NewRows:
         self.digests.append(digest)
         self.inputs[digest] = text
         return RowOfShard(None, len(self.documents) - 1)
+
+
+def _heading_starts(document: Document) -> list[int]:
+    """The characters of a document's text at which headings begin."""
+    headings = () if document.origin is None else document.origin.headings
+    return [heading.start for heading in headings]
 
 
 class Staging:
@@ -168,14 +182,24 @@ class Staging:
                 self._next_docno += 1
             else:
                 docno = known.docno
-                if known.has(source, of_fields, of_text):
-                    counts.unchanged += 1
+            pending = _Pending(
+                docno,
+                document,
+                source=source,
+                known=known,
+                fields_digest=of_fields,
+                text_digest=of_text,
+                origin_digest=origin_digest(document.origin),
+            )
+            if known is not None and known.has(source, of_fields, of_text):
+                counts.unchanged += 1
+                if not pending.is_origin_new:
                     continue
-            if known is not None and known.is_live:
+            elif known is not None and known.is_live:
                 counts.changed += 1
             else:
                 counts.added += 1
-            changed.append(_Pending(docno, document, source, known, of_fields, of_text))
+            changed.append(pending)
         self._cut([pending for pending in changed if pending.is_text_new])
         self._append([pending for pending in changed if not pending.is_text_new])
 
@@ -186,6 +210,7 @@ class Staging:
             for docno in docnos:
                 self.rows.end('fields', docno)
                 self.rows.end('field_values', docno)
+                self.rows.end('origins', docno)
                 self.rows.end_text(docno)
 
     def cut_again(self) -> None:
@@ -200,17 +225,30 @@ class Staging:
     def _read_stored(self, after: int) -> list[_Pending]:
         """The next documents after a number whose text the next generation keeps."""
         rows = self.connection.execute(
-            'SELECT docno, docid, title, text, source, digest, text_digest FROM texts '
-            'JOIN documents USING (docno) JOIN fields USING (docno) '
-            f'WHERE docno > ? AND texts.until = {FOREVER} AND fields.until = {FOREVER} '
-            'AND texts.since < ? ORDER BY docno LIMIT ?',
+            'SELECT texts.docno, docid, title, text, source, fields.digest, text_digest, '
+            'origins.digest, file, outline FROM texts '
+            f'JOIN documents USING (docno) JOIN fields USING (docno) LEFT JOIN origins '
+            f'ON origins.docno = texts.docno AND origins.until = {FOREVER} '
+            f'WHERE texts.docno > ? AND texts.until = {FOREVER} AND fields.until = {FOREVER} '
+            'AND texts.since < ? ORDER BY texts.docno LIMIT ?',
             [after, self.generation, _CUT_AT_ONCE],
         )
         documents = []
-        for docno, docid, title, text, source, of_fields, of_text in rows:
-            known = KnownDocument(docid, docno, source, of_fields, of_text)
-            document = Document(docid, text, title)
-            documents.append(_Pending(docno, document, source, known, of_fields, of_text))
+        for docno, docid, title, text, source, of_fields, of_text, of_origin, *place in rows:
+            known = KnownDocument(docid, docno, source, of_fields, of_text, of_origin)
+            origin = None if of_origin is None else Origin.parsed(*place)
+            document = Document(docid, text, title, origin=origin)
+            documents.append(
+                _Pending(
+                    docno,
+                    document,
+                    source=source,
+                    known=known,
+                    fields_digest=of_fields,
+                    text_digest=of_text,
+                    origin_digest=of_origin,
+                )
+            )
         return documents
 
     def _cut(self, documents: Sequence[_Pending]) -> None:
@@ -218,7 +256,8 @@ class Staging:
         titles = [pending.document.title for pending in documents]
         texts = [pending.document.text for pending in documents]
         if any(titles) or any(texts):
-            passages = self.encoder.cutter.cut(titles, texts)
+            headings = [_heading_starts(pending.document) for pending in documents]
+            passages = self.encoder.cutter.cut(titles, texts, headings)
         else:
             # documents without text need no encoder
             passages = [[] for _ in documents]
@@ -321,6 +360,8 @@ class Staging:
             )
         if item.are_fields_new:
             self.rows.write_field_values(item.docno, item.document)
+        if item.is_origin_new:
+            self.rows.write_origin(item.docno, item.document)
         if item.is_text_new:
             self.rows.write_text(item.docno, item.document)
         elif item.passages is not None:

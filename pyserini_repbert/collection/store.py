@@ -31,10 +31,27 @@ _BLANK = ''.join(map(chr, range(33)))
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
 # What collections of earlier releases lack until they are written.
-LATER_TABLES = """CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
+LATER_TABLES = f"""CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS source_formats (source INTEGER PRIMARY KEY, format TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_syncs (
+    source INTEGER PRIMARY KEY,
+    synced TEXT NOT NULL,
+    unread TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS renamed (old TEXT PRIMARY KEY, new TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (
+    docno INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    outline TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (docno, since)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS origins_by_file ON origins (file);
+CREATE INDEX IF NOT EXISTS origins_ended ON origins (until) WHERE until < {FOREVER};
 """
 # As `schema_differences` calls them.
 LATER_TABLE_NAMES = (
@@ -42,6 +59,14 @@ LATER_TABLE_NAMES = (
     "table 'source_prefixes'",
     "table 'source_paths'",
     "table 'source_formats'",
+)
+# What collections lack whose manifest has no digest of origins.
+ORIGIN_NAMES = (
+    "table 'source_syncs'",
+    "table 'renamed'",
+    "table 'origins'",
+    "index 'origins_by_file'",
+    "index 'origins_ended'",
 )
 _SCHEMA = f"""
 CREATE TABLE generations (
@@ -111,7 +136,7 @@ CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
 CREATE INDEX texts_ended ON texts (until) WHERE until < {FOREVER};
 CREATE INDEX passages_ended ON passages (until) WHERE until < {FOREVER};
 """
-VERSIONED = ('fields', 'field_values', 'texts', 'passages')
+VERSIONED = ('fields', 'field_values', 'texts', 'passages', 'origins')
 
 
 def contents_of(title: str, text: str) -> str:
@@ -189,6 +214,12 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         connection.create_function('has_contents', 2, has_contents, deterministic=True)
         _check_format(connection, path)
     return connection
+
+
+def table_names(connection: sqlite3.Connection) -> set[str]:
+    """The tables of a collection; an earlier release may not have made all of them."""
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return {name for (name,) in rows}
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:

@@ -22,6 +22,7 @@ from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_er
 from pyserini_repbert.collection.stored_values import (
     fields_fit,
     input_digest,
+    origin_fits,
     text_fits,
     typed_values,
 )
@@ -33,6 +34,7 @@ _QUERIES = {
         'SELECT docno, docid, digest, text_digest, fields '
         f'FROM fields LEFT JOIN documents USING (docno) WHERE {_ALIVE} ORDER BY docno'
     ),
+    'origins': f'SELECT docno, file, outline, digest FROM origins WHERE {_ALIVE} ORDER BY docno',
     'texts': f'SELECT docno, title, text FROM texts WHERE {_ALIVE} ORDER BY docno',
     'field_values': (
         f'SELECT docno, field, type, value FROM field_values WHERE {_ALIVE} ORDER BY docno'
@@ -53,15 +55,19 @@ def content_differences(generation: Generation) -> Iterator[str]:
         # A text that is not UTF-8 any more is another text, not an error.
         connection.text_factory = lambda raw: raw.decode('utf-8', 'replace')
         with sqlite_errors(path):
-            for document in _documents(connection, generation.number):
+            tables = generation.versioned_tables()
+            for document in _documents(connection, tables, generation.number):
                 yield from document.differences(key)
 
 
-def _documents(connection: sqlite3.Connection, generation: int) -> Iterator[_StoredDocument]:
-    """What SQLite has of each document, in the order of their numbers."""
+def _documents(
+    connection: sqlite3.Connection, tables: Sequence[str], generation: int
+) -> Iterator[_StoredDocument]:
+    """What some tables have of each document, in the order of their numbers."""
     streams = []
-    for table, query in _QUERIES.items():
-        streams.append(_named(table, connection.execute(query, {'generation': generation})))
+    for table in tables:
+        stored = connection.execute(_QUERIES[table], {'generation': generation})
+        streams.append(_named(table, stored))
     # The numbers come in ascending order in each stream.
     merged = heapq.merge(*streams, key=itemgetter(0))
     for docno, rows in groupby(merged, key=itemgetter(0)):
@@ -103,6 +109,9 @@ class _StoredDocument:
             yield from _value_differences(name, fields, self.rows['field_values'])
         else:
             yield f'the fields of {name} are not those that were stored'
+        for file, outline, digest in self.rows['origins']:
+            if not origin_fits(file, outline, digest):
+                yield f'the place of {name} in its source is not the one that was stored'
         texts = self.rows['texts']
         if len(texts) != 1:
             yield f'{name} has {len(texts)} texts'

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import decimal
 
 _DIGEST_BYTES = 16
@@ -49,6 +50,18 @@ def fields_digest(document: Document) -> bytes:
 def fields_fit(fields: object, digest: object) -> bool:
     """Whether stored fields, as JSON, have a stored digest."""
     return isinstance(fields, str) and _digest(fields) == digest
+
+
+def origin_digest(origin: Origin | None) -> bytes | None:
+    """A digest of where a document stands in its source; None where that is not known."""
+    return None if origin is None else _digest(f'{origin.file}\0{origin.rendered()}')
+
+
+def origin_fits(file: object, outline: object, digest: object) -> bool:
+    """Whether a stored origin has a stored digest."""
+    if not (isinstance(file, str) and isinstance(outline, str)):
+        return False
+    return _digest(f'{file}\0{outline}') == digest
 
 
 def input_digest(text: str, key: bytes) -> bytes:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.collection.renaming import Rename, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
-from pyserini_repbert.collection.sources import ADDED, DocumentSource
+from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.errors import InputError
@@ -33,6 +37,8 @@ class Changes:
     unchanged: int
     encoded: int  # passages
     generation: int
+    # Documents that only got another docid; they are neither added nor deleted.
+    renamed: int = field(default=0, kw_only=True)
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
     # With which the docids of the source begin; '' if it has none.
@@ -41,14 +47,22 @@ class Changes:
     skipped: int = 0
     # Files that were not read.
     unread: UnreadFiles = field(default_factory=UnreadFiles, compare=False)
+    # Whether an earlier release read the source last, and read files of some kinds otherwise.
+    is_read_anew: bool = field(default=False, kw_only=True)
+    # The encodings of files that are not in Unicode.
+    encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
 
     @property
     def documents(self) -> dict[str, int]:
-        """How many documents were 'added', 'changed', 'deleted' and left 'unchanged'."""
+        """How many documents were 'added', 'changed', 'deleted', 'renamed' if any were, and left
+        'unchanged'.
+        """
+        renamed = {'renamed': self.renamed} if self.renamed else {}
         return {
             'added': self.added,
             'changed': self.changed,
             'deleted': self.deleted,
+            **renamed,
             'unchanged': self.unchanged,
         }
 
@@ -102,21 +116,83 @@ def sync_documents(
     """
     seen = _SeenNumbers()
     counts = _put(writer, corpus, source, seen, on_progress)
-    kept = [source.prefix + docid for docid in corpus.unread.docids()]
+    kept = _kept_documents(writer, corpus, source)
     gone, n_before = _missing_documents(writer, source.number, seen, kept)
-    n_lost = len(gone)
+    staging = writer.staging
+    renames = find_renames(staging.connection, staging.generation, source.number, gone)
+    n_lost = len(gone) - len(renames)
     if source.prefix != writer.sources.find(source.name).prefix:
         # All have other docids now.
         n_lost = max(0, n_before - counts.total)
     if 2 * n_lost > n_before and not delete_most:
-        raise InputError(
-            f'source {source.name} has lost {n_lost} of {n_before} documents: check the '
-            'source, or allow the deletion of more than half',
-            parameters=('delete_most',),
-        )
-    writer.staging.remove(gone)
-    changes = _finish(writer, counts, deleted=len(gone), merge=merge)
-    return replace(changes, skipped=corpus.skipped, unread=corpus.unread)
+        raise _loss_error(writer, source, gone, _Loss(n_lost, n_before, counts.added, renames))
+    staging.remove(gone)
+    writer.renames = renames
+    writer.source = replace(source, report=SyncReport.of(corpus.unread))
+    changes = _finish(writer, counts, deleted=n_lost, merge=merge)
+    n_renamed = len(renames)
+    changes = replace(
+        changes,
+        added=counts.added - n_renamed,
+        renamed=n_renamed,
+        is_read_anew=bool(source.reading) and 0 < source.readers < READERS,
+    )
+    return _with_reading(changes, corpus)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """How much of a source is not there any more.
+
+    Attributes
+    ----------
+    lost : how many documents
+    before : how many there were
+    added : how many are new, renamed ones included
+    renames : those that only got another docid
+    """
+
+    lost: int
+    before: int
+    added: int
+    renames: Sequence[Rename]
+
+
+def _loss_error(
+    writer: Writer, source: DocumentSource, gone: Sequence[int], loss: _Loss
+) -> InputError:
+    """The error for a source that has lost most of its documents; it says from where."""
+    renamed = {rename.old for rename in loss.renames}
+    docids = [docid for docid in writer.staging.rows.docids(gone) if docid not in renamed]
+    besides = [f'most of them {_common_place(docids)}'] if docids else []
+    if loss.renames:
+        besides.append(f'{len(loss.renames)} others renamed')
+    n_new = loss.added - len(loss.renames)
+    if n_new:
+        besides.append(f'{n_new} new')
+    details = f' ({"; ".join(besides)})' if besides else ''
+    return InputError(
+        f'source {source.name} has lost {loss.lost} of {loss.before} documents{details}: check the '
+        'source, whose disk may not be mounted, or allow the deletion of more than half; nothing '
+        'was changed',
+        parameters=('delete_most',),
+    )
+
+
+def _common_place(docids: Sequence[str]) -> str:
+    """Where most documents were, by the first part of their docids, in words."""
+    folders = Counter(docid.rpartition('/')[0].partition('/')[0] for docid in docids)
+    ((folder, _),) = folders.most_common(1)
+    if folder:
+        return f"below '{folder[:_SHOWN]}/'"
+    return f"like '{docids[0][:_SHOWN]}'"
+
+
+def _with_reading(changes: Changes, corpus: Corpus) -> Changes:
+    """Changes with what is to be said of how the corpus was read."""
+    return replace(
+        changes, skipped=corpus.skipped, unread=corpus.unread, encodings=corpus.encodings
+    )
 
 
 def add_documents(
@@ -140,7 +216,7 @@ def add_documents(
     source = writer.sources.find(ADDED)
     counts = _put(writer, corpus, source, _SeenNumbers(), on_progress)
     changes = _finish(writer, counts, deleted=0, merge=merge)
-    return replace(changes, skipped=corpus.skipped, unread=corpus.unread)
+    return _with_reading(changes, corpus)
 
 
 def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:
@@ -253,8 +329,16 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
+def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> set[int]:
+    """The documents, by their numbers, of files that are there, but cannot be read."""
+    files = [file for file in corpus.unread if file.docid]
+    names = [name_in_corpus(corpus.name, file.path) for file in files]
+    docids = [source.prefix + file.docid for file in files]
+    return writer.staging.rows.numbers_of_files(names, docids)
+
+
 def _missing_documents(
-    writer: Writer, source: int, seen: _SeenNumbers, kept: Sequence[str]
+    writer: Writer, source: int, seen: _SeenNumbers, kept: set[int]
 ) -> tuple[list[int], int]:
     """The documents of a source that were not seen, and how many the collection had of it.
 
@@ -263,7 +347,7 @@ def _missing_documents(
     writer : of the collection
     source : its number
     seen : the documents that it has now
-    kept : docids of files that could not be read: their documents are not missing
+    kept : documents that are not missing, though they were not seen
     """
     generation = writer.staging.generation
     rows = writer.staging.connection.execute(
@@ -274,9 +358,6 @@ def _missing_documents(
     n_before = 0
     for docno, until in rows:
         n_before += 1
-        if until == FOREVER and docno not in seen:
+        if until == FOREVER and docno not in seen and docno not in kept:
             missing.append(docno)
-    if kept:
-        of_kept = writer.staging.rows.numbers_of_files(kept)
-        missing = [docno for docno in missing if docno not in of_kept]
     return missing, n_before

@@ -8,14 +8,16 @@ and finds the encoded vectors in the shards that were left.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.cleaning import clean, remove_unpublished, shrink
 from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
-from pyserini_repbert.collection.digests import digest_owners, update_owners
+from pyserini_repbert.collection.digests import ORIGINS, OWNERS, RowsDigest
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
@@ -35,6 +37,7 @@ from pyserini_repbert.collection.identity import (
 from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
+from pyserini_repbert.collection.renaming import Rename
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.settings import (
     EncoderSource,
@@ -75,6 +78,7 @@ class Writer:
     published : the newest generation; None before the first
     sources : where the collection's documents come from
     source : which is stored with the next generation; None: none
+    renames : documents that only get another docid with the next generation; judgments follow
 
     Raises BusyError where another process writes the collection, MismatchError for settings that
     differ from the collection's, LostCollectionError where the collection is not that which is
@@ -98,6 +102,7 @@ class Writer:
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
         self.source: DocumentSource | None = None
+        self.renames: Sequence[Rename] = ()
 
     def __enter__(self) -> Self:
         was_there = self._folder.exists()
@@ -137,6 +142,8 @@ class Writer:
             self.published = read_manifest(self._folder, newest)
             stored = self.published.settings
         add_later_tables(self._connection)
+        # After a kill between the generation and its judgments.
+        self._rename_judged()
         self._identity = ensure_identity(self._connection)
         self.sources = Sources(self._connection)
         discard_staged(self._connection, number + 1)
@@ -204,6 +211,7 @@ class Writer:
         if self.published is None or self.has_changes or _differ(manifest, self.published):
             self._publish(manifest)
             self.published = manifest
+            self._rename_judged()
         clean(self._folder, self._connection, self.published.number)
         if compact:
             shrink(self._connection)
@@ -246,7 +254,8 @@ class Writer:
             lucene_dead=lucene.dead,
             identity=self._identity,
             sources_sha256=self.sources.digest_with(self.source),
-            owners_digest=self._owners_digest(),
+            owners_digest=self._rows_digest(OWNERS, self._digest_before('owners_digest')),
+            origins_digest=self._rows_digest(ORIGINS, self._digest_before('origins_digest')),
         )
 
     def _count_documents(self) -> int:
@@ -266,12 +275,15 @@ class Writer:
         ).fetchone()
         return self.published.documents + int(begun) - int(ended)
 
-    def _owners_digest(self) -> str:
+    def _digest_before(self, name: str) -> str | None:
+        """A digest of the generation before; None if it has none."""
+        return None if self.published is None else getattr(self.published, name)
+
+    def _rows_digest(self, digest: RowsDigest, before: str | None) -> str:
         generation = self.staging.generation
-        before = None if self.published is None else self.published.owners_digest
         if before is None:
-            return digest_owners(self._connection, generation)
-        return update_owners(before, self._connection, generation)
+            return digest.of_generation(self._connection, generation)
+        return digest.of_staged(self._connection, generation, before)
 
     def _publish(self, manifest: GenerationManifest) -> None:
         """Publish a generation, whose files are on the disk; after this transaction, readers see
@@ -285,7 +297,18 @@ class Writer:
                 [published.number, published.manifest_sha256, now],
             )
             self._connection.execute('DELETE FROM staged')
+            for rename in self.renames:
+                values = [rename.old, rename.new]
+                self._connection.execute('INSERT OR REPLACE INTO renamed VALUES (?, ?)', values)
             self._store_source()
+
+    def _rename_judged(self) -> None:
+        """Let judgments follow the documents that published generations renamed."""
+        rows = self._connection.execute('SELECT old, new FROM renamed').fetchall()
+        if rows:
+            judgments_of(self._folder).rename(dict(rows))
+            with transaction(self._connection):
+                self._connection.execute('DELETE FROM renamed')
 
     def _store_source(self) -> None:
         if self.source is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.command import EXIT_UNREAD, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -18,9 +19,9 @@ from pyserini_repbert.commands.flags import (
     record_output,
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
-from pyserini_repbert.commands.terminal import say_unread, skipped_text
+from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file
+from pyserini_repbert.files import atomic_file, human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         '--delete-most',
         action='store_true',
         help='allow the deletion of more than half of the documents',
+    )
+    add(
+        '--strict',
+        action='store_true',
+        help='change nothing where a file of a folder cannot be read; default: its documents stay '
+        'as they are, and the exit status is 3',
     )
     add(
         '--rebuild',
@@ -195,16 +202,19 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, 'device', 'threads', 'ray', 'offline')
 
 
-def _sync(options: argparse.Namespace) -> None:
-    settings = command.pick_options(options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild')
-    _write(options, 'sync', corpus_name=options.corpus, **settings)
+def _sync(options: argparse.Namespace) -> int:
+    settings = command.pick_options(
+        options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+    )
+    changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
+    return EXIT_UNREAD if changes.unread.has_broken else 0
 
 
 def _add(options: argparse.Namespace) -> None:
     _write(options, 'add', merge=options.merge)
 
 
-def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
+def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
     check_outside(options.index, options.corpus)
     check_outside_indexes(options.index, '--index')
@@ -229,11 +239,20 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
         Collection.open(options.index, embedding=embedding, **chosen) as collection,
         command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
     ):
-        changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
+        write = getattr(collection, method)
+        changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
     besides = skipped_text(changes.skipped) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
+    if changes.is_read_anew and changes.changed:
+        print(
+            f'{options.corpus} was read anew, once: this release reads Markdown, notebooks and '
+            'Office files without their marks',
+            file=sys.stderr,
+        )
     say_unread(changes.unread, options.list_unread)
+    say_encodings(changes.encodings)
+    return changes
 
 
 def _selection(options: argparse.Namespace) -> FileSelection:
@@ -386,6 +405,29 @@ def _settings(options: argparse.Namespace) -> None:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
 
 
+def _status(options: argparse.Namespace) -> None:
+    """Print what a collection holds, from where, and what could not be read."""
+    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.status import folder_size, source_states
+
+    with Collection.open(options.index) as collection:
+        generation = collection.generation
+        manifest = generation.manifest
+        size = human_size(folder_size(collection.folder))
+        documents = command.count_text(manifest.documents, 'document')
+        passages = command.count_text(manifest.passages, 'passage')
+        print(f'{options.index}: {documents}, {passages}, generation {manifest.number}, {size}')
+        for state in source_states(generation):
+            synced = f', synced {state.synced}' if state.synced else ''
+            prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
+            count = command.count_text(state.documents, 'document')
+            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}'))
+            if state.report.unread:
+                print('    ' + printable(state.report.unread))
+            for path, reason in state.report.files:
+                print('      ' + printable(f'{path}: {reason}'))
+
+
 def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
     """The files to write, and what each gets. Raises InputError for one that exists."""
     from pyserini_repbert.data.judgment_exports import JudgmentFormat
@@ -422,6 +464,11 @@ COLLECTION_ACTIONS = {
         'set how a collection is searched unless flags say otherwise, or show it',
         _add_settings_flags,
         _settings,
+    ),
+    'status': Action(
+        'show sources, documents, files that could not be read, generation and size',
+        _add_index_flag,
+        _status,
     ),
     'copy': Action('copy a collection, even while it is written', _add_copy_flags, _copy),
 }

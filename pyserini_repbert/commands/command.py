@@ -22,6 +22,7 @@ from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, i
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
+EXIT_UNREAD = 3  # a file could not be read; all else was done
 EXIT_INTERRUPTED = 130
 
 # What other tools call our flags.
@@ -238,11 +239,14 @@ def _words(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Action:
-    """What the first argument names: its help, its flags, and what it does."""
+    """What the first argument names: its help, its flags, and what it does.
+
+    `act` returns the exit status; None is 0.
+    """
 
     help: str
     add_flags: Callable[[argparse.ArgumentParser], None]
-    act: Callable[[argparse.Namespace], None]
+    act: Callable[[argparse.Namespace], int | None]
 
 
 def parser(module: str, description: str) -> Parser:

@@ -19,6 +19,7 @@ from pyserini_repbert.commands.flags import add_flags, check_outside, record_out
 from pyserini_repbert.commands.terminal import (
     cut_text,
     say_device,
+    say_encodings,
     say_unread,
     skipped_text,
     stages_text,
@@ -245,6 +246,7 @@ def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> None:
     besides = skipped_text(corpus.skipped) + cut_text(encoder)
     print(f'{options.output}: {text}{besides}')
     say_unread(corpus.unread)
+    say_encodings(corpus.encodings)
     _print_overlap(manifest)
 
 

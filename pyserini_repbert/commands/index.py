@@ -20,7 +20,7 @@ from pyserini_repbert.commands.encoding import (
     term_weights_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import say_unread, skipped_text
+from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -60,10 +60,13 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> None:
-    """Do what the first argument names: make, prune, check or export an index."""
+def main(arguments: list[str]) -> int:
+    """Do what the first argument names: make, prune, check or export an index.
+
+    Returns the exit status.
+    """
     options = make_parser().parse_args(arguments)
-    options.action(options)
+    return int(options.action(options) or 0)
 
 
 def _add_check_flags(parser: argparse.ArgumentParser) -> None:
@@ -365,6 +368,7 @@ def _build_text_index(options: argparse.Namespace) -> str:
             language=options.language or ENGLISH,
         )
     say_unread(corpus.unread)
+    say_encodings(corpus.encodings)
     besides = skipped_text(corpus.skipped)
     return f'{command.count_text(n_passages, "passage")} ({options.variant}){besides}'
 

@@ -8,13 +8,13 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
 _STEP = 4  # characters
+_MOST_NAMED = 3
 
 
 def hits_text(
@@ -64,12 +65,30 @@ def hits_text(
         lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit)}')
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text
+        if hit.excerpts:
+            below += _place_lines(hit.excerpts[0])
         if text is not None:
             below += _passage_lines(query, text, width - len(_INDENT), find_words)
         if reasons:
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
+
+
+def _place_lines(passage: Excerpt) -> list[str]:
+    """A line with the headings of a passage, and where it is in its file; none if neither is known.
+
+    A passage at the beginning of a file has no such line: the docid says where it is.
+    """
+    if not passage.headings and not passage.start:
+        return []
+    place = passage.file
+    if passage.line is not None:
+        place += f':{passage.line}'
+    headings = ' › '.join(passage.headings)
+    if headings and place:
+        return [printable(f'{headings} ({place})')]
+    return [printable(headings or place)] if headings or place else []
 
 
 def _title_text(hit: Candidate) -> str:
@@ -202,6 +221,17 @@ def say_unread(unread: UnreadFiles, is_listed: bool = False) -> None:
     if is_listed:
         for file in unread:
             print(f'  {printable(str(file.path))}: {printable(file.reason)}', file=sys.stderr)
+
+
+def say_encodings(encodings: Mapping[Path, str]) -> None:
+    """Say on stderr which files were not in UTF-8, and in which encodings they were read."""
+    if not encodings:
+        return
+    files = sorted(encodings.items())
+    named = [f'{path} ({encoding})' for path, encoding in files[:_MOST_NAMED]]
+    if len(files) > _MOST_NAMED:
+        named.append(f'{len(files) - _MOST_NAMED:,} others')
+    print(printable(f'not in UTF-8, so read as: {", ".join(named)}'), file=sys.stderr)
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

@@ -15,6 +15,7 @@ from pyserini_repbert.data.corpus_formats import (
     TextCorpus,
     TrecCorpus,
     TsvCorpus,
+    docid_of_path,
 )
 from pyserini_repbert.data.deliveries import (
     ClueWebCorpus,
@@ -27,8 +28,15 @@ from pyserini_repbert.data.deliveries import (
 from pyserini_repbert.data.file_selection import FileSelection, select_files
 from pyserini_repbert.data.first_bytes import guess_lines, is_binary
 from pyserini_repbert.data.folder_corpus import FolderCorpus
-from pyserini_repbert.data.passages import Corpus, OnError
-from pyserini_repbert.data.planned_files import Plan, is_read, is_readme, plan_file, plan_folder
+from pyserini_repbert.data.passages import BadFiles, Corpus, OnError
+from pyserini_repbert.data.planned_files import (
+    Plan,
+    PlannedFile,
+    is_read,
+    is_readme,
+    plan_file,
+    plan_folder,
+)
 from pyserini_repbert.data.suffixes import (
     ARCHIVES,
     MARKDOWN,
@@ -128,7 +136,10 @@ def _corpus_of_kinds(asked: _Asked, text_kind: str) -> Corpus:
     if not plan.files and not is_alone:
         unread = UnreadFiles(plan.unread)
         besides = f'; {unread}' if unread else ''
-        raise InputError(f'folder {asked.path} holds no corpus files ({_SHOWN}){besides}')
+        raise InputError(
+            f'folder {asked.path} holds no corpus files ({_SHOWN}){besides}: check the path, and '
+            'whether its disk is mounted'
+        )
     corpus = _corpus_of_plan(asked, plan)
     corpus.reading = _BY_KIND
     text_kind = plan.text_kind or text_kind
@@ -144,11 +155,19 @@ def _corpus_of_plan(asked: _Asked, plan: Plan) -> Corpus:
         (kind,) = kinds
         paths = [file.path for file in plan.files]
         reader = _FORMATS[kind].reader
-        corpus = reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
+        corpus: Corpus = reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
         corpus.unread = UnreadFiles(plan.unread)
         if isinstance(corpus, JsonlCorpus):
             corpus.fields = asked.fields
-        return corpus
+    else:
+        corpus = _corpus_by_file(asked, plan, BadFiles.PART)
+    if not asked.path.is_file():
+        corpus.by_file = partial(_corpus_by_file, asked, plan)
+    return corpus
+
+
+def _corpus_by_file(asked: _Asked, plan: Plan, bad_files: BadFiles) -> Corpus:
+    """A corpus of planned files that reads one after the other."""
     return FolderCorpus(
         str(asked.source),
         plan,
@@ -156,6 +175,7 @@ def _corpus_of_plan(asked: _Asked, plan: Plan) -> Corpus:
         asked.keep_empty,
         fields=asked.fields,
         is_alone=asked.path.is_file(),
+        bad_files=bad_files,
     )
 
 
@@ -184,7 +204,15 @@ def _corpus_of_format(asked: _Asked, fmt: str) -> Corpus:
     corpus.unread = unread
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = asked.fields
+    if asked.path.is_dir() and fmt in _ONE_KIND:
+        files = [PlannedFile(path, _docid_in(asked.path, path), fmt) for path in paths]
+        plan = Plan(files, list(unread))
+        corpus.by_file = partial(_corpus_by_file, asked, plan)
     return corpus
+
+
+def _docid_in(folder: Path, path: Path) -> str:
+    return docid_of_path(path.relative_to(folder).as_posix())
 
 
 def _others(asked: _Asked, read: Iterable[Path], fmt: str) -> UnreadFiles:

@@ -19,16 +19,23 @@ from urllib.parse import quote
 from pyserini_repbert.archives import open_tar, refuse_sparse
 from pyserini_repbert.data.documents import DOCID_KEYS, Document, document_of_record
 from pyserini_repbert.data.html_documents import document_of_html
-from pyserini_repbert.data.markdown_documents import document_of_markdown
+from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
-from pyserini_repbert.data.suffixes import PAGES, has_suffix, without_suffix
+from pyserini_repbert.data.suffixes import (
+    MARKDOWN,
+    PAGES,
+    has_suffix,
+    has_suffix_or_packed,
+    without_suffix,
+)
+from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import (
-    BYTE_ORDER_MARK,
     decoded_line,
     files_below,
     numbered_bytes,
@@ -279,9 +286,18 @@ class TextCorpus(FilesCorpus):
             if not self._part.takes(row):
                 continue
             try:
-                yield str(path), document_of_markdown(self._docid(path), self._text(path))
+                yield str(path), self._document(path)
             except ValueError as error:
                 yield str(path), BadPassage(str(error))
+
+    def _document(self, path: Path) -> Document:
+        """The document of a file. Raises ValueError for one that cannot be read."""
+        if has_suffix_or_packed(path.name, MARKDOWN):
+            name = without_suffix(path.name, MARKDOWN)
+            document = document_of_markdown(self._docid(path), self._text(path), name)
+        else:
+            document = document_of_text(self._docid(path), self._text(path))
+        return document.in_file(name_in_corpus(self.name, path))
 
     def _docid(self, path: Path) -> str:
         folder = Path(self.name)
@@ -289,13 +305,12 @@ class TextCorpus(FilesCorpus):
         return docid_of_path(name)
 
     def _text(self, path: Path) -> str:
-        """A file's text. Raises ValueError for bytes that are not UTF-8."""
+        """A file's text. Raises ValueError for bytes that are no text."""
         with open_binary(path) as stream:
-            raw = stream.read().removeprefix(BYTE_ORDER_MARK)
-        try:
-            return raw.decode('utf-8')
-        except UnicodeDecodeError as error:
-            raise ValueError(f'not valid UTF-8 ({error.reason}): save it as UTF-8') from error
+            decoded = decode_text(stream.read())
+        if decoded.encoding:
+            self.encodings[path] = decoded.encoding
+        return decoded.text
 
 
 class _Page(NamedTuple):

@@ -10,10 +10,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import Any
 
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.files import StrPath, numbered_lines
 
@@ -40,12 +41,24 @@ class Document:
     text : '' for a document that only its fields find
     title : '' if it has none
     fields : values by name, as JSON has them: texts, numbers, truth values, None, lists, mappings
+    origin : where it stands in its source; None where that is not known
     """
 
     docid: str
     text: str
     title: str = ''
     fields: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def without_lines(self) -> Document:
+        """The document of a format that has no lines which a person could look up."""
+        origin = self.origin or Origin()
+        return replace(self, origin=replace(origin, lines=()))
+
+    def in_file(self, file: str) -> Document:
+        """The document with the path of its file in the corpus."""
+        origin = self.origin or Origin()
+        return replace(self, origin=replace(origin, file=file))
 
 
 def size_problem(document: Document) -> str | None:

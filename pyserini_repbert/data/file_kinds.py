@@ -78,6 +78,7 @@ class CorpusKind(FileKind):
 
     def _corpus(self, file: FileToRead) -> FilesCorpus:
         corpus = self.reader(str(file.path), [file.path], OnError.REFUSE, keep_empty=True)
+        corpus.encodings = file.encodings
         if isinstance(corpus, JsonlCorpus):
             corpus.fields = file.fields
         return corpus

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyserini_repbert.data.corpus_formats import docid_of_path
+from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, human_size, open_binary
+from pyserini_repbert.files import human_size, open_binary
 
 MOST_BYTES = 64 << 20  # of a file that is read as a whole
-_UTF_16 = re.compile(rb'\xff\xfe|\xfe\xff')
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,21 @@ class FileToRead:
     docid : of the file: its path in the corpus
     fields : the columns of a table, or keys of a record, that are its text; empty: the usual ones
     is_alone : whether the file is the whole corpus
+    encodings : gets the encoding of a file that is not in Unicode
     """
 
     path: Path
     docid: str
     fields: tuple[str, ...] = ()
     is_alone: bool = False
+    encodings: dict[Path, str] = field(default_factory=dict, compare=False)
+
+    def note_encoding(self, encoding: str) -> None:
+        """Note in which encoding the file is; '' for Unicode, which is what is expected."""
+        if encoding:
+            self.encodings[self.path] = encoding
+        else:
+            self.encodings.pop(self.path, None)
 
     def docid_of(self, identifier: str) -> str:
         """The docid of one of the file's documents.
@@ -62,19 +70,11 @@ def read_bytes(path: Path) -> bytes:
     return raw
 
 
-def read_text(path: Path) -> str:
-    """The text of a file: UTF-8, or UTF-16 with a byte order mark; line ends are LF.
+def read_text(file: FileToRead) -> str:
+    """The text of a file, whose line ends are LF; its encoding is noted if it had to be detected.
 
-    Raises UnreadableFile for other bytes, and for a file that is too large.
+    Raises UnreadableFile for what is no text, and for a file that is too large.
     """
-    raw = read_bytes(path)
-    try:
-        if _UTF_16.match(raw):
-            text = raw.decode('utf-16')
-        else:
-            text = raw.removeprefix(BYTE_ORDER_MARK).decode('utf-8')
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(f'not valid UTF-8 ({error.reason}): save it as UTF-8') from error
-    if '\0' in text:
-        raise UnreadableFile('no text: it has bytes that are zero')
-    return text.replace('\r\n', '\n').replace('\r', '\n')
+    decoded = decode_text(read_bytes(file.path))
+    file.note_encoding(decoded.encoding)
+    return decoded.text.replace('\r\n', '\n').replace('\r', '\n')

@@ -10,16 +10,14 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
 from pyserini_repbert.data.file_to_read import FileToRead
 from pyserini_repbert.data.office_documents import OfficeReader
-from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.data.origins import name_in_corpus
+from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.planned_files import Plan, PlannedFile
-from pyserini_repbert.data.unread_files import (
-    FileGroup,
-    UnreadableFile,
-    UnreadFile,
-    UnreadFiles,
-)
+from pyserini_repbert.data.seen_docids import SeenDocids
+from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.errors import InputError
 
+_MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
 
@@ -34,6 +32,7 @@ class FolderCorpus(Corpus):
     on_error, keep_empty : as of `Corpus`
     fields : text fields of records; empty: the usual ones
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
+    bad_files : what is done with a file that cannot be read as a whole
     """
 
     def __init__(
@@ -44,6 +43,7 @@ class FolderCorpus(Corpus):
         keep_empty: bool = False,
         fields: tuple[str, ...] = (),
         is_alone: bool = False,
+        bad_files: BadFiles = BadFiles.PART,
     ) -> None:
         super().__init__(name, on_error, keep_empty)
         self._files: Sequence[PlannedFile] = plan.files
@@ -52,6 +52,7 @@ class FolderCorpus(Corpus):
         self._failed: dict[Path, UnreadFile] = {}
         self._fields = fields
         self._is_alone = is_alone
+        self._bad_files = bad_files
 
     def count_hint(self) -> int | None:
         """About how many documents there are; None for large .gz files."""
@@ -63,6 +64,12 @@ class FolderCorpus(Corpus):
             total += count
         return self._part.share(total)
 
+    def documents(self) -> Iterator[Document]:
+        """The documents; unless parts of files are read, those of files that can be read whole."""
+        if self._bad_files is BadFiles.PART:
+            return super().documents()
+        return self._documents_of_whole_files()
+
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return self._read_files(lambda kind, file: kind.passages(file))
 
@@ -72,15 +79,80 @@ class FolderCorpus(Corpus):
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the files hold, in their order; one that cannot be read is noted, or refused."""
+        for kind, file in self._kinds_and_files():
+            try:
+                yield from read(kind, file)
+                self._note(file, None)
+            except UnreadableFile as error:
+                self._note(file, error)
+
+    def _documents_of_whole_files(self) -> Iterator[Document]:
+        for known in self._unread:
+            if known.is_broken and self._bad_files is BadFiles.REFUSE:
+                raise _refusal(known.path, known.reason)
+        self.skipped = 0
+        seen = SeenDocids()
+        for kind, file in self._kinds_and_files():
+            try:
+                yield from self._documents_of_file(kind, file, seen)
+                self._note(file, None)
+            except UnreadableFile as error:
+                self._note(file, error)
+            except InputError as error:
+                self._note(file, UnreadableFile(str(error)))
+            except OSError as error:
+                # Somebody has removed it meanwhile, or it may not be read.
+                self._note(file, UnreadableFile(str(error.strerror)))
+
+    def _documents_of_file(
+        self, kind: FileKind, file: FileToRead, seen: SeenDocids
+    ) -> Iterator[Document]:
+        """The documents of a file, of which none comes before all have been read.
+
+        A file with much text is read twice, so that memory does not grow with it. Raises
+        UnreadableFile for one with something that cannot be used.
+        """
+        documents = []
+        size = 0
+        for document in self._usable_documents(kind, file, seen):
+            size += len(document.text)
+            if size <= _MOST_HELD:
+                documents.append(document)
+        if size > _MOST_HELD:
+            documents = []
+            yield from self._usable_documents(kind, file, None)
+        yield from documents
+
+    def _usable_documents(
+        self, kind: FileKind, file: FileToRead, seen: SeenDocids | None
+    ) -> Iterator[Document]:
+        """The documents of a file that pass the checks; others are skipped if that was asked for.
+
+        Raises UnreadableFile for the first other one. `seen` has the docids of files before this
+        one, and gets those of this one; None: they have been compared.
+        """
+        for location, item in kind.documents(file):
+            if isinstance(item, BadPassage):
+                problem: str | None = str(item)
+            else:
+                problem = self._problem(item)
+                if problem is None and seen is not None and seen.add(item.docid):
+                    problem = self._repetition(location, item)
+                if problem is None:
+                    yield item.in_file(name_in_corpus(self.name, file.path))
+                    continue
+            if self.on_error is not OnError.SKIP:
+                raise UnreadableFile(f'{_within_file(location, file)}{problem}')
+            if seen is not None:
+                self._leave_out(location, str(problem))
+
+    def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
         with OfficeReader() as office:
             for planned in self._files:
-                kind = _kind_of(planned, office)
-                file = FileToRead(planned.path, planned.docid, self._fields, self._is_alone)
-                try:
-                    yield from read(kind, file)
-                    self._note(file, None)
-                except UnreadableFile as error:
-                    self._note(file, error)
+                file = FileToRead(
+                    planned.path, planned.docid, self._fields, self._is_alone, self.encodings
+                )
+                yield _kind_of(planned, office), file
 
     def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
         """Note that a file could not be read, or, without an error, that it could."""
@@ -89,11 +161,25 @@ class FolderCorpus(Corpus):
             raise InputError(f'{path} cannot be read: {error}') from error
         failed = {known: item for known, item in self._failed.items() if known != path}
         if error is not None:
-            group = FileGroup.of_suffix(path, error.group)
-            failed[path] = UnreadFile(path, group, str(error), file.docid)
+            failed[path] = UnreadFile.of_error(path, file.docid, error)
+            if failed[path].is_broken and self._bad_files is BadFiles.REFUSE:
+                raise _refusal(path, str(error)) from error
         if failed != self._failed:
             self._failed = failed
             self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _refusal(path: Path, reason: str) -> InputError:
+    return InputError(
+        f'{path} cannot be read: {reason}: mend or remove it, or let its documents stay as they '
+        'are, without strict'
+    )
+
+
+def _within_file(location: str, file: FileToRead) -> str:
+    """'line 3: ' for a location 'a.jsonl:3'; '' for one without a line."""
+    line = location.removeprefix(f'{file.path}:')
+    return f'line {line}: ' if line.isdecimal() else ''
 
 
 def _kind_of(file: PlannedFile, office: OfficeReader) -> FileKind:

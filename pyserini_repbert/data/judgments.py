@@ -242,6 +242,32 @@ class JudgmentStore:
             )
             return cursor.rowcount
 
+    def rename(self, docids: Mapping[str, str]) -> None:
+        """Let judgments and pools follow documents that have other docids now.
+
+        Parameters
+        ----------
+        docids : the new docid by the old one; none of the old ones is a new one
+
+        A judgment that was given under the new docid stays, in place of the one that would follow.
+        """
+        if not self.path.is_file():
+            return
+        with self._writing() as connection:
+            for old, new in docids.items():
+                connection.execute(
+                    'UPDATE OR IGNORE judgments SET docid = ? WHERE docid = ?', [new, old]
+                )
+                connection.execute('DELETE FROM judgments WHERE docid = ?', [old])
+            pools = connection.execute('SELECT pool, docids FROM pools').fetchall()
+            for pool, text in pools:
+                before = self._parsed(text, list)
+                after = [docids.get(docid, docid) for docid in before]
+                if after != before:
+                    connection.execute(
+                        'UPDATE pools SET docids = ? WHERE pool = ?', [json.dumps(after), pool]
+                    )
+
     def judgments(self, judge: str | None = None, question: str | None = None) -> list[Judgment]:
         """The judgments, by question and time.
 

@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any
 
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
+from pyserini_repbert.data.markdown_text import place_text, read_markdown
+from pyserini_repbert.data.origins import PlacedText, text_of_rows
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
 
@@ -61,23 +63,49 @@ class _Heading:
     end: int
 
 
-def document_of_markdown(docid: str, text: str) -> Document:
-    """The document of a Markdown file, or of plain text.
+def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
+    """The document of a Markdown file: what a person reads of it, and its headings.
 
     The header that may begin the file, YAML or TOML, becomes fields. Its `title`, as it is written,
-    is the document's title, else the first heading of the first level that no prose stands before;
-    that heading is then left out of the text. Raises ValueError for a header that is no YAML or no
-    TOML, or has a list as title.
+    is the document's title, else the first heading, if no prose stands before it. A heading that is
+    the title is left out of the text. A page without either is called `name`.
+
+    Raises ValueError for a header that is no YAML or no TOML, or has a list as title.
     """
+    text = _LINE_END.sub('\n', text)
     header = _read_header(text)
+    page = read_markdown(text[header.end :], 1 + text.count('\n', 0, header.end))
+    title = ' '.join(header.title.split())
+    heading = page.headings[0] if page.headings else None
+    if heading is None or not heading.is_first or title not in ('', heading.title):
+        return _document(docid, title or name, header, place_text(page))
+    return _document(docid, heading.title, header, place_text(page, without=heading))
+
+
+def document_of_text(docid: str, text: str) -> Document:
+    """The document of a text file, with header and title as Markdown has them.
+
+    Its title is a heading of the first level alone. Raises as `document_of_markdown`.
+    """
+    text = _LINE_END.sub('\n', text)
+    header = _read_header(text)
+    first = 1 + text.count('\n', 0, header.end)
     text = text[header.end :]
     title = header.title
+    start = 0
+    end = 0
     if not title:
         heading = _find_heading(text)
         if heading is not None:
             title = heading.title
-            text = text[: heading.start] + text[heading.end :]
-    return Document(docid, text.strip(), ' '.join(title.split()), header.fields)
+            start = text.count('\n', 0, heading.start)
+            end = text.count('\n', 0, heading.end) + (not text[: heading.end].endswith('\n'))
+    placed = text_of_rows(text.split('\n'), start, end, first)
+    return _document(docid, ' '.join(title.split()), header, placed)
+
+
+def _document(docid: str, title: str, header: _Header, placed: PlacedText) -> Document:
+    return Document(docid, placed.text, title, header.fields, placed.origin)
 
 
 def _read_header(text: str) -> _Header:

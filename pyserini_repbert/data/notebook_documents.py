@@ -15,7 +15,7 @@ from pyserini_repbert.data.values import parse_json
 def notebook_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a notebook, with the title of its Markdown."""
     try:
-        notebook = parse_json(read_text(file.path))
+        notebook = parse_json(read_text(file))
     except UnreadableFile:
         raise
     except ValueError as error:
@@ -24,7 +24,9 @@ def notebook_documents(file: FileToRead) -> Iterator[Document]:
     if not isinstance(cells, list):
         raise UnreadableFile("no notebook of version 4: it has no list of 'cells'")
     texts = [_text_of_cell(cell) for cell in cells]
-    yield document_of_markdown(file.docid, '\n\n'.join(text for text in texts if text))
+    markdown = '\n\n'.join(text for text in texts if text)
+    document = document_of_markdown(file.docid, markdown, file.path.stem)
+    yield document.without_lines()
 
 
 def _text_of_cell(cell: Any) -> str:

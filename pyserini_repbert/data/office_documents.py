@@ -66,9 +66,9 @@ class OfficeReader:
             raise UnreadableFile(str(answer.get('problem', 'no answer')))
         if not str(answer['text']).strip():
             raise without_text('it has no text: a scan needs to be recognised first')
-        document = document_of_markdown(file.docid, str(answer['text']))
-        title = document.title or str(answer.get('title') or '') or file.path.stem
-        yield Document(file.docid, document.text, ' '.join(title.split()), document.fields)
+        title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
+        document = document_of_markdown(file.docid, str(answer['text']), title)
+        yield document.without_lines()
 
     def _ask(self, path: Path) -> dict[str, Any]:
         """What the process answers about a file. Raises UnreadableFile where it ends or hangs."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pyserini_repbert.data.documents import (
@@ -52,6 +53,19 @@ class OnError(Choice, what='on_error'):
     SKIP = 'skip'
 
 
+class BadFiles(Choice, what='bad_files'):
+    """What to do with a file of a folder that cannot be read as a whole.
+
+    `PART`: what can be read is read, and a line that cannot be used is as `OnError` says. `KEEP`:
+    nothing of the file is read, and it is named, so that its documents stay as they were. `REFUSE`:
+    it is an error.
+    """
+
+    PART = 'part'
+    KEEP = 'keep'
+    REFUSE = 'refuse'
+
+
 class BadPassage(ValueError):
     """One unusable line: its parser raises it, and a corpus has it instead of the passage."""
 
@@ -70,9 +84,12 @@ class Corpus(ABC):
     skipped : how many passages or lines the last complete iteration left out
     unread : the files of a folder that are not read; those that could not be are known once the
         corpus was read
+    encodings : the encodings of files that are not in Unicode, as far as they were read
     reading : how the files are read, where that could differ: it is stored with a source; '' for
         what is no file
     reopen : gives the corpus, read in another way; None: the caller chose how it is read
+    by_file : gives the corpus for a collection that is kept up to date: a file that cannot be read
+        as a whole is not read at all (`BadFiles`); None: it is not one of several files
     """
 
     @property
@@ -88,8 +105,10 @@ class Corpus(ABC):
         self.keep_empty = keep_empty
         self.skipped = 0
         self.unread = UnreadFiles()
+        self.encodings: dict[Path, str] = {}
         self.reading = ''
         self.reopen: Callable[[str], Corpus] | None = None
+        self.by_file: Callable[[BadFiles], Corpus] | None = None
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:

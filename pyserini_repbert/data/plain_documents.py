@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import FileToRead, read_text
+from pyserini_repbert.data.origins import LineStart, Origin, text_of_rows
 from pyserini_repbert.data.unread_files import without_text
 
 # A row of one sign, as reStructuredText underlines headings with.
@@ -30,7 +31,7 @@ def restructured_documents(file: FileToRead) -> Iterator[Document]:
     The first heading is its title: a line that is underlined, and may be overlined, at least as
     long as it is.
     """
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     row = _first_rst_content(lines)
     for start in (row, row + 1):
         title = _line(lines, start).strip()
@@ -64,7 +65,7 @@ def _is_rst_line(lines: Sequence[str], row: int, title: str) -> bool:
 
 def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an AsciiDoc file; '= Title' may follow comments and attributes."""
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     for row, line in enumerate(lines):
         match = _ASCIIDOC_TITLE.fullmatch(line)
         if match:
@@ -78,7 +79,7 @@ def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
 
 def org_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an Org file: `#+TITLE:`, else a heading before any text."""
-    lines = read_text(file.path).split('\n')
+    lines = read_text(file).split('\n')
     for row, line in enumerate(lines):
         match = _ORG_TITLE.fullmatch(line)
         if match and match[1].strip():
@@ -96,10 +97,13 @@ def org_documents(file: FileToRead) -> Iterator[Document]:
 
 def source_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a program, a script or settings: its path is the title."""
-    text = read_text(file.path).strip('\n')
-    if not text.strip():
+    text = read_text(file)
+    stripped = text.strip('\n')
+    if not stripped.strip():
         raise without_text()
-    yield Document(file.docid, text, file.docid)
+    first = 1 + len(text) - len(text.lstrip('\n'))
+    origin = Origin(lines=(LineStart(0, first),))
+    yield Document(file.docid, stripped, file.docid, origin=origin)
 
 
 def _line(lines: Sequence[str], row: int) -> str:
@@ -119,5 +123,5 @@ def _document(
     title : '' for none
     start, end : the rows of the title, from 0; `end` is the first one behind it
     """
-    text = '\n'.join([*lines[:start], *lines[end:]])
-    return Document(file.docid, text.strip(), ' '.join(title.split()))
+    placed = text_of_rows(lines, start, end)
+    return Document(file.docid, placed.text, ' '.join(title.split()), origin=placed.origin)

@@ -41,7 +41,6 @@ from pyserini_repbert.data.table_documents import WITHOUT_RECORDS, has_header
 from pyserini_repbert.data.unread_files import (
     NO_READER,
     READMES,
-    FileGroup,
     UnreadableFile,
     UnreadFile,
 )
@@ -125,8 +124,7 @@ class _Planning:
 
     def leave_out(self, path: Path, docid: str, error: UnreadableFile) -> None:
         """Note a file that is not read."""
-        group = FileGroup.of_suffix(path, error.group)
-        self.unread.append(UnreadFile(path, group, str(error), docid))
+        self.unread.append(UnreadFile.of_error(path, docid, error))
 
     def kind_of(self, path: Path) -> str:
         """The kind of a file. Raises UnreadableFile for one that no reader reads."""
@@ -241,6 +239,9 @@ def plan_folder(
         except UnreadableFile as error:
             docid = docid_of_path(path.relative_to(folder).as_posix())
             planning.leave_out(path, docid, error)
+        except OSError as error:
+            docid = docid_of_path(path.relative_to(folder).as_posix())
+            planning.leave_out(path, docid, UnreadableFile(str(error.strerror)))
     docids = _docids(folder, kinds)
     planned = [
         PlannedFile(path, docids[path], kind, planning.reader_of(path))
@@ -285,8 +286,8 @@ def _guess_texts(texts: Sequence[Path]) -> str:
     for path in texts:
         try:
             kinds.add(guess_lines(path) or 'text')
-        except InputError:
-            # It is packed.
+        except (InputError, OSError):
+            # It is packed, or may not be read.
             kinds.add('text')
         if len(kinds) > 1 or 'text' in kinds:
             return 'text'

@@ -22,6 +22,7 @@ from pyserini_repbert.data.documents import (
 from pyserini_repbert.data.file_to_read import FileToRead, read_text
 from pyserini_repbert.data.html_documents import value_of_text
 from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
+from pyserini_repbert.data.text_encodings import encoding_of_lines
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError
@@ -43,7 +44,7 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     """
     # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
-    rows = csv.reader(_text_lines(file.path), delimiter=_delimiter_of(file.path))
+    rows = csv.reader(_text_lines(file), delimiter=_delimiter_of(file))
     try:
         yield from _Table(file, next(rows, [])).documents(_rows_of_values(rows))
     except csv.Error as error:
@@ -84,7 +85,7 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     `TEXT_COLUMNS`, or with the fields that are asked for.
     """
     try:
-        value = parse_json(read_text(file.path))
+        value = parse_json(read_text(file))
     except UnreadableFile:
         raise
     except ValueError as error:
@@ -124,31 +125,39 @@ def has_header(path: Path) -> bool:
     return len(known) > 1 or (names[0] in DOCID_KEYS and len(names) > 2)
 
 
-def _text_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file with their ends. Raises UnreadableFile for other bytes."""
+def _text_lines(file: FileToRead) -> Iterator[str]:
+    """The lines of a file with their ends. Raises UnreadableFile for what is no text."""
+    encoding = encoding_of_lines(_raw_lines(file.path))
+    file.note_encoding('' if encoding == 'utf-8' else encoding)
+    for number, raw in enumerate(_raw_lines(file.path), 1):
+        yield _decoded(raw, number, encoding)
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their ends. Raises UnreadableFile for a damaged one."""
     try:
         with open_binary(path) as stream:
-            for number, raw in numbered_bytes(stream):
-                yield _decoded(raw, number)
+            for _, raw in numbered_bytes(stream):
+                yield raw
     except (InputError, OSError) as error:
         raise UnreadableFile(str(error)) from error
 
 
-def _decoded(raw: bytes, number: int) -> str:
-    """A line as text, by its number. Raises UnreadableFile for bytes that are not UTF-8."""
+def _decoded(raw: bytes, number: int, encoding: str) -> str:
+    """A line as text, by its number. Raises UnreadableFile for bytes of another encoding."""
     try:
-        return raw.decode('utf-8')
+        return raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise UnreadableFile(
-            f'line {number} is not valid UTF-8 ({error.reason}): save the file as UTF-8'
+            f'line {number} is not valid {encoding} ({error.reason}): save the file as UTF-8'
         ) from error
 
 
-def _delimiter_of(path: Path) -> str:
+def _delimiter_of(file: FileToRead) -> str:
     """What stands between the cells of a table: a tab, or what is most frequent in its header."""
-    if not has_suffix_or_packed(path.name, COMMA_SEPARATED):
+    if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
         return '\t'
-    header = next(_text_lines(path), '')
+    header = next(_raw_lines(file.path), b'').decode('latin-1')
     names_alone = re.sub(r'"[^"]*"', '', header)
     return max(_DELIMITERS, key=names_alone.count)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+BROKEN = 'that cannot be read'
+
 
 class UnreadableFile(ValueError):
     """A file that its reader cannot read: the message is the reason.
@@ -18,7 +20,7 @@ class UnreadableFile(ValueError):
         cannot be read'
     """
 
-    def __init__(self, reason: str, group: str = 'that cannot be read') -> None:
+    def __init__(self, reason: str, group: str = BROKEN) -> None:
         super().__init__(reason)
         self.group = group
 
@@ -89,12 +91,20 @@ class UnreadFile:
     group : with which it is counted
     reason : why it is not read
     docid : of its documents, if it was read before; '' for what has none
+    is_broken : whether its reader failed: somebody has to look at it
     """
 
     path: Path
     group: FileGroup
     reason: str
     docid: str = ''
+    is_broken: bool = False
+
+    @classmethod
+    def of_error(cls, path: Path, docid: str, error: UnreadableFile) -> UnreadFile:
+        """A file that cannot be read."""
+        group = FileGroup.of_suffix(path, error.group)
+        return cls(path, group, str(error), docid, is_broken=error.group == BROKEN)
 
 
 class UnreadFiles:
@@ -114,9 +124,10 @@ class UnreadFiles:
     def __iter__(self) -> Iterator[UnreadFile]:
         return iter(self._files)
 
-    def docids(self) -> list[str]:
-        """The docids of files that a reader may have read before."""
-        return [file.docid for file in self._files if file.docid]
+    @property
+    def has_broken(self) -> bool:
+        """Whether any reader failed."""
+        return any(file.is_broken for file in self._files)
 
     def __str__(self) -> str:
         """'not read: 3 .pdf, 1 .zip, 2 links that leave the folder'; '' for none."""

@@ -73,7 +73,9 @@ def open_named(searcher: Any) -> Any:
 
 
 def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
-    """Of a document: its title, and the number and the characters of the passage that decided."""
+    """Of a document: its title, and the number and the characters of the passage that decided,
+    with its headings, and where it is in its file.
+    """
     if not hit.excerpts:
         return {}
     passage = hit.excerpts[0]
@@ -82,6 +84,10 @@ def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
         'passage': passage.number,
         'start': passage.start,
         'end': passage.end,
+        'headings': list(passage.headings),
+        'anchor': passage.anchor,
+        'file': passage.file,
+        'line': passage.line,
     }
 
 

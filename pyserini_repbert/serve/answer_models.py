@@ -63,6 +63,14 @@ class PassageSpan(TypedDict):
     number: Annotated[int, Field(description='number of the passage, from 0')]
     start: Annotated[int, Field(description="its first character of the document's text, from 0")]
     end: Annotated[int, Field(description='the character after its last')]
+    headings: Annotated[
+        list[str], Field(description='the headings below which it begins, the highest first')
+    ]
+    anchor: Annotated[str, Field(description="of the last heading, as 'ports'; '' for none")]
+    file: Annotated[str, Field(description="of the document, in its source; '' if not known")]
+    line: Annotated[
+        int | None, Field(description='of the file at which it begins, from 1; null without lines')
+    ]
 
 
 class CandidateResponse(TypedDict):
@@ -272,6 +280,17 @@ class ValueCountResponse(TypedDict):
     documents: Annotated[int, Field(description='how many documents have it')]
 
 
+class SourceResponse(TypedDict):
+    """Where documents of a collection come from."""
+
+    name: Annotated[str, Field(description='its name, or the last part of its path')]
+    documents: Annotated[int, Field(description='how many documents the collection has of it')]
+    synced: Annotated[str, Field(description="when it was synced last; '' if that is not known")]
+    unread: Annotated[
+        str, Field(description="the files that were not read then, in one line; '' for none")
+    ]
+
+
 class FieldCountResponse(TypedDict):
     """How many documents have a field."""
 
@@ -361,6 +380,12 @@ class IndexInfo(TypedDict):
         Annotated[
             dict[str, FieldCountResponse] | None,
             Field(description='of a collection: how many documents have each field and its values'),
+        ]
+    ]
+    sources: NotRequired[
+        Annotated[
+            list[SourceResponse] | None,
+            Field(description='of a collection: where its documents come from'),
         ]
     ]
     fusion: NotRequired[

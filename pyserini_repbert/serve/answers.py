@@ -203,7 +203,15 @@ def _hit_documents(
 
 
 def _excerpt_span(passage: Excerpt) -> PassageSpan:
-    return {'number': passage.number, 'start': passage.start, 'end': passage.end}
+    return {
+        'number': passage.number,
+        'start': passage.start,
+        'end': passage.end,
+        'headings': list(passage.headings),
+        'anchor': passage.anchor,
+        'file': passage.file,
+        'line': passage.line,
+    }
 
 
 def document_answer(

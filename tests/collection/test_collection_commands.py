@@ -126,8 +126,9 @@ def test_errors_are_one_line(index, corpus_file, tmp_path):
     corpus_file(1)
     assert index('sync', '--corpus', corpus) == (
         2,
-        f'error: source {corpus} has lost 3 of 4 documents: check the source, or allow the '
-        'deletion of more than half (--delete-most)\n',
+        f"error: source {corpus} has lost 3 of 4 documents (most of them like 'd1'): check the "
+        'source, whose disk may not be mounted, or allow the deletion of more than half; nothing '
+        'was changed (--delete-most)\n',
     )
     status, text = index('sync', '--corpus', corpus, '--overlap', '1')
     assert (status, text.count('\n'), '(--rebuild)' in text) == (2, 1, True)

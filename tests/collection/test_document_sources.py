@@ -9,7 +9,7 @@ from folders import make_older
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
-from pyserini_repbert.collection.digests import digest_owners
+from pyserini_repbert.collection.digests import OWNERS
 from pyserini_repbert.collection.store import open_for_reading
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
 
@@ -210,5 +210,5 @@ def test_digests_of_owners_are_brought_up_to_date_by_what_changes(open_collectio
             collection.compact()
             generation = collection.generation
             with contextlib.closing(open_for_reading(collection.folder)) as connection:
-                expected = digest_owners(connection, generation.number)
+                expected = OWNERS.of_generation(connection, generation.number)
             assert generation.manifest.owners_digest == expected

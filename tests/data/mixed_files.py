@@ -76,7 +76,7 @@ UNREAD = {
     'a.zip': ('PK', '1 .zip'),
     'Makefile': ('all:', '1 file without suffix'),
     'empty.py': ('\n', '1 .py without text'),
-    'latin.sql': (b'caf\xe9', '1 .sql that cannot be read'),
+    'damaged.sql': ('naïve café'.encode() + b'\xe9', '1 .sql that cannot be read'),
     'broken.ipynb': ('{"cells": ', '1 .ipynb that cannot be read'),
     'no.parquet': ('PAR1', '1 .parquet that cannot be read'),
     '.git/config': ('x', '1 hidden file, cache or backup'),

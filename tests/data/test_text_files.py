@@ -90,9 +90,9 @@ def test_one_file_is_named_as_it_is(tmp_path):
     assert list(open_corpus(tmp_path / 'notes.md')) == [Passage('notes.md', 'x')]
 
 
-def test_other_encodings_are_refused(tmp_path):
-    files(tmp_path, {'a.md': b'\xff\xfe'})
-    with pytest.raises(InputError, match=r'a\.md: not valid UTF-8 .*save it as UTF-8'):
+def test_damaged_text_is_refused(tmp_path):
+    files(tmp_path, {'a.md': 'Café, naïve'.encode() + b'\xff'})
+    with pytest.raises(InputError, match=r'a\.md: damaged UTF-8 .*: mend the corpus'):
         list(open_corpus(tmp_path))
 
 

@@ -44,16 +44,34 @@ def metadata(hit):
         'passage': passage.number,
         'start': passage.start,
         'end': passage.end,
+        'headings': list(passage.headings),
+        'anchor': passage.anchor,
+        'file': passage.file,
+        'line': passage.line,
     }
 
 
 def test_metadata_by_hand():
-    passage = Excerpt(number=3, start=12, end=18, text='snails', title='Salad')
+    passage = Excerpt(
+        number=3,
+        start=12,
+        end=18,
+        text='snails',
+        title='Salad',
+        headings=('Pests', 'At night'),
+        anchor='at-night',
+        file='salad.md',
+        line=7,
+    )
     assert excerpt_metadata(Candidate('d', 1.0, 'Salad snails', (passage,))) == {
         'title': 'Salad',
         'passage': 3,
         'start': 12,
         'end': 18,
+        'headings': ['Pests', 'At night'],
+        'anchor': 'at-night',
+        'file': 'salad.md',
+        'line': 7,
     }
     assert excerpt_metadata(Candidate('d', 1.0, 'text')) == {}
 

@@ -149,6 +149,10 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
             'number': passage.number,
             'start': passage.start,
             'end': passage.end,
+            'headings': [],
+            'anchor': '',
+            'file': '',
+            'line': None,
         }
         assert hit['doc'] == passage.text == text_of[hit['docid']][passage.start : passage.end]
         assert hit['title'] == passage.title
@@ -248,7 +252,8 @@ def test_an_explanation_is_of_the_best_passage(client):
     (hit,) = candidates(client, 'moon tree', hits=1)
     parameters = {'query': 'moon tree', 'model': 'monobert', 'docid': hit['docid']}
     explained = client.get('/v1/mine/explain', params=parameters).json()
-    assert explained['excerpts'] == [{'docid': hit['docid'], **hit['passage']}]
+    span = {name: hit['passage'][name] for name in ('number', 'start', 'end')}
+    assert explained['excerpts'] == [{'docid': hit['docid'], **span}]
 
 
 def test_the_log_has_the_generation(client, caplog):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -24,6 +25,7 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
 )
 from pyserini_repbert.collection.sparse_model import SparseModel
+from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder
@@ -302,6 +304,7 @@ class CollectionIndex(Index):
             'generation': self.generation.number,
             'fields': {name: sorted(types[name]) for name in sorted(names)},
             'field_counts': {name: asdict(counts[name]) for name in sorted(names)},
+            'sources': [_shown_source(state) for state in source_states(self.generation)],
         }
         rankings = rankings_of(self.generation.settings)
         if len(rankings) > 1:
@@ -348,3 +351,13 @@ def _filter_of(options: SearchOptions) -> DocumentFilter:
     if options.not_ids is not None:
         not_ids = frozenset(read_docids(options.not_ids))
     return DocumentFilter(options.filter, only_ids, not_ids)
+
+
+def _shown_source(state: SourceStatus) -> dict[str, Any]:
+    """What anybody may know of a source: of a path, the last part."""
+    return {
+        'name': os.path.basename(state.name) or state.name,
+        'documents': state.documents,
+        'synced': state.synced,
+        'unread': state.report.unread,
+    }

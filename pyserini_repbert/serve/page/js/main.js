@@ -105,10 +105,16 @@ function drawControls() {
   });
   const wide = window.matchMedia('(min-width: 56rem)');
   const open = () => wide.matches && !(state.view === 'compare' && state.q); // a comparison takes the whole page
-  const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), filter, hitsField());
+  const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), filter, hitsField(), unreadLines(about));
   wide.onchange = () => { details.open = open(); };
   box.replaceChildren(details);
   byId('go').textContent = TITLES[state.view];
+}
+
+/** The files of each source that its last sync did not read; null for none. */
+function unreadLines({ sources }) {
+  const lines = (sources ?? []).filter(({ unread }) => unread).map(({ name, unread }) => h('p', { class: 'soft' }, `${name}: ${unread}`));
+  return lines.length ? h('div', { class: 'unread' }, lines) : null;
 }
 
 /** Draw what the state shows. controls: the controls, too; focus: what is judged gets the focus. */

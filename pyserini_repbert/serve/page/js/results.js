@@ -60,6 +60,7 @@ function shownPassage(parts) {
 /** The best passage of a document, cut around the words of the question, and the whole document on demand. */
 export function shownDocument(about, hit, query) {
   const text = h('p', { class: 'passage' }, marked(hit.display));
+  const path = hit.passage?.headings?.length ? h('p', { class: 'note headings' }, hit.passage.headings.join(' › ')) : null;
   const where = hit.passage && h('span', { class: 'note' },
     `passage ${hit.passage.number}, characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
   const show = (parts, isWhole) => {
@@ -80,7 +81,7 @@ export function shownDocument(about, hit, query) {
       say(error.message);
     }
   }, { class: 'quiet more', 'aria-expanded': 'false' });
-  return [hit.title && h('p', { class: 'document-title' }, hit.title), text, h('p', { class: 'excerpt' }, more, where)];
+  return [hit.title && h('p', { class: 'document-title' }, hit.title), path, text, h('p', { class: 'excerpt' }, more, where)];
 }
 
 /** The head of a card; own: the mark of this judge's grade, or undefined. */

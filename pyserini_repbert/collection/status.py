@@ -1,0 +1,59 @@
+"""What a collection holds, from where, and what of it could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.sources import SyncReport
+from pyserini_repbert.files import files_below
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """A source of a collection.
+
+    Attributes
+    ----------
+    name : a corpus by its path or its name; 'add'
+    prefix : with which the docids of its documents begin; '' if it has none
+    documents : how many the collection has of it
+    synced : when it was synced, in ISO's form; '' where no release has noted that
+    report : what the last sync says
+    """
+
+    name: str
+    prefix: str
+    documents: int
+    synced: str
+    report: SyncReport
+
+
+def source_states(generation: Generation) -> list[SourceStatus]:
+    """The sources of a collection, in the order in which they came.
+
+    Raises DamagedFileError for what a sync noted, if that cannot be read.
+    """
+    counts = generation.documents_by_source()
+    states = []
+    for row in generation.source_rows():
+        try:
+            report = SyncReport.parsed(row.unread) if row.unread else SyncReport('')
+        except ValueError as error:
+            raise generation.damage(f"the note of the last sync of '{row.name}'") from error
+        documents = counts.get(row.source, 0)
+        states.append(SourceStatus(row.name, row.prefix, documents, row.synced, report))
+    return states
+
+
+def folder_size(folder: Path) -> int:
+    """The bytes of all files of a collection."""
+    total = 0
+    for path in files_below(folder):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            # A writer has removed it meanwhile.
+            continue
+    return total

@@ -1,0 +1,288 @@
+"""What a person reads of Markdown: its words and its code, without marks, and its headings.
+
+The blocks come one after the other, an empty line between them. Each line of the text knows its
+line in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pyserini_repbert.data.markdown_marks import (
+    anchor_of,
+    is_code_of_mdx,
+    plain_words,
+    without_marks,
+)
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText
+
+_CELL_END = '\t'
+_INDENT = '  '
+_MOST_INLINE = 10_000  # characters of a paragraph
+_LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
+_NO_SLUG = re.compile(r'[^\w\- ]')
+
+
+@dataclass(frozen=True)
+class MarkdownHeading:
+    """A heading of a page.
+
+    Attributes
+    ----------
+    level : from 1, the highest
+    title : its words, on one line
+    anchor : as GitHub makes it, or the one that it names
+    row : of the page's lines
+    is_first : whether nothing but code is read before it
+    """
+
+    level: int
+    title: str
+    anchor: str
+    row: int
+    is_first: bool
+
+
+@dataclass
+class MarkdownPage:
+    """What is read of a page.
+
+    Attributes
+    ----------
+    lines : of the text
+    numbers : the line of the file, from 1, of each of them; 0 for an empty line between blocks
+    headings : in their order
+    """
+
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    headings: list[MarkdownHeading] = field(default_factory=list)
+
+
+def read_markdown(text: str, first_line: int = 1) -> MarkdownPage:
+    """What a person reads of Markdown.
+
+    `first_line` is the number of the text's first line in the file.
+    """
+    page = MarkdownPage()
+    _Reader(page, first_line).read(without_marks(text))
+    return page
+
+
+def place_text(page: MarkdownPage, without: MarkdownHeading | None = None) -> PlacedText:
+    """The text of a page, and where its parts are.
+
+    `without` is a heading that is left out of the text: the document's title.
+    """
+    left_out = -1 if without is None else without.row
+    starts: dict[int, int] = {}
+    shown: list[str] = []
+    lines: list[LineStart] = []
+    position = 0
+    expected = 0
+    for row, line in enumerate(page.lines):
+        is_blank = page.numbers[row] == 0
+        if row == left_out or (is_blank and (not shown or not shown[-1])):
+            continue
+        number = page.numbers[row]
+        if not is_blank and number != expected:
+            lines.append(LineStart(position, number))
+            expected = number
+        starts[row] = position
+        shown.append(line)
+        position += len(line) + 1
+        expected += 1
+    headings = []
+    for heading in page.headings:
+        if heading.row in starts:
+            headings.append(
+                Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
+            )
+    text = '\n'.join(shown).rstrip()
+    return PlacedText(text, Origin('', tuple(headings), tuple(lines)))
+
+
+class _Reader:
+    """Reads the tokens of a page.
+
+    Parameters
+    ----------
+    page : gets lines and headings
+    first_line : the number of the first line in the file
+    """
+
+    def __init__(self, page: MarkdownPage, first_line: int) -> None:
+        self._page = page
+        self._first_line = first_line
+        self._slugs: Counter[str] = Counter()
+        # What stands in front of the next line: the mark of a list's item.
+        self._mark = ''
+        # For each list within which a block stands, the number of its next item; 0 for bullets.
+        self._lists: list[int] = []
+        self._cells: list[str] = []
+        self._row_number = 0
+        self._is_tight = False
+        # Whether the next lines are the first of a list or a table.
+        self._begins_part = False
+        self._has_prose = False
+        self._markdown = _markdown()
+        self._references: dict[str, Any] = {}
+
+    def read(self, text: str) -> None:
+        """Read all blocks, in their order."""
+        heading: Any = None
+        for token in self._markdown.parse(text, self._references):
+            if token.type == 'heading_open':
+                heading = token
+            elif token.type == 'inline' and heading is not None:
+                self._add_heading(heading, token)
+                heading = None
+            elif token.type == 'inline':
+                self._add_words(token)
+            elif token.type in ('fence', 'code_block'):
+                self._add_code(token)
+            elif token.type == 'html_block':
+                self._add_markup(token)
+            else:
+                self._enter(token)
+
+    def _enter(self, token: Any) -> None:
+        """Note in which list or table the next blocks are."""
+        if token.type in ('bullet_list_open', 'ordered_list_open'):
+            number = token.attrGet('start') if token.attrs else None
+            is_ordered = token.type == 'ordered_list_open'
+            self._begins_part = self._begins_part or not self._lists
+            self._lists.append(int(1 if number is None else number) if is_ordered else 0)
+        elif token.type in ('bullet_list_close', 'ordered_list_close'):
+            self._lists.pop()
+            self._mark = ''
+        elif token.type == 'list_item_open':
+            number = self._lists[-1]
+            self._mark = f'{number}. ' if number else '- '
+            self._lists[-1] += 1 if number else 0
+        elif token.type == 'paragraph_open':
+            # An item of a list without empty lines between its items.
+            self._is_tight = bool(token.hidden)
+        elif token.type == 'table_open':
+            self._begins_part = True
+        elif token.type == 'tr_open':
+            self._cells = []
+            self._row_number = self._number(token)
+        elif token.type == 'tr_close':
+            line = _CELL_END.join(cell for cell in self._cells if cell)
+            self._add_lines([line], self._row_number, is_tight=True)
+            self._row_number = 0
+
+    def _number(self, token: Any) -> int:
+        """The line of the file at which a block begins."""
+        return self._first_line + (token.map[0] if token.map else 0)
+
+    def _add_heading(self, heading: Any, token: Any) -> None:
+        title = ' '.join(' '.join(self._words_of(token)).split())
+        if not title:
+            return
+        anchor = anchor_of(token.content) or self._slug(title)
+        is_first = not self._has_prose
+        self._mark = ''
+        self._add_lines([title], self._number(heading), is_tight=False)
+        level = int(heading.tag[1:])
+        row = len(self._page.lines) - 1
+        self._page.headings.append(MarkdownHeading(level, title, anchor, row, is_first))
+
+    def _slug(self, title: str) -> str:
+        """The anchor that GitHub gives a heading; the second of the same words ends in '-1'."""
+        slug = _NO_SLUG.sub('', title.lower()).replace(' ', '-')
+        count = self._slugs[slug]
+        self._slugs[slug] += 1
+        return f'{slug}-{count}' if count else slug
+
+    def _add_words(self, token: Any) -> None:
+        if is_code_of_mdx(token.content):
+            return
+        lines = self._words_of(token)
+        if self._row_number:
+            self._cells.append(' '.join(' '.join(lines).split()))
+            return
+        self._add_lines(lines, self._number(token), self._is_tight)
+
+    def _add_code(self, token: Any) -> None:
+        number = self._number(token) + (1 if token.type == 'fence' else 0)
+        self._add_lines(token.content.rstrip().split('\n'), number, is_tight=False, is_code=True)
+
+    def _add_markup(self, token: Any) -> None:
+        """Add the words of HTML, which are on one line; comments have none."""
+        self._add_lines([visible_text(token.content)], self._number(token), is_tight=False)
+
+    def _add_lines(
+        self, lines: Sequence[str], number: int, is_tight: bool, is_code: bool = False
+    ) -> None:
+        """Add the lines of a block, the first of which has a number in the file.
+
+        `is_tight`: no empty line stands before it, if another block of its list or table does.
+        """
+        numbered = []
+        for offset, line in enumerate(lines):
+            numbered.append((line.rstrip() if is_code else line.strip(), number + offset))
+        while numbered and not numbered[0][0]:
+            numbered.pop(0)
+        while numbered and not numbered[-1][0]:
+            numbered.pop()
+        if not numbered:
+            return
+        self._has_prose = self._has_prose or not is_code
+        page = self._page
+        if page.lines and (self._begins_part or not is_tight):
+            page.lines.append('')
+            page.numbers.append(0)
+        self._begins_part = False
+        indent = _INDENT * max(0, len(self._lists) - 1)
+        for line, line_number in numbered:
+            page.lines.append(f'{indent}{self._mark}{line}' if self._lists else line)
+            page.numbers.append(line_number)
+            self._mark = ''
+
+    def _words_of(self, token: Any) -> list[str]:
+        """The words of a paragraph, a heading or a cell, a line for each of its lines."""
+        content = token.content
+        if len(content) > _MOST_INLINE:
+            # Reading marks may take time that grows faster than the length.
+            return str(content).split('\n')
+        children: list[Any] = []
+        self._markdown.inline.parse(content, self._markdown, self._references, children)
+        return _words_of_parts(children)
+
+
+def _words_of_parts(children: Sequence[Any]) -> list[str]:
+    parts: list[str] = []
+    # Within how many links; a picture there is a badge or a button.
+    n_links = 0
+    for child in children:
+        if child.type == 'link_open':
+            n_links += 1
+        elif child.type == 'link_close':
+            n_links -= 1
+        elif child.type in ('text', 'text_special') or child.type == 'code_inline':
+            parts.append(child.content)
+        elif child.type in ('softbreak', 'hardbreak'):
+            parts.append('\n')
+        elif child.type == 'image' and not n_links:
+            parts.append(child.content)
+        elif child.type == 'html_inline' and _LINE_BREAK.fullmatch(child.content):
+            parts.append(' ')
+    return plain_words(''.join(parts)).split('\n')
+
+
+@cache
+def _markdown() -> Any:
+    """A parser of blocks: CommonMark, with tables; what is in a block is parsed when it is read."""
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt('commonmark').enable(['table', 'strikethrough'])
+    markdown.core.ruler.enableOnly(['normalize', 'block'])
+    return markdown

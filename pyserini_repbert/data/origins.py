@@ -1,0 +1,137 @@
+"""Where a document stands in its source: in which file, below which headings, at which line."""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Heading(NamedTuple):
+    """A heading within a document's text.
+
+    Attributes
+    ----------
+    start : the character of the text at which it begins
+    level : from 1, the highest
+    title : its words
+    anchor : its address within the page; '' if it has none
+    """
+
+    start: int
+    level: int
+    title: str
+    anchor: str
+
+
+class LineStart(NamedTuple):
+    """A character of a text that begins a line, and that line's number in the file, from 1."""
+
+    start: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a document stands in its source.
+
+    Attributes
+    ----------
+    file : its path in the corpus; '' for what is no file
+    headings : those within its text, in their order
+    lines : where lines of the text are in the file; those after one of these follow each other
+        there, too. Empty where the format has no lines
+    """
+
+    file: str = ''
+    headings: tuple[Heading, ...] = ()
+    lines: tuple[LineStart, ...] = ()
+
+    def rendered(self) -> str:
+        """What a collection stores beside the file, as JSON."""
+        outline: dict[str, Sequence[object]] = {}
+        if self.headings:
+            outline['headings'] = self.headings
+        if self.lines:
+            outline['lines'] = self.lines
+        return json.dumps(outline, ensure_ascii=False)
+
+    @classmethod
+    def parsed(cls, file: str, outline: str) -> Origin:
+        """The origin that a collection stores. Raises ValueError for what is none."""
+        try:
+            values = json.loads(outline)
+            headings = [Heading(*heading) for heading in values.get('headings', ())]
+            lines = [LineStart(*line) for line in values.get('lines', ())]
+        except (TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+        return cls(file, tuple(headings), tuple(lines))
+
+    def headings_at(self, position: int) -> tuple[Heading, ...]:
+        """The headings below which a character of the text stands, the highest first."""
+        path: list[Heading] = []
+        for heading in self.headings:
+            if heading.start > position:
+                break
+            while path and path[-1].level >= heading.level:
+                path.pop()
+            path.append(heading)
+        return tuple(path)
+
+    def line_at(self, text: str, position: int) -> int | None:
+        """The line of the file at which a character of the text stands; None without lines."""
+        row = bisect_right(self.lines, position, key=_start_of) - 1
+        if row < 0:
+            return None
+        before = self.lines[row]
+        return before.line + text.count('\n', before.start, position)
+
+
+def _start_of(line: LineStart) -> int:
+    return line.start
+
+
+@dataclass(frozen=True)
+class PlacedText:
+    """A text, and where its parts are in the file."""
+
+    text: str
+    origin: Origin
+
+
+def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int = 1) -> PlacedText:
+    """The text of a file's lines without some of them, and without white space around it.
+
+    Parameters
+    ----------
+    lines : of the file, without their ends
+    start, end : the rows that are left out, from 0; `end` is the first one behind them
+    first : the number of the first line in the file
+    """
+    rows = [row for row in range(len(lines)) if not start <= row < end]
+    while rows and not lines[rows[0]].strip():
+        rows.pop(0)
+    text = '\n'.join(lines[row] for row in rows).strip()
+    if not text:
+        return PlacedText('', Origin())
+    places = [LineStart(0, first + rows[0])]
+    if rows[0] < start and rows[-1] >= end:
+        before = sum(len(lines[row]) + 1 for row in rows if row < start)
+        n_removed = len(lines[rows[0]]) - len(lines[rows[0]].lstrip())
+        if before - n_removed < len(text):
+            places.append(LineStart(before - n_removed, first + end))
+    return PlacedText(text, Origin(lines=tuple(places)))
+
+
+def name_in_corpus(corpus: str, path: Path) -> str:
+    """The path of a file in a folder, with slashes; of a file that is the corpus, its name.
+
+    Bytes that are no UTF-8 are replaced.
+    """
+    folder = Path(corpus)
+    name = path.name if path == folder else path.relative_to(folder).as_posix()
+    return os.fsencode(name).decode('utf-8', 'replace')

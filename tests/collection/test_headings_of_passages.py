@@ -1,0 +1,130 @@
+"""A passage knows its headings, and its line in the file; hits show both."""
+
+import contextlib
+import sqlite3
+
+import pytest
+
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.interop.hits import excerpt_metadata
+from tests.data.mixed_files import write_files
+
+PAGE = """\
+---
+year: 2024
+---
+# Deploy
+
+A cat sat on a mat in the sun.
+
+## Docker
+
+A dog ran in a park with a cat.
+
+### Ports
+
+The cat ran in the sun on a mat.
+"""
+
+
+@pytest.fixture
+def collection(tmp_path, open_collection):
+    """A collection of docs/page.md, whose sections are passages."""
+    folder = write_files(tmp_path / 'docs', {'a/page.md': PAGE})
+    with open_collection(passage_tokens=15, overlap=0) as collection:
+        collection.sync(folder)
+        yield collection
+
+
+def change(folder, statement):
+    with contextlib.closing(sqlite3.connect(folder / 'collection.sqlite')) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def excerpts(collection):
+    (found,) = collection.generation.excerpts({0: range(3)}).values()
+    return found
+
+
+def test_passages_begin_with_headings_and_know_them(collection):
+    found = [(own.headings, own.anchor, own.line, own.text) for own in excerpts(collection)]
+    assert found == [
+        ((), '', 6, 'A cat sat on a mat in the sun.'),
+        (('Docker',), 'docker', 8, 'Docker\n\nA dog ran in a park with a cat.'),
+        (('Docker', 'Ports'), 'ports', 12, 'Ports\n\nThe cat ran in the sun on a mat.'),
+    ]
+    assert {own.file for own in excerpts(collection)} == {'a/page.md'}
+    check_collection(collection.folder)
+
+
+def test_a_rebuild_cuts_at_headings_too(collection, open_collection):
+    with open_collection(passage_tokens=16, overlap=0) as again:
+        again.sync(collection.folder.parent / 'docs', rebuild=True)
+        assert [own.line for own in excerpts(again)] == [6, 8, 12]
+        check_collection(again.folder)
+
+
+def test_hits_show_headings_and_lines(collection):
+    hits = list(collection.search('ran', 1))
+    (hit,) = hits
+    passage = hit.excerpts[0]
+    line = f'      {" › ".join(passage.headings)} (a/page.md:{passage.line})'
+    assert passage.headings
+    assert line in hits_text('ran', hits).split('\n')
+    metadata = excerpt_metadata(hit)
+    assert metadata['headings'] == list(passage.headings)
+    assert (metadata['file'], metadata['line']) == ('a/page.md', passage.line)
+
+
+def test_a_heading_that_moves_encodes_nothing(collection):
+    page = PAGE.replace('### Ports', '## Ports').replace('# Deploy\n', '# Deploy\n\n')
+    folder = write_files(collection.folder.parent / 'docs', {'a/page.md': page})
+    changes = collection.sync(folder)
+    assert (changes.changed, changes.unchanged, changes.encoded) == (0, 1, 0)
+    assert [(own.headings, own.line) for own in excerpts(collection)] == [
+        ((), 7),
+        (('Docker',), 9),
+        (('Ports',), 13),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('statement', 'said'),
+    [
+        ("UPDATE origins SET file = 'b.md'", 'the place of document'),
+        ('DELETE FROM origins', 'the places of documents in their sources are not'),
+        ("UPDATE source_syncs SET unread = 'x'", 'the last sync of source'),
+    ],
+)
+def test_damage_is_found(collection, statement, said):
+    folder = collection.folder
+    collection.close()
+    change(folder, statement)
+    with pytest.raises(DamagedFileError, match=said):
+        check_collection(folder)
+
+
+def test_a_source_of_an_earlier_release_is_read_anew_once(
+    tmp_path, monkeypatch, checkpoint, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *cat*.', 'b.md': 'A dog.'})
+    line = ['index', 'sync', '--corpus', 'docs', '--index', 'mine', '--encoder', checkpoint]
+    line += ['--sparse', 'none', '--quiet']
+    command.run(main, line)
+    change(tmp_path / 'mine', "UPDATE source_formats SET format = 'files'")
+    write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *dog*.'})
+    capsys.readouterr()
+    command.run(main, line)
+    assert capsys.readouterr().err == (
+        'docs was read anew, once: this release reads Markdown, notebooks and Office files without '
+        'their marks\n'
+    )
+    write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})
+    command.run(main, line)
+    assert capsys.readouterr().err == ''
