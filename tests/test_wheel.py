@@ -59,8 +59,9 @@ def installed(wheel, tmp_path_factory):
     return folder / 'bin' / 'python'
 
 
-def run(python, folder, *arguments):
-    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+def run(python, folder, *arguments, **own):
+    """What a command of the wheel prints, with environment variables of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'} | own
     done = subprocess.run(
         [python, *arguments], capture_output=True, text=True, cwd=folder, env=environment
     )
@@ -81,27 +82,17 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
     ]
 
 
-def test_the_demo_runs_from_the_wheel(installed, tmp_path):
+def test_the_demo_runs_from_the_wheel(installed, demo_cache, tmp_path):
+    """The vectors of its passages are those that the checkout built."""
     where = run(
         installed, tmp_path, '-c', 'import pyserini_repbert; print(pyserini_repbert.__file__)'
     )
     assert Path(where.strip()).is_relative_to(installed.parents[1])
     question = 'who got the first nobel prize in physics'
-    search = [
-        '-m',
-        'pyserini_repbert.search',
-        '--index',
-        'demo',
-        '--query',
-        question,
-        '--hits',
-        '2',
-    ]
-    assert 'Röntgen' in run(
-        installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', 'monobert-demo@3'
-    )
+    search = ['-m', 'pyserini_repbert.search', '--encoder', 'repbert-demo', '--index', 'demo']
+    search += ['--query', question, '--hits', '2', '--rerank']
+    own = {'PYSERINI_REPBERT_CACHE': str(demo_cache)}
+    assert 'Röntgen' in run(installed, tmp_path, *search, 'monobert-demo@3', **own)
     for reranker in ('duobert-demo', 'epic-demo', 'cedr-pacrr-demo'):
-        shown = run(
-            installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', f'{reranker}@2'
-        )
+        shown = run(installed, tmp_path, *search, f'{reranker}@2', **own)
         assert shown.count('(') >= 2

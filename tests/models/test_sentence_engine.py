@@ -17,7 +17,7 @@ from sentence_folders import (
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
-from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
 
@@ -98,6 +98,13 @@ def test_a_truncation_longer_than_the_vectors_changes_nothing(tmp_path):
 def test_an_impossible_truncation_is_left_to_them(tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': -2})
     check_vectors(folder, THEIRS)
+
+
+@pytest.mark.parametrize('kept', ['6', 6.0, 0, True])
+def test_what_is_no_number_of_values_is_refused(kept, tmp_path):
+    folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': kept})
+    with pytest.raises(InputError, match=f'have truncate_dim {kept!r}, where a whole number'):
+        document_encoder(folder)
 
 
 def test_a_missing_weight_is_an_error(tmp_path):

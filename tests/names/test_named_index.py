@@ -161,10 +161,11 @@ def test_a_damaged_archive_is_refused(fetched):
 
 
 @pytest.mark.slow
-def test_the_demo_from_nothing(tmp_path):
-    """Builds the demo index and answers its test topics."""
+def test_the_demo_answers_its_topics(demo_cache, tmp_path, monkeypatch):
+    """The index that a search built where there was none."""
     from pyserini_repbert.commands.evaluate import main as evaluate
 
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(demo_cache))
     run = tmp_path / 'run.txt'
     arguments = [
         '--encoder',

@@ -175,6 +175,7 @@ class _SentenceEncoder(TextEncoder):
 
     def _open_own(self, settings: Mapping[str, Any]) -> _OpenedModel:
         """The model in this package's engine. Raises Unsupported where it does not run it."""
+        kept = read_truncation(settings, self.name)
         model = read_bi_encoder(self._folder, self.name)
         prompts = read_prompts(settings, 'SentenceTransformer')
         tokenizer = open_tokenizer(model.body, prompts.get(self.prompt_name, ''))
@@ -182,7 +183,6 @@ class _SentenceEncoder(TextEncoder):
         layers: list[LayerSizes] = []
         for layer in model.layers:
             layers.append(None if layer is None else layer.sizes)
-        kept = read_truncation(settings)
         if kept is not None and kept < dimension:
             dimension = kept
             layers.append(Kept(kept))

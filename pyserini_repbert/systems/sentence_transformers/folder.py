@@ -292,16 +292,22 @@ def read_prompts(settings: Mapping[str, Any], model_type: str) -> Mapping[str, s
     return {name: prompt or '' for name, prompt in prompts.items()}
 
 
-def read_truncation(settings: Mapping[str, Any]) -> int | None:
-    """How many values of each vector a model keeps; None: all.
+def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
+    """How many values of each vector a model of this name keeps; None: all.
 
-    Raises Unsupported for what is no number of values.
+    Raises Unsupported for a number below 0, which counts from the end, and InputError for what is
+    no number of values: sentence-transformers fails there, when it encodes.
     """
     kept = settings.get('truncate_dim')
     if kept is None:
         return None
-    if not isinstance(kept, int) or isinstance(kept, bool) or kept < 1:
-        raise Unsupported(f'its truncate_dim is {kept!r}')
+    if not isinstance(kept, int) or isinstance(kept, bool) or kept == 0:
+        raise InputError(
+            f"the settings of '{name}' have truncate_dim {kept!r}, where a whole number of values "
+            'is expected: correct it in config_sentence_transformers.json'
+        )
+    if kept < 0:
+        raise Unsupported(f'its truncate_dim is {kept}')
     return kept
 
 
