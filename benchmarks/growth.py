@@ -92,10 +92,8 @@ STEPS = (
 )
 
 
-def processor_seconds(process: int | None = None) -> float:
-    """Processor seconds of this process, or of another with its children (Linux)."""
-    if process is None:
-        return time.process_time()
+def processor_seconds(process: int) -> float:
+    """Processor seconds of a process with its children (Linux)."""
     values = Path(f'/proc/{process}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
     total = (int(values[11]) + int(values[12])) / _TICKS
     children = Path(f'/proc/{process}/task/{process}/children')
