@@ -94,7 +94,7 @@ def foreign_features(searcher, texts: Sequence[str]) -> np.ndarray:
     notes = Notes()
     fused = searcher.rank(topics, None, TOP, notes)
     runs = runs_of_rankings(searcher, notes)
-    features = HitFeatures(searcher)
+    features = HitFeatures(searcher.dense, searcher.words)
     rows = []
     for topic in topics:
         rankings = {name: run[topic.qid] for name, run in runs.items()}

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
+from pyserini_repbert.collection.confidence import topic_rankings
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.identity import KnownCollection
@@ -49,6 +50,7 @@ from pyserini_repbert.ranking import Candidate, Query, check_question
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.ann import AnnSettings
+from pyserini_repbert.search.confidence import TOP
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.trace import Notes
 
@@ -315,15 +317,16 @@ class Collection:
     ) -> list[Candidate]:
         """The hits of a question, with their probabilities."""
         check_question(query)
-        estimator = ConfidenceEstimator(searcher)
+        estimator = ConfidenceEstimator.of(searcher)
         topic = Query('0', query)
         notes = Notes()
-        ranking = searcher.rank([topic], None, k, notes)[topic.qid]
-        confidence = estimator.estimate(topic, ranking.docids, notes)
-        hits = searcher.with_stored_texts(query, ranking)
+        ranking = searcher.rank([topic], None, max(k, TOP), notes)[topic.qid]
+        rankings = topic_rankings(searcher, notes, topic.qid)
+        confidence = estimator.estimate(query, ranking.docids, rankings)
+        hits = searcher.with_stored_texts(query, ranking[:k])
         return [
             replace(hit, probability=probability)
-            for hit, probability in zip(hits, confidence.relevant, strict=True)
+            for hit, probability in zip(hits, confidence.relevant, strict=False)
         ]
 
     def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.searching import CollectionRanking, CollectionSearcher
+from pyserini_repbert.collection.word_search import DocumentBm25
 from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
@@ -29,15 +30,16 @@ class HitFeatures:
 
     Parameters
     ----------
-    searcher : of the collection; all its documents count as background
+    dense : the search of its vectors; all its documents count as background
+    words : its BM25; None without one
     """
 
-    def __init__(self, searcher: CollectionSearcher) -> None:
-        self._dense = searcher.dense
-        live = np.flatnonzero(searcher.dense.vectors.live)
+    def __init__(self, dense: DocumentSearcher, words: DocumentBm25 | None = None) -> None:
+        self._dense = dense
+        live = np.flatnonzero(dense.vectors.live)
         places = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
-        self._sample = searcher.dense.vectors.gather(live[places])
-        self._words = searcher.words
+        self._sample = dense.vectors.gather(live[places])
+        self._words = words
 
     def of_hits(
         self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
@@ -98,6 +100,11 @@ def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Ru
     names = ranking_names(searcher)
     leaves = zip(names, notes.leaves(), strict=True)
     return {name: part_notes.run for name, part_notes in leaves}
+
+
+def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict[str, Ranking]:
+    """The rankings of a topic, by `CollectionRanking`; `notes` are what the search reported."""
+    return {name: run[qid] for name, run in runs_of_rankings(searcher, notes).items()}
 
 
 def ranking_names(searcher: CollectionSearcher) -> list[str]:
