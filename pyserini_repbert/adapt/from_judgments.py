@@ -175,6 +175,7 @@ def _learn_confidence(now: Ranker, store: JudgmentStore, seed: int) -> dict[str,
     return {
         'confidence': {
             'of': None if in_use is None else in_use.number,
+            'rankings': sorted(ranking_names(now)),
             'model': json.loads(dump_model(model)),
             'hits': asdict(learned.hits),
             'questions': asdict(learned.questions),

@@ -18,6 +18,8 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,
     ConfidenceModel,
+    Source,
+    Verdict,
     parse_model,
     read_model,
     verdict,
@@ -40,10 +42,10 @@ class AnswerConfidence:
     source : 'learned' from the collection's judgments, or a 'prior' of other collections
     """
 
-    found: str
+    found: Verdict
     answered: float
     relevant: tuple[float, ...]
-    source: str
+    source: Source
 
     def of_rows(self, rows: Sequence[int]) -> Self:
         """The same of some of the hits, by their rows."""
@@ -111,7 +113,7 @@ def model_for(dense: DocumentSearcher, rankings: Sequence[str]) -> ConfidenceMod
             'was learned',
             parameters=('adapted=none',),
         )
-    model = _learned_model(dense.generation.folder, settings.models_sha256)
+    model = _learned_model(dense.generation.folder, settings.models_sha256, rankings)
     if model is None:
         model = find_prior(dense, rankings)
     if model is None:
@@ -128,8 +130,12 @@ def model_for(dense: DocumentSearcher, rankings: Sequence[str]) -> ConfidenceMod
     return model
 
 
-def _learned_model(folder: Path, models_sha256: str) -> ConfidenceModel | None:
-    """The model that a collection learned, if it is of its models and its search as it is."""
+def _learned_model(
+    folder: Path, models_sha256: str, rankings: Sequence[str]
+) -> ConfidenceModel | None:
+    """The model that a collection learned, if it is of its models, its search as it is, and these
+    rankings.
+    """
     store = judgments_of(folder)
     in_use = store.in_use()
     now = None if in_use is None else in_use.number
@@ -137,7 +143,7 @@ def _learned_model(folder: Path, models_sha256: str) -> ConfidenceModel | None:
         stored = learning.report.get('confidence')
         if learning.encoder_weights != models_sha256 or not isinstance(stored, dict):
             continue
-        if stored.get('of') == now:
+        if stored.get('of') == now and stored.get('rankings') == sorted(rankings):
             return parse_model(stored.get('model'), store.path)
     return None
 
