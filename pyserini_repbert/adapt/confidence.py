@@ -134,7 +134,7 @@ def ask_questions(
     notes = Notes()
     fused = searcher.rank(judged, None, DEPTH, notes)
     runs = runs_of_rankings(searcher, notes)
-    features = HitFeatures(searcher)
+    features = HitFeatures(searcher.dense, searcher.words)
     complete = counts_unjudged(qrels)
     asked = []
     for number, topic in zip(number_texts(judged), judged, strict=True):

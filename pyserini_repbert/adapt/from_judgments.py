@@ -26,6 +26,7 @@ from pyserini_repbert.adapt.offering import (
     search_as_now,
 )
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
+from pyserini_repbert.collection.confidence import ranking_names
 from pyserini_repbert.collection.estimating import find_prior
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
@@ -166,7 +167,7 @@ def _learn_confidence(now: Ranker, store: JudgmentStore, seed: int) -> dict[str,
         return {}
     qrels = store.qrels()
     asked = ask_questions(now, store.topics(), qrels)
-    known = find_prior(now)
+    known = find_prior(now.dense, ranking_names(now))
     prior = None if known is None else FittedModels(known.hits, known.questions)
     learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels))
     in_use = store.in_use()
@@ -174,6 +175,7 @@ def _learn_confidence(now: Ranker, store: JudgmentStore, seed: int) -> dict[str,
     return {
         'confidence': {
             'of': None if in_use is None else in_use.number,
+            'rankings': sorted(ranking_names(now)),
             'model': json.loads(dump_model(model)),
             'hits': asdict(learned.hits),
             'questions': asdict(learned.questions),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
@@ -321,15 +320,20 @@ class Collection:
     ) -> list[Candidate]:
         """The hits of a question, with their probabilities."""
         check_question(query)
-        estimator = ConfidenceEstimator(searcher)
+        from pyserini_repbert.collection.confidence import topic_rankings
+        from pyserini_repbert.collection.estimating import ConfidenceEstimator
+        from pyserini_repbert.search.confidence import TOP
+
+        estimator = ConfidenceEstimator.of(searcher)
         topic = Query('0', query)
         notes = Notes()
-        ranking = searcher.rank([topic], None, k, notes)[topic.qid]
-        confidence = estimator.estimate(topic, ranking.docids, notes)
-        hits = searcher.with_stored_texts(query, ranking)
+        ranking = searcher.rank([topic], None, max(k, TOP), notes)[topic.qid]
+        rankings = topic_rankings(searcher, notes, topic.qid)
+        confidence = estimator.estimate(query, ranking.docids, rankings)
+        hits = searcher.with_stored_texts(query, ranking[:k])
         return [
             replace(hit, probability=probability)
-            for hit, probability in zip(hits, confidence.relevant, strict=True)
+            for hit, probability in zip(hits, confidence.relevant, strict=False)
         ]
 
     def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:

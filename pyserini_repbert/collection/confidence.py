@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
@@ -30,15 +31,18 @@ class HitFeatures:
 
     Parameters
     ----------
-    searcher : of the collection; all its documents count as background
+    dense : the search of its vectors; all its documents count as background
+    words : its BM25; None without one
     """
 
-    def __init__(self, searcher: CollectionSearcher) -> None:
-        self._dense = searcher.dense
-        live = np.flatnonzero(searcher.dense.vectors.live)
+    def __init__(
+        self, dense: DenseDocumentSearcher, words: Bm25DocumentSearcher | None = None
+    ) -> None:
+        self._dense = dense
+        live = np.flatnonzero(dense.vectors.live)
         places = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
-        self._sample = searcher.dense.vectors.gather(live[places])
-        self._words = searcher.words
+        self._sample = dense.vectors.gather(live[places])
+        self._words = words
 
     def of_hits(
         self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
@@ -99,6 +103,11 @@ def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Ru
     names = ranking_names(searcher)
     leaves = zip(names, notes.leaves(), strict=True)
     return {name: part_notes.run for name, part_notes in leaves}
+
+
+def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict[str, Ranking]:
+    """The rankings of a topic, by `CollectionRanking`; `notes` are what the search reported."""
+    return {name: run[qid] for name, run in runs_of_rankings(searcher, notes).items()}
 
 
 def ranking_names(searcher: CollectionSearcher) -> list[str]:

@@ -9,25 +9,22 @@ from typing import Self
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import (
-    HitFeatures,
-    question_features,
-    ranking_names,
-    runs_of_rankings,
-)
+from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
+from pyserini_repbert.collection.confidence import HitFeatures, question_features, ranking_names
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,
-    TOP,
     ConfidenceModel,
+    Source,
+    Verdict,
     parse_model,
     read_model,
     verdict,
 )
-from pyserini_repbert.trace import Notes
 
 PRIORS = RESOURCES / 'confidence'
 # The rankings of the searches that a prior was fitted to.
@@ -46,10 +43,10 @@ class AnswerConfidence:
     source : 'learned' from the collection's judgments, or a 'prior' of other collections
     """
 
-    found: str
+    found: Verdict
     answered: float
     relevant: tuple[float, ...]
-    source: str
+    source: Source
 
     def of_rows(self, rows: Sequence[int]) -> Self:
         """The same of some of the hits, by their rows."""
@@ -61,74 +58,69 @@ class ConfidenceEstimator:
 
     Parameters
     ----------
-    searcher : of the collection
+    dense : the search of its vectors
+    words : its BM25; None without one
+    rankings : those that are searched, by `CollectionRanking`
     model : default: what the collection learned, else the prior for its encoder
 
     Raises InputError where there is no model whose numbers can be believed.
     """
 
-    def __init__(self, searcher: CollectionSearcher, model: ConfidenceModel | None = None) -> None:
-        self._searcher = searcher
-        self.model = model or model_for(searcher)
-        self._features = HitFeatures(searcher)
+    def __init__(
+        self,
+        dense: DenseDocumentSearcher,
+        words: Bm25DocumentSearcher | None,
+        rankings: Sequence[str],
+        model: ConfidenceModel | None = None,
+    ) -> None:
+        self.model = model or model_for(dense, rankings)
+        self._features = HitFeatures(dense, words)
 
-    def estimate(self, topic: Query, docids: Sequence[str], notes: Notes) -> AnswerConfidence:
+    @classmethod
+    def of(cls, searcher: CollectionSearcher, model: ConfidenceModel | None = None) -> Self:
+        """The estimator for the search of a collection; parameters and errors as of the class."""
+        return cls(searcher.dense, searcher.words, ranking_names(searcher), model)
+
+    def estimate(
+        self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
+    ) -> AnswerConfidence:
         """The probabilities of a question and its hits.
 
         Parameters
         ----------
-        topic : the question
-        docids : of its hits, best first; a reranker may have ordered them
-        notes : what the search reported
+        query : the question
+        docids : of its hits, best first, at least `TOP` where there are so many: these decide
+            whether it is answered; a reranker may have ordered them
+        rankings : of the search, by `CollectionRanking`
         """
-        rankings: dict[str, Ranking] = {}
-        for name, run in runs_of_rankings(self._searcher, notes).items():
-            rankings[name] = run[topic.qid]
-        return self._estimate(topic.text, docids, rankings)
-
-    def _estimate(
-        self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
-    ) -> AnswerConfidence:
         rows = self._features.of_hits(query, docids, rankings)
-        best = rows
-        if len(docids) < TOP:
-            # A question is judged by its best hits, however few are shown.
-            best = self._features.of_hits(query, self._best(docids, rankings), rankings)
-        question = question_features(best)
         answered = 0.0
-        if len(best):
+        if len(rows):
+            question = question_features(rows)
             (answered,) = self.model.questions.probabilities(question[None]).tolist()
         relevant = self.model.hits.probabilities(rows).tolist()
         return AnswerConfidence(verdict(answered), answered, tuple(relevant), self.model.source)
 
-    def _best(self, docids: Sequence[str], rankings: Mapping[str, Ranking]) -> Sequence[str]:
-        """The best hits of the search, at least those that are shown."""
-        runs = [{'': ranking} for ranking in rankings.values()]
-        fused = self._searcher.fused(runs, TOP)[''].docids if len(runs) > 1 else runs[0][''].docids
-        others = [docid for docid in fused if docid not in docids]
-        return [*docids, *others][:TOP]
 
-
-def model_for(searcher: CollectionSearcher) -> ConfidenceModel:
+def model_for(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> ConfidenceModel:
     """What the collection learned for its search as it is, else the prior for its encoder.
 
     Raises InputError where there is none, and where it cannot tell questions apart.
     """
-    settings = searcher.generation.settings
-    if searcher.dense.query_map is not None:
+    settings = dense.generation.settings
+    if dense.query_map is not None:
         raise InputError(
             'confidence is not known for a search with a learned query map: search without what '
             'was learned',
             parameters=('adapted=none',),
         )
-    model = _learned_model(searcher.generation.folder, settings.models_sha256)
+    model = _learned_model(dense.generation.folder, settings.models_sha256, rankings)
     if model is None:
-        model = find_prior(searcher)
+        model = find_prior(dense, rankings)
     if model is None:
-        rankings = ' '.join(part.name for part in searcher.parts)
         raise InputError(
             f"confidence is not known for encoder '{settings.encoder}' and the rankings "
-            f'{rankings}: judge questions, and let the collection learn'
+            f'{" ".join(rankings)}: judge questions, and let the collection learn'
         )
     if not model.is_shown:
         raise InputError(
@@ -139,8 +131,12 @@ def model_for(searcher: CollectionSearcher) -> ConfidenceModel:
     return model
 
 
-def _learned_model(folder: Path, models_sha256: str) -> ConfidenceModel | None:
-    """The model that a collection learned, if it is of its models and its search as it is."""
+def _learned_model(
+    folder: Path, models_sha256: str, rankings: Sequence[str]
+) -> ConfidenceModel | None:
+    """The model that a collection learned, if it is of its models, its search as it is, and these
+    rankings.
+    """
     store = judgments_of(folder)
     in_use = store.in_use()
     now = None if in_use is None else in_use.number
@@ -148,16 +144,16 @@ def _learned_model(folder: Path, models_sha256: str) -> ConfidenceModel | None:
         stored = learning.report.get('confidence')
         if learning.encoder_weights != models_sha256 or not isinstance(stored, dict):
             continue
-        if stored.get('of') == now:
+        if stored.get('of') == now and stored.get('rankings') == sorted(rankings):
             return parse_model(stored.get('model'), store.path)
     return None
 
 
-def find_prior(searcher: CollectionSearcher) -> ConfidenceModel | None:
+def find_prior(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> ConfidenceModel | None:
     """The prior for a search by vectors and words; None where there is none for its encoder."""
-    settings = searcher.generation.settings
+    settings = dense.generation.settings
     path = PRIORS / f'{settings.weights_sha256[:8]}.json'
-    if not path.is_file() or set(ranking_names(searcher)) != _RANKINGS_OF_PRIORS:
+    if not path.is_file() or set(rankings) != _RANKINGS_OF_PRIORS:
         return None
     model = read_model(path)
     return model if model.encoder_weights == settings.weights_sha256 else None

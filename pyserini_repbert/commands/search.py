@@ -366,10 +366,15 @@ def _answers(
     from pyserini_repbert.explain.explaining import hit_reasons
     from pyserini_repbert.lucene.analysis import word_finder
     from pyserini_repbert.lucene.languages import language_of
+    from pyserini_repbert.search.confidence import TOP
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
+    n_hits = options.hits
+    if estimator is not None:
+        # So many decide whether a question is answered.
+        n_hits = max(n_hits, TOP)
     with ProgressBars(options) as watcher:
-        run = pipeline.rank(topics, None, options.hits, watcher)
+        run = pipeline.rank(topics, None, n_hits, watcher)
     _warn_of_queries(topics, pipeline, watcher)
     find_words = word_finder(language_of(pipeline))
     reranker = _last_reranker(pipeline) if options.explain else None
@@ -378,8 +383,8 @@ def _answers(
         ranking = run[topic.qid]
         confidence = None
         if estimator is not None:
-            confidence = estimator.estimate(topic, ranking.docids, watcher.parts['search'])
-            rows = _believed_rows(confidence, options.min_confidence)
+            confidence = _estimate(estimator, pipeline, topic, ranking, watcher)
+            rows = _believed_rows(confidence, options.min_confidence)[: options.hits]
             ranking = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
             confidence = confidence.of_rows(rows)
         hits = pipeline.with_decisive_texts(topic, ranking, watcher)
@@ -395,6 +400,21 @@ def _answers(
         else:
             shown.append(hits_text(topic.text, hits, reasons, find_words, confidence))
     return shown
+
+
+def _estimate(
+    estimator: ConfidenceEstimator,
+    pipeline: Pipeline,
+    topic: Query,
+    ranking: Ranking,
+    watcher: ProgressBars,
+) -> AnswerConfidence:
+    """How far the hits of a topic can be believed."""
+    from pyserini_repbert.collection.confidence import topic_rankings
+
+    first: Any = pipeline.first
+    rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
+    return estimator.estimate(topic.text, ranking.docids, rankings)
 
 
 def _believed_rows(confidence: AnswerConfidence, least: float | None) -> list[int]:
@@ -419,7 +439,7 @@ def _open_estimator(options: argparse.Namespace, pipeline: Pipeline) -> Confiden
             'confidence is of the search of a collection alone: name one as the index',
             parameters=('index',),
         )
-    return ConfidenceEstimator(first)
+    return ConfidenceEstimator.of(first)
 
 
 def _term_reasons(query: str, hits: Ranking, pipeline: Pipeline) -> dict[str, str]:
@@ -541,7 +561,7 @@ def _write_confidence(
     with atomic_file(options.confidence) as file:
         for topic in topics:
             docids = run[topic.qid].docids
-            confidence = estimator.estimate(topic, docids, watcher.parts['search'])
+            confidence = _estimate(estimator, pipeline, topic, run[topic.qid], watcher)
             for rank, (docid, relevant) in enumerate(
                 zip(docids, confidence.relevant, strict=True), 1
             ):

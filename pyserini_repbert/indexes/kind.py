@@ -305,6 +305,11 @@ class Index(ABC):
         return frozenset(self.offered)
 
     @property
+    def rankings_with_confidence(self) -> frozenset[str]:
+        """The names of the rankings whose hits have probabilities."""
+        return frozenset()
+
+    @property
     def takes_feedback(self) -> bool:
         """Whether the vectors of hits are at hand for feedback."""
         return bool(self.of_vectors)

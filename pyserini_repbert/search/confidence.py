@@ -33,6 +33,8 @@ LEAST_AUC = 0.6
 LIKELY = 0.5
 WEAK = 0.2
 
+Verdict = Literal['likely', 'weak', 'nothing']
+Source = Literal['learned', 'prior']
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Rows = NDArray[np.float64]
 
@@ -75,7 +77,7 @@ class ConfidenceModel:
 
     hits: LogisticModel
     questions: LogisticModel
-    source: Literal['learned', 'prior']
+    source: Source
     hard_auc: Annotated[float, Field(ge=0, le=1)]
     encoder_weights: str
     format: Literal['pyserini_repbert.confidence'] = 'pyserini_repbert.confidence'
@@ -164,7 +166,7 @@ def fit_logistic(
     )
 
 
-def verdict(probability: float) -> str:
+def verdict(probability: float) -> Verdict:
     """What a question's probability says: 'likely', 'weak' or 'nothing'."""
     if probability >= LIKELY:
         return 'likely'

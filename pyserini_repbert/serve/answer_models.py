@@ -84,6 +84,9 @@ class CandidateResponse(TypedDict):
             'collection: the best passage of the document'
         ),
     ]
+    probability: NotRequired[
+        Annotated[float | None, Field(description='with confidence=true: that the hit is relevant')]
+    ]
     title: NotRequired[
         Annotated[str | None, Field(description="of a collection: the document's title")]
     ]
@@ -157,6 +160,22 @@ class Step(TypedDict):
     ]
 
 
+class ConfidenceOfAnswer(TypedDict):
+    """How far an answer can be believed."""
+
+    found: Annotated[
+        Literal['likely', 'weak', 'nothing'],
+        Field(description='in a word: is the question answered'),
+    ]
+    answered: Annotated[
+        float, Field(description='probability that one of the ten best hits answers')
+    ]
+    source: Annotated[
+        Literal['learned', 'prior'],
+        Field(description="learned from the collection's judgments, or a prior of others"),
+    ]
+
+
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
@@ -174,6 +193,12 @@ class SearchResponse(OfIndex):
         Annotated[
             int | None,
             Field(description='of a collection: the number of the generation that was searched'),
+        ]
+    ]
+    confidence: NotRequired[
+        Annotated[
+            ConfidenceOfAnswer | None,
+            Field(description='with confidence=true: how far the answer can be believed'),
         ]
     ]
     warnings: NotRequired[

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
+from pyserini_repbert.collection.estimating import AnswerConfidence
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
@@ -17,6 +18,7 @@ from pyserini_repbert.serve.answer_models import (
     API,
     CandidateResponse,
     CompareResponse,
+    ConfidenceOfAnswer,
     DocumentResponse,
     IndexInfo,
     Judged,
@@ -237,6 +239,17 @@ def document_answer(
     return answer
 
 
+def _add_confidence(response: SearchResponse, confidence: AnswerConfidence) -> None:
+    """Add how far an answer and its hits can be believed."""
+    response['confidence'] = ConfidenceOfAnswer(
+        found=confidence.found,
+        answered=round(confidence.answered, _SCORE_DIGITS),
+        source=confidence.source,
+    )
+    for candidate, relevant in zip(response['candidates'], confidence.relevant, strict=False):
+        candidate['probability'] = round(relevant, _SCORE_DIGITS)
+
+
 def search_answer(
     index: ServedIndex,
     answer: Answer,
@@ -268,6 +281,8 @@ def search_answer(
         'rerank': [str(stage) for stage in search.spec.stages],
         'steps': [part.step for part in answer.parts],
     }
+    if answer.confidence is not None:
+        _add_confidence(response, answer.confidence)
     if qid is not None:
         response['qid'] = qid
     if explanations is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
@@ -192,6 +193,7 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
+        self._estimators: dict[tuple[str, ...], ConfidenceEstimator] = {}
         self.index_type = index_type_of(alias, settings)
         self.encoder: str | None = None
         self.encoder_location = ''
@@ -491,6 +493,27 @@ class ServedIndex:
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
         return system == ADAPTED or system in self.index.of_models
+
+    def estimator(self, systems: Sequence[str]) -> ConfidenceEstimator:
+        """What says how far the hits of these systems can be believed.
+
+        Raises InputError where that is not known.
+        """
+        key = tuple(systems)
+        if key not in self._estimators:
+            rankings = self.index.rankings_with_confidence
+            if DENSE not in key or not rankings.issuperset(key):
+                known = (
+                    f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
+                )
+                raise InputError(
+                    f"'confidence' is of a collection's rankings, and {', '.join(key)} was asked: "
+                    f'{known}'
+                )
+            dense: Any = self.ranker(DENSE).ranker
+            words: Any = self.ranker(BM25).ranker if BM25 in key else None
+            self._estimators[key] = ConfidenceEstimator(dense, words, key)
+        return self._estimators[key]
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, or one of an index that is no collection."""

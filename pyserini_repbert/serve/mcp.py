@@ -102,6 +102,7 @@ class ServiceTools:
         filter: requests.FilterText = None,
         prf: requests.Feedback = None,
         like: requests.Like = None,
+        confidence: requests.Confidence = False,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -125,7 +126,7 @@ class ServiceTools:
         if isinstance(text, dict):
             text = str(text.get('query_txt') or '')
         whole = requests.SearchedRequest.model_validate(
-            {**settings, 'query': text, 'like': like, 'hits': hits}
+            {**settings, 'query': text, 'like': like, 'hits': hits, 'confidence': confidence}
         )
         search = whole.asked_search(provenance, self.service.settings.limits)
 

@@ -72,6 +72,13 @@ Like = Annotated[
         description='find documents like this one: its docid, in place of a question',
     ),
 ]
+Confidence = Annotated[
+    bool,
+    Field(
+        description='of a collection: how likely the question is answered, and each hit relevant; '
+        'refused where that is not known'
+    ),
+]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -168,6 +175,7 @@ class SearchedRequest(PipelineRequest):
     query: str = Field('', description='the question', json_schema_extra=NOT_BLANK)
     like: Like = None
     hits: Hits = None
+    confidence: Confidence = False
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
         """The search for the question, or for the document.
@@ -184,7 +192,7 @@ class SearchedRequest(PipelineRequest):
         if self.like is not None and self.query:
             raise InputError("'query' and 'like' were given: give one of them")
         search = self.search(self.query, self.hits, provenance, limits)
-        return replace(search, like=self.like)
+        return replace(search, like=self.like, confidence=self.confidence)
 
 
 class BatchQuery(StrictModel):
@@ -290,6 +298,7 @@ class Search:
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     like : finds documents like this one: its docid; None: the question is asked
+    confidence : whether the answer says how far it can be believed
     """
 
     query: str
@@ -298,6 +307,7 @@ class Search:
     spec: PipelineSpec
     provenance: bool
     like: str | None = None
+    confidence: bool = False
 
     @property
     def text(self) -> str:
@@ -340,6 +350,13 @@ def resolve_search(
     # Settings of another method are refused here.
     combiner(len(systems), spec.fusion_settings)
     rerankers.check(spec.stages)
+    if search.confidence:
+        if search.like is not None:
+            raise InputError(
+                "'confidence' is of a question, and 'like' is a document: leave one out"
+            )
+        # Refuses systems whose confidence is not known.
+        index.estimator(systems)
     if search.like is not None:
         _check_document(search.like, spec, index, systems)
     return replace(search, systems=systems, spec=spec)

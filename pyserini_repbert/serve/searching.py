@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.collection.estimating import AnswerConfidence
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.search.confidence import TOP
 from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import Search
@@ -95,6 +97,7 @@ class Answer:
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
+    confidence : how far the ranking can be believed; None where nobody asked
     """
 
     search: Search
@@ -103,6 +106,7 @@ class Answer:
     below: int | None
     parts: tuple[RankedPart, ...]
     warnings: tuple[str, ...] = ()
+    confidence: AnswerConfidence | None = None
 
 
 def answer_search(
@@ -153,7 +157,14 @@ def answer_search(
         # A system that finds something has read words.
         if not part.ranking:
             warnings += system.warnings(search.text)
-    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings))
+    confidence = None
+    if search.confidence:
+        rankings = {}
+        for leaf in notes.parts['search'].leaves():
+            rankings[leaf.name] = leaf.run[_QID]
+        estimator = index.estimator(search.systems)
+        confidence = estimator.estimate(search.query, ranking.docids, rankings)
+    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), confidence)
 
 
 def _search_depth(search: Search) -> int:
@@ -163,6 +174,8 @@ def _search_depth(search: Search) -> int:
         depth = max(depth, search.spec.stages[0].k)
     if search.provenance:
         depth = max(depth, PROVENANCE_DEPTH)
+    if search.confidence:
+        depth = max(depth, TOP)
     return depth
 
 

@@ -30,7 +30,9 @@ def searcher(tiny_checkpoint, tmp_path):
 def test_features_are_the_products_and_their_place_among_others(searcher):
     hits = searcher.search('w3 mat', 4)
     ranking = Ranking.of(hits)
-    rows = HitFeatures(searcher).of_hits('w3 mat', ranking.docids, {'dense': ranking})
+    rows = HitFeatures(searcher.dense, searcher.words).of_hits(
+        'w3 mat', ranking.docids, {'dense': ranking}
+    )
     scores = np.array(ranking.scores)
     assert np.allclose(rows[:, 0], scores, atol=1e-5)
     # All passages are the sample.
@@ -45,7 +47,7 @@ def test_features_are_the_products_and_their_place_among_others(searcher):
 
 
 def test_no_hit_has_no_features(searcher):
-    rows = HitFeatures(searcher).of_hits('w3', [], {})
+    rows = HitFeatures(searcher.dense, searcher.words).of_hits('w3', [], {})
     assert rows.shape[0] == 0
     assert not question_features(rows).any()
 
@@ -56,7 +58,7 @@ def test_answers_are_taken_out_for_the_hard_case(searcher):
     (asked,) = ask_questions(searcher, topics, {'1': {best: 1}})
     assert asked.is_answered
     assert asked.relevant == (True, *[False] * 9)
-    rows = HitFeatures(searcher).of_hits('w3 mat', [second], {})
+    rows = HitFeatures(searcher.dense, searcher.words).of_hits('w3 mat', [second], {})
     assert asked.removed[0] == pytest.approx(rows[0, 0], abs=1e-5)
     # With a judgment of an irrelevant one, the unjudged are not known.
     (asked,) = ask_questions(searcher, topics, {'1': {best: 1, second: 0}})

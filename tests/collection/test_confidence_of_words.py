@@ -36,7 +36,9 @@ def test_the_share_is_of_the_greatest_score(tiny_checkpoint, tmp_path):
             notes = Notes()
             within.rank([topic], None, 3, notes)
             rankings = {name: run['1'] for name, run in runs_of_rankings(within, notes).items()}
-            rows = HitFeatures(within).of_hits(topic.text, ['a', 'b', 'c'], rankings)
+            rows = HitFeatures(within.dense, within.words).of_hits(
+                topic.text, ['a', 'b', 'c'], rankings
+            )
             shares[filter_text] = rows[:, WORDS]
         searcher.close()
     assert shares[None][1] > shares[None][0] > 0

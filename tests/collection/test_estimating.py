@@ -13,6 +13,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 
 N_QUESTIONS = 24
@@ -71,7 +72,7 @@ def test_without_judgments_and_prior_nothing_is_said(folder, capsys):
         with pytest.raises(InputError, match='confidence is not known for encoder'):
             collection.search('w1 mat', confidence=True)
         searcher = collection.searcher()
-        assert find_prior(searcher) is None
+        assert find_prior(searcher.dense, ['dense']) is None
         searcher.close()
     status, out, err = search(capsys, '--index', folder, '--query', 'w1 mat', '--confidence')
     assert (status, out) == (2, '')
@@ -89,22 +90,18 @@ def test_probabilities_follow_the_hits(learned):
     assert {hit.probability for hit in plain} == {None}
 
 
-def test_a_question_is_judged_by_ten_hits_however_few_are_shown(folder):
-    from pyserini_repbert.ranking import Query
-    from pyserini_repbert.trace import Notes
-
+def test_a_verdict_is_by_the_probability_of_the_question(folder):
     with Collection.open(folder) as collection:
         searcher = collection.searcher()
-        estimator = ConfidenceEstimator(searcher, model(answered=-3.0))
-        topic = Query('1', 'w1 mat')
-        notes = Notes()
-        docids = searcher.rank([topic], None, 20, notes)['1'].docids
-        few = estimator.estimate(topic, docids[:2], notes)
-        many = estimator.estimate(topic, docids, notes)
+        estimator = ConfidenceEstimator.of(searcher, model(answered=-3.0))
+        ranking = searcher.rank([Query('1', 'w1 mat')], None, 20)['1']
+        confidence = estimator.estimate('w1 mat', ranking.docids, {'dense': ranking})
+        nothing = estimator.estimate('w1 mat', [], {'dense': ranking})
         searcher.close()
-    assert few.found == 'nothing'
-    assert few.answered == many.answered == pytest.approx(1 / (1 + np.exp(3)))
-    assert len(few.relevant) == 2
+    assert confidence.found == 'nothing'
+    assert confidence.answered == pytest.approx(1 / (1 + np.exp(3)))
+    assert len(confidence.relevant) == 20
+    assert (nothing.answered, nothing.relevant) == (0.0, ())
 
 
 def test_the_terminal_says_it(learned, capsys):
@@ -114,7 +111,10 @@ def test_the_terminal_says_it(learned, capsys):
     lines = out.splitlines()
     assert lines[1].startswith('   found: ')
     assert ', relevant: 0.' in lines[2]
-    _, out, _ = search(capsys, *flags, '--min-confidence', '1')
+    _, more, _ = search(capsys, *flags[:-1], 20, '--confidence')
+    # However few are shown, ten decide.
+    assert more.splitlines()[1] == lines[1]
+    _, out, _ = search(capsys, *flags, '--min-confidence', '1.1')
     assert '   no hits' in out
     status, _, err = search(capsys, *flags, '--confidence', 'file.tsv')
     assert status == 2

@@ -379,6 +379,30 @@ def test_a_service_searches_as_a_person_sets(client, folder):
     assert client.get('/v1/mine/learn').json()['in_use'] is False
 
 
+def test_an_answer_says_how_far_it_can_be_believed(client, folder):
+    address = '/v1/mine/search?query=cat+w3&confidence=true'
+    refused = client.get(address)
+    assert refused.status_code == 400
+    assert 'confidence is not known for encoder' in refused.text
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    learning = learn_from_judgments(folder)
+    confidence = learning.report['confidence']
+    shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
+    report = {**learning.report, 'confidence': shown}
+    judgments_of(folder).add_learning(replace(learning, number=2, report=report))
+    plain = client.get('/v1/mine/search?query=cat+w3&hits=3').json()
+    answer = client.get(f'{address}&hits=3').json()
+    said = answer.pop('confidence')
+    assert said['found'] in ('likely', 'weak', 'nothing')
+    assert said['source'] == 'learned'
+    probabilities = [candidate.pop('probability') for candidate in answer['candidates']]
+    assert len(probabilities) == 3
+    assert all(0 <= probability <= 1 for probability in probabilities)
+    assert answer['candidates'] == plain['candidates']
+    assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
+
+
 @pytest.mark.slow
 def test_a_learning_in_a_process_of_its_own(client):
     for number in range(N_QUESTIONS):

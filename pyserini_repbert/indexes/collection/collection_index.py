@@ -139,6 +139,10 @@ class CollectionIndex(Index):
         return None
 
     @property
+    def rankings_with_confidence(self) -> frozenset[str]:
+        return frozenset(self._all_rankings)
+
+    @property
     def encoder(self) -> str:
         return self.options.encoder or self.generation.settings.encoder
 
