@@ -223,7 +223,10 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
             (OWNERS, manifest.owners_digest, 'docids or the sources of documents'),
             (ORIGINS, manifest.origins_digest, 'places of documents in their sources'),
         ):
-            if expected not in (None, digest.of_generation(connection, generation.number)):
+            if expected is None:
+                # An earlier release has written the generation.
+                continue
+            if digest.of_generation(connection, generation.number) != expected:
                 yield f'the {what} are not those of the manifest'
         if newest is not None and newest.number == generation.number:
             # Otherwise, the sources are those of a generation that was published meanwhile.

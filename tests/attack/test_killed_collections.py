@@ -24,11 +24,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from pyserini_repbert.collection import (
     Collection,
     encoding,
-    reading,
     spare_shards,
     staging,
     store,
 )
+from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
@@ -150,7 +150,7 @@ def open_one(folder, log, sparse='none'):
 
 def answers(folder):
     """All that a reader gets: the vectors of all passages by docid and span, and all documents."""
-    generation = reading.open_generation(folder)
+    generation = open_generation(folder)
     docids = [document.docid for document in generation.all_documents()]
     vectors = {}
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
@@ -169,7 +169,7 @@ def answers(folder):
 
 def published_files(folder):
     """The bytes of all files that the published generation names."""
-    generation = reading.open_generation(folder)
+    generation = open_generation(folder)
     paths = [folder / f'generations/{generation.number:06d}.json']
     for live in generation.shards:
         paths += sorted(live.shard.folder.iterdir())
@@ -255,7 +255,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
     whole = kill_at.run(run, work)
     assert (whole.status, len(whole.points) > 60) == (0, True), whole.output
     after = answers(folder)
-    generation = reading.open_generation(base)
+    generation = open_generation(base)
     number = generation.number
     generation.close()
     points = range(3, len(whole.points))

@@ -70,7 +70,8 @@ def test_only_what_changes_is_encoded(open_collection):
         collection.sync(DOCUMENTS)
         renamed = [{**DOCUMENTS[0], 'id': 'z'}, *DOCUMENTS[1:]]
         assert str(collection.sync(renamed)) == (
-            '1 added, 0 changed, 1 deleted, 3 unchanged; 0 passages encoded, generation 2'
+            '0 added, 0 changed, 0 deleted, 1 renamed, 3 unchanged; 0 passages encoded, '
+            'generation 2'
         )
         fields = [*renamed[:3], {'id': 'empty', 'text': '', 'lang': 'en'}]
         assert str(collection.sync(fields)) == (
@@ -230,10 +231,10 @@ def test_a_folder_of_markdown(open_collection, tmp_path):
         documents = collection.generation.documents(['one.md', 'sub/two.md', 'rule.md'])
         assert documents == [
             Document(
-                'one.md', '# Red\nThe cat ran.', 'The cat', {'year': 2020, 'when': '2020-01-02'}
+                'one.md', 'Red\n\nThe cat ran.', 'The cat', {'year': 2020, 'when': '2020-01-02'}
             ),
             Document('sub/two.md', 'The dog sat.', 'Blue mat'),
-            Document('rule.md', '---\nThe sun.\n---'),
+            Document('rule.md', '', 'The sun.'),
         ]
 
 

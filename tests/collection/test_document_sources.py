@@ -90,7 +90,7 @@ def test_another_prefix_is_refused_unless_all_docids_are_to_change(open_collecti
             collection.sync(folders[0], prefix='one/')
         assert error.value.parameters == ('rebuild',)
         changes = collection.sync(folders[0], prefix='one/', rebuild=True)
-        assert (changes.added, changes.deleted, changes.encoded) == (2, 2, 0)
+        assert (changes.added, changes.deleted, changes.renamed, changes.encoded) == (0, 0, 2, 0)
         assert sorted(texts(collection)) == ['one/README.md', 'one/a.md']
         for path in folders[0].iterdir():
             path.unlink()
@@ -186,11 +186,12 @@ def test_a_collection_of_an_earlier_release_gets_digests_when_it_is_written(
     check_collection(collection.folder)
     (tmp_path / 'link').symlink_to(first)
     with open_collection() as collection:
-        # Nothing of a document changes: the generation stays, and needs no digest.
-        assert collection.sync(tmp_path / 'link').generation == 2
-        assert collection.generation.manifest.owners_digest is None
-        check_collection(collection.folder)
         collection.delete('z')
+        check_collection(collection.folder)
+        changes = collection.sync(tmp_path / 'link')
+        # The files of documents are noted, which earlier releases did not.
+        assert (changes.changed, changes.unchanged, changes.generation) == (0, 2, 4)
+        assert collection.generation.manifest.origins_digest is not None
         assert collection.generation.manifest.owners_digest is not None
         assert collection.generation.manifest.sources_sha256 is not None
         check_collection(collection.folder)

@@ -39,7 +39,7 @@ DOCUMENTS = {
         MARKDOWN,
         [
             Document('a/more.markdown', 'Text.', 'More'),
-            Document('a/my%20notes.MD', 'No title here.'),
+            Document('a/my%20notes.MD', 'No title here.', 'my notes'),
             Document('b.md', 'They hide by day.', 'Slugs', {'topic': 'garden'}),
             Document('z.md.gz', 'Words.', 'Packed'),
         ],
