@@ -319,11 +319,11 @@ class Collection:
         self, searcher: CollectionSearcher, query: str, k: int
     ) -> list[Candidate]:
         """The hits of a question, with their probabilities."""
-        check_question(query)
         from pyserini_repbert.collection.confidence import topic_rankings
         from pyserini_repbert.collection.estimating import ConfidenceEstimator
         from pyserini_repbert.search.confidence import TOP
 
+        check_question(query)
         estimator = ConfidenceEstimator.of(searcher)
         topic = Query('0', query)
         notes = Notes()
