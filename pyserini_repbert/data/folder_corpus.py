@@ -43,16 +43,16 @@ class FolderCorpus(Corpus):
         keep_empty: bool = False,
         fields: tuple[str, ...] = (),
         is_alone: bool = False,
-        bad_files: BadFiles = BadFiles.PART,
+        bad_files: BadFiles | str = BadFiles.PART,
     ) -> None:
         super().__init__(name, on_error, keep_empty)
+        self._bad_files = BadFiles(bad_files)
         self._files: Sequence[PlannedFile] = plan.files
         self._unread = plan.unread
         self.unread = UnreadFiles(plan.unread)
         self._failed: dict[Path, UnreadFile] = {}
         self._fields = fields
         self._is_alone = is_alone
-        self._bad_files = bad_files
 
     def count_hint(self) -> int | None:
         """About how many documents there are; None for large .gz files."""

@@ -12,7 +12,7 @@ from pyserini_repbert.commands.search import main, make_parser
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.pipeline import opening
-from pyserini_repbert.ranking import Ranker, Ranking
+from pyserini_repbert.ranking import Ranking, Searcher
 from pyserini_repbert.search import DenseSearcher
 
 
@@ -123,7 +123,7 @@ def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, c
     assert not (tmp_path / 'out').exists()
 
 
-class Other(Ranker):
+class Other(Searcher):
     """A sparse searcher: d0, d1, … d29 with the scores 30, 29, …, for every query; notes how
     many were asked for.
     """
