@@ -10,13 +10,6 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.calibration import (
-    area_under_roc,
-    brier_score,
-    expected_calibration_error,
-    reliability,
-    risk_by_coverage,
-)
 from pyserini_repbert.evaluate.plots import plot_calibration
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import existing_file
@@ -48,6 +41,14 @@ def calibration(arguments: Sequence[str]) -> None:
     )
     add_flags(flags, 'qrels', 'plot', 'overwrite')
     options = parse_flags(flags, arguments)
+    from pyserini_repbert.evaluate.calibration import (
+        area_under_roc,
+        brier_score,
+        expected_calibration_error,
+        reliability,
+        risk_by_coverage,
+    )
+
     qrels = load_qrels(options.qrels)
     counts_unjudged = all(grade > 0 for grades in qrels.values() for grade in grades.values())
     hits, questions = _read_predictions(options.file, qrels, counts_unjudged)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.evaluate.calibration import ReliabilityBin
 from pyserini_repbert.files import StrPath, atomic_file
+
+if TYPE_CHECKING:
+    from pyserini_repbert.evaluate.calibration import ReliabilityBin
 
 _Content = TypeVar('_Content')
 
