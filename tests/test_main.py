@@ -163,12 +163,19 @@ def test_deleting_and_checking_import_no_model(tiny_checkpoint, tmp_path):
 
 
 @pytest.mark.jvm
-def test_searching_words_imports_no_model(tmp_path):
+@pytest.mark.parametrize('kind', ['lucene', 'collection'])
+def test_searching_words_imports_no_model(kind, tiny_checkpoint, tmp_path):
     folder = tmp_path / 'words'
-    build_lucene_index([Passage('a', 'the cat sat'), Passage('b', 'a dog')], folder)
+    rankings = []
+    if kind == 'lucene':
+        build_lucene_index([Passage('a', 'the cat sat'), Passage('b', 'a dog')], folder)
+    else:
+        with Collection.open(folder, encoder=str(tiny_checkpoint())) as collection:
+            collection.sync([('a', 'the cat sat'), ('b', 'a dog')])
+        rankings = ['--rankings', 'bm25']
     (tmp_path / 'topics.tsv').write_text('1\tcat\n')
     run = tmp_path / 'run.txt'
     arguments = ['--topics', str(tmp_path / 'topics.tsv'), '--output', str(run)]
-    _, loaded = loaded_by('search', '--index', str(folder), *arguments)
+    _, loaded = loaded_by('search', '--index', str(folder), *rankings, *arguments)
     assert run.read_text().startswith('1 Q0 a 1 ')
     assert not OF_MODELS & set(loaded)

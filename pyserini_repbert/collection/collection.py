@@ -404,11 +404,12 @@ class Collection:
         is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
         generation = open_generation(self.folder, self._opened_shards)
         try:
-            if query_encoder is None:
-                query_encoder = self._open_query_encoder(generation)
+            encoder = query_encoder
+            if encoder is None:
+                encoder = self._open_query_encoder(generation)
             own = adaptation_in_use(self.folder, generation.settings)
             if own is not None:
-                learned = learned_settings(query_encoder, own, generation.settings.dimension)
+                learned = learned_settings(encoder, own, generation.settings.dimension)
                 if is_usual:
                     settings = learned
                 else:
@@ -419,7 +420,7 @@ class Collection:
             settings = replace(settings, ann=ann)
             searcher = CollectionSearcher(
                 generation,
-                query_encoder,
+                lambda: encoder,
                 settings,
                 self._source.device,
                 self._known_sparse_encoder(generation),

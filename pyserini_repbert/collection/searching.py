@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
-from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
-from pyserini_repbert.collection.term_weights_search import (
-    TermWeightsDocumentSearcher,
-    open_sparse_encoder,
-)
-from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -34,8 +29,16 @@ from pyserini_repbert.search.adapted_folder import (
     read_query_map,
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.dense import QueryEncoder
-from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.search.dense import QueryEncoder
+
+    # A ranking of a generation's documents: `within` restricts it.
+    DocumentRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | Bm25DocumentSearcher
+    FilteredRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | FilteredBm25
 
 logger = logging.getLogger(__name__)
 
@@ -96,21 +99,33 @@ def learned_settings(
     )
 
 
-# A ranking of a generation's documents: `within` restricts it.
-DocumentRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | Bm25DocumentSearcher
-FilteredRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | FilteredBm25
+class _OpenedOnce:
+    """Opens the search of passages when it is first asked for."""
+
+    def __init__(self, open_dense: Callable[[], DenseDocumentSearcher]) -> None:
+        self._open_dense = open_dense
+        self._opened: DenseDocumentSearcher | None = None
+        self._lock = threading.Lock()
+
+    def get(self) -> DenseDocumentSearcher:
+        """The search of passages."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_dense()
+            return self._opened
 
 
 class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """Searches the documents of a collection's generation by all its rankings.
 
     A hit's `excerpts` are the passages that fit the query best by their vectors, whichever ranking
-    found it.
+    found it. The search of passages, and with it PyTorch, is opened when it is first asked for:
+    BM25 alone, without excerpts, does not need it.
 
     Parameters
     ----------
     generation : is closed with the searcher
-    query_encoder : the collection's, for queries
+    open_encoder : opens the collection's encoder, for queries
     settings : what is searched, and how
     device : where vectors are multiplied
     sparse_encoder : the collection's learned sparse model; default: opened by its name where the
@@ -118,7 +133,6 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     Attributes
     ----------
-    dense : the search of passages, also where the dense ranking is not asked for
     sparse_encoder : the learned sparse model, if it was given or opened
     filter : which documents count
     """
@@ -128,7 +142,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     def __init__(
         self,
         generation: Generation,
-        query_encoder: QueryEncoder,
+        open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings | None = None,
         device: str = 'cpu',
         sparse_encoder: TermWeightsEncoder | None = None,
@@ -136,19 +150,31 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
         self.generation = generation
-        dense = DenseDocumentSearcher(
-            generation, query_encoder, device, settings.aggregation, settings.ann
-        )
-        name = Path(dense.name).name
-        self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         self.sparse_encoder = sparse_encoder
         self._search_settings = settings
+
+        def open_dense() -> DenseDocumentSearcher:
+            from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+
+            dense = DenseDocumentSearcher(
+                generation, open_encoder(), device, settings.aggregation, settings.ann
+            )
+            name = Path(dense.name).name
+            return dense.with_settings(name=name, query_map=settings.query_map)
+
+        # Copies of this searcher share it.
+        self._dense = _OpenedOnce(open_dense)
         # As they are among all documents.
         self._all_parts = tuple(self.ranking(ranking) for ranking in rankings)
         super().__init__(self._all_parts, settings.fusion or default_fusion(rankings))
         self.name = generation.folder.name
         self.filter = DocumentFilter()
         self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
+
+    @property
+    def dense(self) -> DenseDocumentSearcher:
+        """The search of passages, also where the dense ranking is not asked for."""
+        return self._dense.get()
 
     def ranking(self, ranking: CollectionRanking | str) -> DocumentRanking:
         """A ranking of all documents, whether or not it is among the parts."""
@@ -157,6 +183,11 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         if ranking is CollectionRanking.DENSE:
             return self.dense
         if ranking is CollectionRanking.SPARSE:
+            from pyserini_repbert.collection.term_weights_search import (
+                TermWeightsDocumentSearcher,
+                open_sparse_encoder,
+            )
+
             if self.sparse_encoder is None:
                 self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
             searcher = TermWeightsDocumentSearcher(
@@ -204,14 +235,14 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """
         return self.with_settings(
             parts=tuple(part.by_documents() for part in self.parts),
-            dense=self.dense.by_documents(),
+            _dense=_OpenedOnce(lambda: self.dense.by_documents()),
             _all_parts=tuple(part.by_documents() for part in self._all_parts),
             _filtered={},
         )
 
     def holds(self, docid: str) -> bool:
         """Whether there is a document of this docid, with or without text."""
-        return self.dense.holds(docid)
+        return bool(self.generation.docnos([docid])[0] >= 0)
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""
@@ -219,12 +250,13 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     def identity(self) -> Mapping[str, Any]:
         approximation = {}
-        if self.dense.approximate is not None:
+        if self._search_settings.ann:
+            assert self.dense.approximate is not None
             approximation['ann'] = self.dense.approximate.record.index_sha256
         return {
             **super().identity(),
             'generation': self.generation.sha256,
-            'aggregation': str(self.dense.aggregation),
+            'aggregation': str(PassageAggregation(self._search_settings.aggregation)),
             'method': str(self.settings.method),
             'weights': self.settings.weights,
             'normalize': str(self.settings.normalize),
@@ -294,6 +326,8 @@ def open_collection_encoder(
     device : where it runs
     precision, max_length : as in `RepBertQueryEncoder`
     """
+    from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
+
     settings = {'precision': Precision(precision), 'max_length': max_length}
     if name:
         return open_query_encoder(name, device, **settings)

@@ -287,19 +287,21 @@ def _start_engines(
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
-    if _runs_a_model(resolved):
+    if _runs_a_model(resolved, shows_passages=options.output is None):
         say_device(options)
     return connect_to_ray(options, machine, held)
 
 
-def _runs_a_model(resolved: ResolvedSearch) -> bool:
-    """Whether a query is encoded, as to find passages of documents, or candidates are reranked."""
+def _runs_a_model(resolved: ResolvedSearch, shows_passages: bool) -> bool:
+    """Whether a query is encoded, as for the passages that are shown, or candidates reranked."""
     if resolved.spec.stages:
         return True
     index = resolved.index
     if index is None:
         return False
-    return index.kind.finds_passages or not index.of_models.isdisjoint(index.rankings)
+    if shows_passages and index.kind.finds_passages:
+        return True
+    return not index.of_models.isdisjoint(index.rankings)
 
 
 def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:

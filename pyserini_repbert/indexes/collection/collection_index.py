@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,8 +19,6 @@ from pyserini_repbert.collection.generation import Generation, open_generation, 
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
-    DocumentRanking,
-    FilteredRanking,
     SearchSettings,
     learned_settings,
     open_collection_encoder,
@@ -28,7 +27,6 @@ from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
-from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.collection.store import CollectionStore
@@ -36,7 +34,11 @@ from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOpti
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
-from pyserini_repbert.search.dense import QueryEncoder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.search.dense import QueryEncoder
 
 # The approximate search of the passages' vectors.
 APPROXIMATE = 'ann'
@@ -196,11 +198,11 @@ class CollectionIndex(Index):
     ) -> CollectionSearcher:
         if self._searcher is None:
             options = self.options
-            encoder = self._query_encoder(machine.devices[0])
+            open_encoder = self._encoder_opener(machine.devices[0])
             query_map = None
             if self.adapted is not None:
                 dimension = self.generation.settings.dimension
-                query_map = read_query_map(encoder, self.adapted, dimension)
+                query_map = read_query_map(open_encoder(), self.adapted, dimension)
             settings = SearchSettings(
                 rankings=self.rankings,
                 aggregation=options.aggregate,
@@ -210,20 +212,20 @@ class CollectionIndex(Index):
                 query_map=query_map,
                 ann=options.ann,
             )
-            self._searcher = self._search(encoder, settings, machine, self._sparse_encoder())
+            self._searcher = self._search(open_encoder, settings, machine, self._sparse_encoder())
             # What the two share is taken.
             self._before = None
         return self._searcher.within(self.filter)
 
     def _search(
         self,
-        encoder: QueryEncoder,
+        open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings,
         machine: Machine,
         sparse_encoder: TermWeightsEncoder | None,
     ) -> CollectionSearcher:
         return CollectionSearcher(
-            self.generation, encoder, settings, machine.devices[0], sparse_encoder
+            self.generation, open_encoder, settings, machine.devices[0], sparse_encoder
         )
 
     def ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
@@ -250,7 +252,8 @@ class CollectionIndex(Index):
         """As in `Index`. Raises MismatchError if that was learned for another encoder."""
         encoder = self._all_documents(machine).dense.query_encoder
         settings = learned_settings(encoder, folder, self.generation.settings.dimension)
-        return self._search(encoder, settings, machine, self._all_documents(machine).sparse_encoder)
+        sparse_encoder = self._all_documents(machine).sparse_encoder
+        return self._search(lambda: encoder, settings, machine, sparse_encoder)
 
     def is_open(self, name: str) -> bool:
         return name in self._opened
@@ -316,17 +319,27 @@ class CollectionIndex(Index):
             about |= {'fusion': str(usual.method), 'weights': list(usual.weights)}
         return about
 
-    def _query_encoder(self, device: str) -> QueryEncoder:
-        """The dense encoder of queries; the earlier generation's, if the model is the same."""
+    def _encoder_opener(self, device: str) -> Callable[[], QueryEncoder]:
+        """Gives the dense encoder of queries, and opens it once.
+
+        It is the earlier generation's, if the model is the same. One that the user names is opened
+        now: there may be none of this name.
+        """
         settings = self.generation.settings
         searcher = self._before and self._before._searcher
         if searcher and searcher.generation.settings.model_key() == settings.model_key():
             self._has_new_encoder = False
-            return searcher.dense.query_encoder
+            shared = searcher.dense.query_encoder
+            return lambda: shared
         options = self.options
-        return open_collection_encoder(
-            self.generation, options.encoder, device, options.precision, options.max_length
+        open_encoder = cache(
+            lambda: open_collection_encoder(
+                self.generation, options.encoder, device, options.precision, options.max_length
+            )
         )
+        if options.encoder is not None:
+            open_encoder()
+        return open_encoder
 
     def _sparse_encoder(self) -> TermWeightsEncoder | None:
         """The earlier generation's learned sparse model, if it is the same; else None."""
