@@ -46,10 +46,10 @@ class Excerpt:
     start, end : where it is: characters of the document's text
     text : the passage, `document.text[start:end]`
     title : of the document, '' if it has none
-    headings : the headings below which it begins, the highest first
+    headings : the headings below which its longest part stands, the highest first
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
-    line : of the file at which it begins, from 1; None where the format has no lines
+    line : of the file at which that part begins, from 1; None where the format has no lines
     """
 
     number: int

@@ -680,7 +680,9 @@ def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> E
     title, text : of the document
     origin : where the document stands in its source
     """
-    headings = origin.headings_at(passage.start)
+    # A passage may begin with the end of the section before its own.
+    begins = origin.longest_part(passage.start, passage.end)
+    headings = origin.headings_at(begins)
     return Excerpt(
         number=passage.number,
         start=passage.start,
@@ -690,7 +692,7 @@ def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> E
         headings=tuple(heading.title for heading in headings),
         anchor=headings[-1].anchor if headings else '',
         file=origin.file,
-        line=origin.line_at(text, passage.start),
+        line=origin.line_at(text, begins),
     )
 
 

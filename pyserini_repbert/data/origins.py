@@ -82,6 +82,16 @@ class Origin:
             path.append(heading)
         return tuple(path)
 
+    def longest_part(self, start: int, end: int) -> int:
+        """Where the longest of the parts begins into which headings cut `text[start:end]`."""
+        starts = [start]
+        for heading in self.headings:
+            if start < heading.start < end:
+                starts.append(heading.start)
+        ends = [*starts[1:], end]
+        lengths = [after - before for before, after in zip(starts, ends, strict=True)]
+        return starts[lengths.index(max(lengths))]
+
     def line_at(self, text: str, position: int) -> int | None:
         """The line of the file at which a character of the text stands; None without lines."""
         row = bisect_right(self.lines, position, key=_start_of) - 1

@@ -64,12 +64,13 @@ class PassageSpan(TypedDict):
     start: Annotated[int, Field(description="its first character of the document's text, from 0")]
     end: Annotated[int, Field(description='the character after its last')]
     headings: Annotated[
-        list[str], Field(description='the headings below which it begins, the highest first')
+        list[str], Field(description='the headings of its longest part, the highest first')
     ]
     anchor: Annotated[str, Field(description="of the last heading, as 'ports'; '' for none")]
     file: Annotated[str, Field(description="of the document, in its source; '' if not known")]
     line: Annotated[
-        int | None, Field(description='of the file at which it begins, from 1; null without lines')
+        int | None,
+        Field(description='of the file at which that part begins, from 1; null without lines'),
     ]
 
 
