@@ -164,8 +164,8 @@ def test_a_model_is_of_one_way_of_searching(learned):
 def test_a_stored_model_is_checked(learned):
     store = judgments_of(learned)
     learning = store.learnings()[-1]
-    confidence = learning.report['confidence'] | {'model': {'hits': 'all'}}
-    report = {**learning.report, 'confidence': confidence}
+    damaged = learning.report['confidence'] | {'model': {'hits': 'all'}}
+    report = {**learning.report, 'confidence': damaged}
     store.add_learning(replace(learning, number=3, report=report))
     with Collection.open(learned) as collection, pytest.raises(DamagedFileError, match='no model'):
         collection.search('w1 mat', confidence=True)
