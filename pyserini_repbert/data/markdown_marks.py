@@ -18,12 +18,12 @@ _INCLUDE = re.compile(
     r'[ \t]*(?:\{[!*][^\n]*[!*]\}|-{1,2}8<-{1,2}[^\n]*|;-{1,2}8<[^\n]*|\{%[^\n]*%\}|'
     r'\{\{[<%][^\n]*[%>]\}\})[ \t]*$'
 )
-_CODE = re.compile(r' *(?:> ?)*[ \t]*(?:[-*+] +)?(`{3,}|~{3,})')
+_CODE = re.compile(r'[ \t>]*(?:[-*+] +)?(`{3,}|~{3,})')
 _INDENT = 4
 # Imports and exports of MDX stand alone in a paragraph.
 _MDX = re.compile(r'(?:import\b[^\n]*\bfrom\b|import[ \t]+[\'"]|export[ \t]+(?:default|const)\b)')
 # '{ #anchor .class key="value" }' behind a heading, a link or an image.
-_ATTRIBUTES = re.compile(r'[ \t]*\{:?[ \t]*(?:[.#][\w:-]+|[\w-]+=[^\s{}]+)(?:[ \t]+[^{}\n]*)?\}')
+_ATTRIBUTES = re.compile(r'\{:?[ \t]*(?:[.#][\w:-]+|[\w-]+=[^\s{}]+)(?:[ \t]+[^{}\n]*)?\}')
 _ANCHOR = re.compile(r'\{[^{}\n]*#([\w:.-]+)[^{}\n]*\}[ \t]*$')
 _FOOTNOTE = re.compile(r'\[\^[^\]\s]{1,100}\]:?')
 _WIKI_LINK = re.compile(r'!?\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]')

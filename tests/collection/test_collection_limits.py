@@ -179,6 +179,8 @@ def test_a_file_that_cannot_be_read_deletes_nothing(synced_folder, monkeypatch):
         raise PermissionError(errno.EACCES, 'Permission denied')
 
     monkeypatch.setattr('pyserini_repbert.data.corpus_formats.open_binary', refuse)
-    with pytest.raises(PermissionError):
-        collection.sync(folder)
-    assert (len(collection), collection.generation.number) == (3, 1)
+    collection.sync(folder)
+    assert len(collection) == 3
+    with pytest.raises(InputError, match='Permission denied'):
+        collection.sync(folder, strict=True)
+    assert len(collection) == 3

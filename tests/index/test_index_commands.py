@@ -325,14 +325,14 @@ def test_an_index_is_a_corpus_of_the_passages_as_they_were(expanded, tmp_path):
 
 @pytest.fixture
 def notes(tmp_path, capsys):
-    """A Lucene index of a folder with one note, and another that is not UTF-8.
+    """A Lucene index of a folder with one note, and another of damaged UTF-8.
 
     It asks for `capsys`, so that a test can read what the command printed.
     """
     folder = tmp_path / 'notes'
     folder.mkdir()
     (folder / 'about slugs.md').write_text('Ring lettuce with copper tape.')
-    (folder / 'b.txt').write_bytes(b'caf\xe9')
+    (folder / 'b.txt').write_bytes('déjà vu au '.encode() + b'caf\xe9')
     index = str(tmp_path / 'index')
     flags = ['--corpus', str(folder), '--output', index, '--on-error', 'skip']
     assert run(main, ['lucene', *flags]) == 0
