@@ -32,7 +32,6 @@ _FLAGS_OF_OTHERS = {
     '--if-changed',
     '--rewrite-outputs',
     '--write',
-    '--write-prior',
     '--rounds',
     '--rrf',
     '--nproc-per-node',
