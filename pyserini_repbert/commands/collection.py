@@ -406,9 +406,10 @@ def _settings(options: argparse.Namespace) -> None:
 
 
 def _status(options: argparse.Namespace) -> None:
-    """Print what a collection holds, from where, and what could not be read."""
+    """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection import Collection
     from pyserini_repbert.collection.status import folder_size, source_states
+    from pyserini_repbert.pipeline.own_settings import own_settings
 
     with Collection.open(options.index) as collection:
         generation = collection.generation
@@ -426,6 +427,9 @@ def _status(options: argparse.Namespace) -> None:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:
                 print('      ' + printable(f'{path}: {reason}'))
+    for setting in own_settings(Path(options.index)):
+        if setting.source != 'default':
+            print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
 
 
 def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:

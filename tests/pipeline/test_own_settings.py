@@ -69,6 +69,14 @@ def test_what_is_set_counts_and_is_undone(folder):
         undo_settings(folder)
 
 
+def test_status_shows_what_is_set(folder, capsys):
+    assert run(main, ['index', 'status', '--index', str(folder)]) == 0
+    assert 'aggregate' not in capsys.readouterr().out
+    set_settings(folder, {'aggregate': 'mean'})
+    assert run(main, ['index', 'status', '--index', str(folder)]) == 0
+    assert capsys.readouterr().out.endswith('\n  aggregate mean (set)\n')
+
+
 def test_python_searches_as_it_is_set(folder):
     with Collection.open(folder) as collection:
         collection.sync([('long', 'w1 mat. ' * 200 + 'w2 cat. ' * 200)], 'more')
