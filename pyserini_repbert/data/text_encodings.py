@@ -13,6 +13,8 @@ _LOOKED_AT = 1 << 20  # bytes of lines
 _UTF_16 = re.compile(rb'\xff\xfe|\xfe\xff')
 # Of encodings that fit equally well, the first: most files of one byte a character have it.
 _USUAL = 'cp1252'
+# Others whose letters are mostly the same.
+_LATIN = ('cp1250', 'cp1254', 'cp1257', 'iso8859_2')
 # What is tried: the encodings of one byte that Windows wrote, and those of Eastern Asia.
 _TRIED = (
     _USUAL,
@@ -95,8 +97,15 @@ def _detect(raw: bytes) -> str:
     if not readable:
         return ''
     least = min(match.chaos for match in readable)
-    best = [match.encoding for match in readable if match.chaos == least]
-    return _USUAL if _USUAL in best else str(best[0])
+    best = [match for match in readable if match.chaos == least]
+    usual = next((match for match in readable if match.encoding == _USUAL), None)
+    if usual is None or usual in best:
+        return str((usual or best[0]).encoding)
+    # A short text in the usual encoding may have words that look like chaos, as 'déjà'.
+    is_latin = all(match.encoding in _LATIN for match in best)
+    if is_latin and usual.coherence > max(match.coherence for match in best):
+        return _USUAL
+    return str(best[0].encoding)
 
 
 def _can_decode(raw: bytes, encoding: str) -> bool:

@@ -26,6 +26,18 @@ def test_an_encoding_is_detected(encoding, before):
     assert (decoded.text, decoded.encoding) == (text, encoding)
 
 
+@pytest.mark.parametrize(
+    'text',
+    [
+        'café au lait is served at the garden shop, déjà vu',
+        'Ça va très bien, où êtes-vous allé hier soir à Noël?',
+        'Straße und Grün, Müller schläft',
+    ],
+)
+def test_a_short_text_is_in_the_usual_encoding(text):
+    assert decode_text(text.encode('cp1252')).text == text
+
+
 @pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig', 'utf-16'])
 def test_unicode_needs_no_detection(encoding):
     decoded = decode_text('Café\nau lait'.encode(encoding))
