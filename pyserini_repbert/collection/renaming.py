@@ -99,8 +99,12 @@ def _read_new(
 
 
 def _digested(rows: sqlite3.Cursor) -> Iterator[tuple[bytes, _Candidate]]:
-    """The digest of each text, with its document; documents without text are left out."""
+    """The digest of each text, with its document.
+
+    Of a page that is a heading alone, the title counts. Documents without any words are left out.
+    """
     for docid, title, text in rows:
-        if text:
-            digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+        words = text or (title and f'\0{title}')
+        if words:
+            digest = hashlib.blake2b(words.encode(), digest_size=_DIGEST_BYTES).digest()
             yield digest, _Candidate(docid, title)

@@ -227,6 +227,16 @@ def test_a_day_with_a_damaged_archive_and_large_records(sync, folder, monkeypatc
     assert texts() == {**before, 'g1': 'Gloves and a hat.'}
 
 
+def test_a_page_of_a_heading_alone_is_renamed(sync, folder):
+    """It has a title and no text."""
+    (folder / 'peas.md').write_text('# Peas\n')
+    sync()
+    (folder / 'peas.md').rename(folder / 'beds/peas.md')
+    status, out, _ = sync()
+    assert status == 0
+    assert out.startswith('mine: 0 added, 0 changed, 0 deleted, 1 renamed, 8 unchanged')
+
+
 def test_status_says_what_could_not_be_read(sync, folder, capsys):
     write_files(folder, {'beds/kale.md': BREAKS['beds/kale.md'], 'x.zip': 'PK'})
     sync()
