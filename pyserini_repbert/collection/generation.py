@@ -532,7 +532,8 @@ class Generation:
         for field, value, n_documents in rows:
             of_field = documents.setdefault(field, {})
             text = _value_text(value)
-            if len(self._field_types[field]) > 1:
+            # Of a damaged row, no type is known.
+            if len(self._field_types.get(field, ())) > 1:
                 # A filter names the number 2020 and the text '2020' alike, and finds both.
                 n_documents = len(set(self.docnos_of_value(field, text)))
             of_field[text] = n_documents

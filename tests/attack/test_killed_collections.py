@@ -194,7 +194,7 @@ def small_batches(monkeypatch):
         def meet(statement):
             watch = kill_at._watch
             if watch is not None and not watch.busy:
-                watch.point('statement', statement[:40])
+                watch.point('statement', ' '.join(statement.split())[:40])
 
         connection.set_trace_callback(meet)
         return connection
