@@ -25,6 +25,7 @@ _OUTPUTS = (
     'export_topics',
     'export_qrels',
     'log_file',
+    'confidence',
 )
 
 

@@ -15,7 +15,7 @@ from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.evaluate import tables
 from pyserini_repbert.regression.runner import Status
-from pyserini_repbert.regression.schema import Origin
+from pyserini_repbert.regression.schema import ResourceOrigin
 
 
 class Known(StrEnum):
@@ -168,7 +168,9 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     why = condition['why'] if known is Known.FAILED else ''
     if known in (Known.REHEARSED, Known.OPEN):
         unpublished = [
-            absent for absent in condition['missing'] if absent.get('origin') == Origin.UNPUBLISHED
+            absent
+            for absent in condition['missing']
+            if absent.get('origin') == ResourceOrigin.UNPUBLISHED
         ]
         if unpublished:
             known = Known.NEVER

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.regression.resources import MissingResource, find_missing
-from pyserini_repbert.regression.schema import Condition, Origin
+from pyserini_repbert.regression.schema import Condition, ResourceOrigin
 from pyserini_repbert.regression.workspace import Workspace
 
 # The only command, besides the evaluation, that conditions on published runs have.
@@ -58,10 +58,10 @@ class ConditionJob:
         if not resources or not self.condition.expected:
             return False
         commands = self.workspace.commands(self.condition)
-        has_addresses = all(resource.origin is Origin.ADDRESS for resource in resources)
+        has_addresses = all(resource.origin is ResourceOrigin.ADDRESS for resource in resources)
         return has_addresses and all(shlex.split(command)[2] == _FUSION for command in commands)
 
 
 def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:
     """Whether a resource was never published, so that nothing that is fetched makes up for it."""
-    return any(absent.resource.origin is Origin.UNPUBLISHED for absent in missing)
+    return any(absent.resource.origin is ResourceOrigin.UNPUBLISHED for absent in missing)

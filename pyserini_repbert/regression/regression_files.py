@@ -33,10 +33,10 @@ from pyserini_repbert.regression.schema import (
     Condition,
     ConditionEntry,
     Expected,
-    Origin,
     Regression,
     RegressionFile,
     Resource,
+    ResourceOrigin,
     ScoreEntry,
     ScoreSource,
     SharedFile,
@@ -191,7 +191,7 @@ def _check_targets(resources: Iterable[Resource], root: KeyPath) -> None:
     """Raise InputError for two downloads that would be put at one path."""
     first_by_path: dict[str, Resource] = {}
     for resource in resources:
-        if resource.origin is not Origin.ADDRESS:
+        if resource.origin is not ResourceOrigin.ADDRESS:
             continue
         path = resource.path.partition('/')[2]
         first = first_by_path.setdefault(path, resource)

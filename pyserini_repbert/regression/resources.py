@@ -14,16 +14,16 @@ from pyserini_repbert.download import stated_bytes
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.placeholders import fill
-from pyserini_repbert.regression.schema import Origin, Resource
+from pyserini_repbert.regression.schema import Resource, ResourceOrigin
 
 # Suffix of the file beside a fetched one that has its checksum, where none was published.
 RECORD = '.sha256'
 # What its second line begins with, a comment to `sha256sum -c`: the address of the file.
 SOURCE = '# from '
 _BY_HAND = {
-    Origin.RECIPE: 'not published; to be trained',
-    Origin.AGREEMENT: 'by agreement',
-    Origin.PAGE: 'by hand',
+    ResourceOrigin.RECIPE: 'not published; to be trained',
+    ResourceOrigin.AGREEMENT: 'by agreement',
+    ResourceOrigin.PAGE: 'by hand',
 }
 # The folders in which files are looked for, in this order.
 _LOOKED_IN = ('{data}', '{downloads}')
@@ -60,7 +60,7 @@ class MissingResource:
     @property
     def is_fetched(self) -> bool:
         """Whether `fetch` can download it."""
-        return self.resource.origin in (Origin.ADDRESS, Origin.CATALOG)
+        return self.resource.origin in (ResourceOrigin.ADDRESS, ResourceOrigin.CATALOG)
 
     @property
     def n_bytes(self) -> int | None:
@@ -116,7 +116,7 @@ def find_missing(resource: Resource, paths: Mapping[str, str]) -> MissingResourc
 def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
     """The command, or the sentence, that gets a resource."""
     source = fill(resource.source, paths)
-    if resource.origin is Origin.UNPUBLISHED:
+    if resource.origin is ResourceOrigin.UNPUBLISHED:
         return f'not published; {source}'
     expected = f' (expected at {path})' if resource.path else ''
     if resource.origin in _BY_HAND:
@@ -180,7 +180,7 @@ def _expected_checksum(resource: Resource, path: Path) -> Checksum:
 def _check_source(resource: Resource, path: Path) -> None:
     """Raise DamagedFileError for a file that was fetched from elsewhere than the resource says."""
     record = path.with_name(f'{path.name}{RECORD}')
-    if not record.is_file() or resource.origin is not Origin.ADDRESS:
+    if not record.is_file() or resource.origin is not ResourceOrigin.ADDRESS:
         return
     for line in record.read_text(encoding='utf-8').splitlines():
         source = line.removeprefix(SOURCE)

@@ -173,7 +173,7 @@ def _fill_all(value: Any, axes: Mapping[str, str]) -> Any:
     return value
 
 
-class Origin(StrEnum):
+class ResourceOrigin(StrEnum):
     """How a resource is obtained, named after the field that says so."""
 
     CATALOG = 'catalog'
@@ -210,15 +210,15 @@ class Resource(FileEntry):
 
     @model_validator(mode='after')
     def _check_origin(self) -> Self:
-        origins = [origin for origin in Origin if origin in self.model_fields_set]
+        origins = [origin for origin in ResourceOrigin if origin in self.model_fields_set]
         if len(origins) != 1:
             raise PydanticCustomError(
-                'origin', f'expected one of {", ".join(Origin)}: how is it come by?'
+                'origin', f'expected one of {", ".join(ResourceOrigin)}: how is it come by?'
             )
-        if self.origin is Origin.CATALOG and not self._is_in_catalog():
+        if self.origin is ResourceOrigin.CATALOG and not self._is_in_catalog():
             message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"
             raise PydanticCustomError('entry', message, {'key': 'catalog'})
-        if self.origin is Origin.ADDRESS:
+        if self.origin is ResourceOrigin.ADDRESS:
             self._check_download()
         return self
 
@@ -241,9 +241,9 @@ class Resource(FileEntry):
         return kind in catalog.KINDS and catalog.find(kind, name) is not None
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ResourceOrigin:
         """How it is obtained."""
-        return next(origin for origin in Origin if origin in self.model_fields_set)
+        return next(origin for origin in ResourceOrigin if origin in self.model_fields_set)
 
     @property
     def source(self) -> str:

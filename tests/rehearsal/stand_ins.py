@@ -10,7 +10,7 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.lucene.published import published_addresses
 from pyserini_repbert.regression.resources import MissingResource
-from pyserini_repbert.regression.schema import Origin
+from pyserini_repbert.regression.schema import ResourceOrigin
 from rehearsal import corpora, weights
 from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
@@ -73,13 +73,13 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
         resource = need.resource
         if resource.catalog:
             _catalog(catalog.get(*resource.catalog.split('/')), site, worlds)
-        elif resource.origin is Origin.ADDRESS:
+        elif resource.origin is ResourceOrigin.ADDRESS:
             for address in resource.address:
                 _check_address(address)
                 name = address.partition('?')[0].rpartition('/')[2]
                 name = resource.path.rpartition('/')[2] if name == 'download' else name
                 site.serve(address, _served(name, worlds))
-        elif resource.origin is not Origin.UNPUBLISHED:
+        elif resource.origin is not ResourceOrigin.UNPUBLISHED:
             inside = resource.path.partition('/')[2]
             (data / inside).parent.mkdir(parents=True, exist_ok=True)
             _brought(inside, data / inside, worlds)
