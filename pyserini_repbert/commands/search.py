@@ -515,6 +515,8 @@ def _write_run(
             opened = open_resolved(resolved, machine, watcher.building)
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):
+            # A search that has no confidence is refused before it takes its time.
+            estimator = _open_estimator(options, pipeline)
             run = run_pipeline(
                 pipeline,
                 topics,
@@ -523,8 +525,8 @@ def _write_run(
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
-            if options.confidence:
-                _write_confidence(options, pipeline, topics, run, watcher)
+            if estimator is not None:
+                _write_confidence(options.confidence, estimator, pipeline, topics, run, watcher)
             _warn_of_queries(topics, pipeline, watcher, with_qids=True)
     write_run(options.output, run, options.output_format, options.tag)
     record_output(
@@ -551,16 +553,15 @@ def _write_run(
 
 
 def _write_confidence(
-    options: argparse.Namespace,
+    path: str,
+    estimator: ConfidenceEstimator,
     pipeline: Pipeline,
     topics: Sequence[Query],
     run: Run,
     watcher: ProgressBars,
 ) -> None:
     """Write a line for each hit: qid, docid, rank, P(relevant), P(answered)."""
-    estimator = _open_estimator(options, pipeline)
-    assert estimator is not None
-    with atomic_file(options.confidence) as file:
+    with atomic_file(path) as file:
         for topic in topics:
             docids = run[topic.qid].docids
             confidence = _estimate(estimator, pipeline, topic, run[topic.qid], watcher)
