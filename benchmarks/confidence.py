@@ -35,7 +35,6 @@ from pyserini_repbert.adapt.confidence import (
     FittedModels,
     Reliability,
     ask_questions,
-    counts_unjudged,
     fit_models,
     judge_models,
     learn_confidence,
@@ -48,7 +47,7 @@ from pyserini_repbert.collection.confidence import (
     runs_of_rankings,
 )
 from pyserini_repbert.collection.estimating import PRIORS
-from pyserini_repbert.evaluate.calibration import area_under_roc
+from pyserini_repbert.evaluate.calibration import area_under_roc, counts_unjudged
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query

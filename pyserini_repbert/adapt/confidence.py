@@ -6,7 +6,7 @@ as it is, and with its relevant documents taken out of all rankings, which is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.calibration import (
     area_under_roc,
     brier_score,
+    counts_unjudged,
     expected_calibration_error,
 )
 from pyserini_repbert.ranking import Query, Ranking, Run
@@ -30,6 +31,8 @@ from pyserini_repbert.search.confidence import TOP, ConfidenceModel, LogisticMod
 from pyserini_repbert.trace import Notes
 
 Rows = NDArray[np.float64]
+# Of a question that is fused alone.
+_QID = '0'
 
 
 @dataclass(frozen=True)
@@ -117,48 +120,50 @@ class LearnedConfidence:
         )
 
 
-def counts_unjudged(qrels: Qrels) -> bool:
-    """Whether unjudged hits count as not relevant: where nobody has judged a hit not relevant.
-
-    Such judgments list the answers of a question. Where others are there, too, an unjudged hit was
-    not seen, and is left out.
-    """
-    return all(grade > 0 for grades in qrels.values() for grade in grades.values())
-
-
 def ask_questions(
     searcher: CollectionSearcher, topics: Sequence[Query], qrels: Qrels
 ) -> list[AskedQuestion]:
     """All topics with a relevant document, asked with and without their answers."""
-    judged = [topic for topic in topics if any(g > 0 for g in qrels.get(topic.qid, {}).values())]
+    judged = [topic for topic in topics if relevant_docids(qrels.get(topic.qid, {}))]
     notes = Notes()
     fused = searcher.rank(judged, None, DEPTH, notes)
     runs = runs_of_rankings(searcher, notes)
     features = HitFeatures(searcher.dense, searcher.words)
-    complete = counts_unjudged(qrels)
+    counts_all = counts_unjudged(qrels)
     asked = []
     for number, topic in zip(number_texts(judged), judged, strict=True):
         grades = qrels[topic.qid]
-        answers = {docid for docid, grade in grades.items() if grade > 0}
-        rankings = {name: run[topic.qid] for name, run in runs.items()}
+        answers = relevant_docids(grades)
         docids = fused[topic.qid].docids[:TOP]
+        rankings = {name: run[topic.qid] for name, run in runs.items()}
         rows = features.of_hits(topic.text, docids, rankings)
-        known = [complete or docid in grades for docid in docids]
         others = {name: _without(ranking, answers) for name, ranking in rankings.items()}
-        parts: list[Run] = [{topic.qid: ranking} for ranking in others.values()]
-        rest = parts[0] if len(parts) == 1 else searcher.fused(parts, TOP)
-        removed = features.of_hits(topic.text, rest[topic.qid].docids[:TOP], others)
+        docids_left = _fused_docids(searcher, others.values())
+        rows_left = features.of_hits(topic.text, docids_left, others)
+        known = [row for row, docid in enumerate(docids) if counts_all or docid in grades]
         asked.append(
             AskedQuestion(
                 text=number,
                 hits=rows[known],
-                relevant=tuple(d in answers for d, k in zip(docids, known, strict=True) if k),
+                relevant=tuple(docids[row] in answers for row in known),
                 question=question_features(rows),
                 is_answered=not answers.isdisjoint(docids),
-                removed=question_features(removed),
+                removed=question_features(rows_left),
             )
         )
     return asked
+
+
+def relevant_docids(grades: Mapping[str, int]) -> set[str]:
+    """The documents that are relevant by their grades."""
+    return {docid for docid, grade in grades.items() if grade > 0}
+
+
+def _fused_docids(searcher: CollectionSearcher, rankings: Iterable[Ranking]) -> list[str]:
+    """The best `TOP` documents of a question's rankings, fused as the searcher fuses."""
+    parts: list[Run] = [{_QID: ranking} for ranking in rankings]
+    fused = parts[0] if len(parts) == 1 else searcher.fused(parts, TOP)
+    return list(fused[_QID].docids[:TOP])
 
 
 def _without(ranking: Ranking, docids: set[str]) -> Ranking:

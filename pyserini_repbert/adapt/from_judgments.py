@@ -13,7 +13,6 @@ from typing import Any
 from pyserini_repbert.adapt.confidence import (
     FittedModels,
     ask_questions,
-    counts_unjudged,
     learn_confidence,
 )
 from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
@@ -31,6 +30,7 @@ from pyserini_repbert.collection.estimating import find_prior
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
+from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine

@@ -44,14 +44,15 @@ def calibration(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.calibration import (
         area_under_roc,
         brier_score,
+        counts_unjudged,
         expected_calibration_error,
         reliability,
         risk_by_coverage,
     )
 
     qrels = load_qrels(options.qrels)
-    counts_unjudged = all(grade > 0 for grades in qrels.values() for grade in grades.values())
-    hits, questions = _read_predictions(options.file, qrels, counts_unjudged)
+    takes_unjudged = counts_unjudged(qrels)
+    hits, questions = _read_predictions(options.file, qrels, takes_unjudged)
     rows = []
     for name, predictions in (('P(relevant)', hits), ('P(answered)', questions)):
         values, outcomes = predictions.probabilities, predictions.outcomes
@@ -66,7 +67,7 @@ def calibration(arguments: Sequence[str]) -> None:
             ]
         )
     print(markdown(['', 'n', 'AUC', 'ECE', 'Brier'], rows))
-    treated = 'count as not relevant' if counts_unjudged else 'are left out'
+    treated = 'count as not relevant' if takes_unjudged else 'are left out'
     print(f'unjudged hits {treated}\n')
     risks = risk_by_coverage(questions.probabilities, questions.outcomes)
     cells = []
@@ -84,7 +85,7 @@ def calibration(arguments: Sequence[str]) -> None:
 
 
 def _read_predictions(
-    path: str, qrels: Qrels, counts_unjudged: bool
+    path: str, qrels: Qrels, takes_unjudged: bool
 ) -> tuple[_Predictions, _Predictions]:
     """The predictions of hits and of judged questions.
 
@@ -109,7 +110,7 @@ def _read_predictions(
         if grades is None:
             continue
         is_relevant = grades.get(docid, 0) > 0
-        if counts_unjudged or docid in grades:
+        if takes_unjudged or docid in grades:
             hits.probabilities.append(probability)
             hits.outcomes.append(is_relevant)
         answered[qid] = question

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt.confidence import ask_questions, counts_unjudged, learn_confidence
+from pyserini_repbert.adapt.confidence import ask_questions, learn_confidence
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.confidence import HitFeatures, question_features
+from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.ranking import Query, Ranking
 
 N_QUESTIONS = 24
