@@ -34,8 +34,8 @@ class FolderForm:
     Attributes
     ----------
     what : the kind, for errors: 'Lucene index'
-    files : regular expressions of the paths of files in the folder, with '/' between names; that of
-        a folder in it ends with '/'
+    files : regular expressions of the paths of files in the folder, with '/' between names; a
+        folder's path ends with '/'
     """
 
     what: str

@@ -480,7 +480,7 @@ class Ranker(StoredTexts, ABC):
 class Searcher(Ranker):
     """A first stage, as other projects call it: a question in, hits out.
 
-    `search` and `batch_search` are those of Pyserini's searchers.
+    `search` and `batch_search` have the form of Pyserini's searchers.
     """
 
     def search(self, query: str, k: int = 10) -> list[Candidate]:

@@ -109,7 +109,7 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
                 # The statements are ours: the file lacks what they name.
                 raise _damage(path, error, advice) from error
             raise InputError(
-                f'{path} could not be used ({error}): check its permissions and those of its folder'
+                f'{path} could not be used ({error}): check the permissions of it and of its folder'
             ) from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             # Where an error of SQLite quotes bytes that are no text, Python cannot read it.

@@ -23,7 +23,7 @@ class JudgedIndex(Protocol):
         """Whether each docid is here, bool (n,)."""
 
     def counted(self, grades: Mapping[str, int]) -> dict[str, int]:
-        """The grades that count: a filter leaves out those of other documents."""
+        """The grades that count: a filter leaves out grades of other documents."""
 
     def rows(self, docids: Sequence[str]) -> Rows:
         """All rows of those docids that are here, int64 (m,)."""

@@ -1,7 +1,7 @@
 """A map of query vectors, learnt from judgments: q' = q (I + A), A symmetric.
 
 For each topic, the loss is the mean over its relevant passages of -log softmax of their inner
-products among those of other passages, plus `RIDGE` |A|^2. Scores are divided by the standard
+products among other passages' products, plus `RIDGE` |A|^2. Scores are divided by the standard
 deviation of a query's scores over random passages, so the settings hold whatever the vectors'
 length.
 """

@@ -23,7 +23,7 @@ class UntunedSearches:
     Attributes
     ----------
     now : the name of the search as it is now
-    values : of each, by its name; first that of the search as it is now
+    values : of each, by its name; first the search as it is now
     ways : those that can be stored
     """
 

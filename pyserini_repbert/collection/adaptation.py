@@ -15,7 +15,7 @@ from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 
-# The folder, in that of the collection, of what was learned.
+# The folder of what was learned, inside the collection's folder.
 ADAPTATIONS = 'adapted'
 LEARNING_LOCK = '.learning.lock'
 _FOLDER = re.compile(rf'{ADAPTATIONS}/[0-9]{{6,}}')

@@ -295,7 +295,7 @@ class CollectionAnn:
     ) -> list[TopRows]:
         """The k best of the allowed candidates for the `depth` best rows of the index."""
         candidates = self.index.rows(queries, depth)
-        # The rows of the generation; those of shards that are gone have none.
+        # The rows of the generation; rows of removed shards have none.
         rows = np.where(candidates >= 0, self._rows[candidates], -1)
         return best_of(self._vectors, queries, allowed_rows(rows, allowed), k)
 

@@ -219,7 +219,7 @@ class Collection:
         merge: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
-        """Add documents, and replace those of the same docids that were added; nothing is deleted.
+        """Add documents. Added ones of the same docids are replaced; nothing is deleted.
 
         Parameters and errors are those of `sync`: a docid of a source that is synced is refused.
         """
@@ -379,7 +379,7 @@ class Collection:
         ----------
         rankings : 'dense', 'bm25' and 'sparse', the learned one, of those that the collection has;
             default: all
-        aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
+        aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
         fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation after min-max,

@@ -49,7 +49,7 @@ class HitFeatures:
     ) -> NDArray[np.float64]:
         """The features of a question's hits, float64 (hits, features), by `HIT_FEATURES`:
 
-        - the product of the question's vector with that of the best passage
+        - the product of the question's vector and the best passage's vector
         - its distance from the mean of the background, in the background's deviations
         - the share of the weight of the question's words that BM25 found in the document
         - the mean over rankings of 1 / log2(1 + rank)

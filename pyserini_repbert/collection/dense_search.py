@@ -47,7 +47,7 @@ _KEPT_SHARE = 1 / 16
 _KEPT_BYTES = 8_000_000
 # Of a smaller share of rows that count, exact search is used in place of an approximate index.
 _EXACT_SHARE = 1 / 16
-# Queries whose vectors are at hand when their passages are chosen: those of several batches.
+# Queries whose vectors are at hand when their passages are chosen: several batches.
 _LAST_QUERIES = 1024
 
 
@@ -89,7 +89,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     generation : open, until the searcher is not used any more
     query_encoder : the collection's, for queries
     device : where vectors are multiplied
-    aggregation : how scores of passages become those of documents
+    aggregation : how passages' scores become document scores
     ann : find passages by the collection's approximate index, which `index ann` builds
 
     Attributes

@@ -73,7 +73,7 @@ class ShardOfGeneration:
     def live_mask(self) -> NDArray[np.bool_] | None:
         """Whether each row counts, bool (n,); None where all do.
 
-        Raises DamagedFileError for bits that are not those of so many rows.
+        Raises DamagedFileError for bits that do not fit so many rows.
         """
         if self.dead_bits is not None:
             return ~self._unpacked(self.dead_bits)

@@ -74,7 +74,7 @@ def update_lucene(
                 index.add(_contents(connection))
             else:
                 index.delete(_changed_docids(connection))
-                # in this order, SQLite reads no text but those of the staged documents
+                # in this order, SQLite reads only the texts of the staged documents
                 index.add(
                     _contents(connection, 'staged CROSS JOIN texts USING (docno)', 'AND is_text')
                 )

@@ -1,4 +1,4 @@
-"""Versioned rows of a collection: those of the next generation, which no reader sees yet."""
+"""Versioned rows of a collection: rows of the next generation, which no reader sees yet."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def discard_staged(connection: sqlite3.Connection, generation: int) -> None:
 
 
 class StagedRows:
-    """Reads live rows, and writes those of the next generation, `generation`.
+    """Reads live rows, and writes rows of the next generation, `generation`.
 
     Calls that write belong into a transaction of the caller. New documents are numbered from
     `first_new` on.

@@ -53,7 +53,7 @@ class SearchSettings:
     Attributes
     ----------
     rankings : those that are fused, in this order; none: all that the collection has
-    aggregation : how scores of passages become those of documents
+    aggregation : how passages' scores become document scores
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
     query_map : learned from judgments, float32 (d, d), as in `VectorSearcher`

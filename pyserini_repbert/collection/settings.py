@@ -52,7 +52,7 @@ class EncoderSource:
     encoder : a catalog name, a checkpoint folder, or an opened encoder; None: that of the
         collection, or the default of a new one
     device : where the model runs
-    precision : that the model runs in; default: that of the collection, or float32
+    precision : what the model runs in; default: the collection's, or float32
     token_budget : padded tokens in a batch; default: by device
     truncate_dim : keep the first values of each vector, so many; default: as the collection has
     sparse : the learned sparse model: a catalog name, a folder, or an opened encoder; None: that of
@@ -96,7 +96,7 @@ class EncoderSource:
 
     @property
     def name(self) -> str | None:
-        """What the encoder is called; None for that of the collection."""
+        """What the encoder is called; None: the collection's encoder."""
         if self._encoder is None or isinstance(self._encoder, str):
             return self._encoder
         return self._encoder.name
@@ -118,7 +118,7 @@ class EncoderSource:
 
     @cached_property
     def opened(self) -> TextDocumentEncoder:
-        """The encoder, after `complete`; its vectors are as long as those of the collection."""
+        """The encoder, after `complete`; its vectors are as long as the collection's."""
         # What is not encoded needs no PyTorch.
         from pyserini_repbert.encode.text_encoder import truncated_as
         from pyserini_repbert.systems.encoders import document_encoder, stored_name
@@ -149,7 +149,7 @@ class SparseKind(Choice, what='sparse ranking of a collection'):
 
     @classmethod
     def named(cls, name: str) -> SparseKind:
-        """The kind that a user means: any name but 'bm25' and 'none' is that of a model."""
+        """The kind that a user means: any name but 'bm25' and 'none' names a model."""
         return cls(name) if name in (cls.BM25, cls.NONE) else cls.LEARNED
 
 
@@ -189,7 +189,7 @@ class CollectionSettings:
     def models_sha256(self) -> str:
         """A digest of the encoder and the sparse ranking by which a collection learns.
 
-        With BM25 it is that of the encoder's weights.
+        With BM25 it is the digest of the encoder's weights.
         """
         if self.sparse is SparseKind.BM25:
             return self.weights_sha256
@@ -285,7 +285,7 @@ def sparse_parts(name: str, source: SparseSource) -> dict[str, Any]:
 
 
 def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) -> None:
-    """Raises MismatchError for an encoder whose vectors are not those of a collection."""
+    """Raises MismatchError for an encoder that did not make the collection's vectors."""
     for name, given in encoder_parts(encoder).items():
         expected = getattr(settings, name)
         if name != 'encoder' and given != expected:

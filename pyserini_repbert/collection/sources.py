@@ -173,7 +173,7 @@ class Sources:
         ----------
         source : with the prefix that it has
         prefix : None: that which it has
-        replaces : whether another prefix replaces that of the documents that are here
+        replaces : whether another prefix replaces the one of the stored documents
 
         Raises InputError for a prefix with which no docid begins, and MismatchError for another one
         than that of the source's documents.
@@ -225,7 +225,7 @@ class Sources:
             self._connection.execute('ROLLBACK')
 
     def is_new_beside_others(self, source: DocumentSource) -> bool:
-        """Whether any docid of a source may be that of another source."""
+        """Whether any docid of a source may belong to another source."""
         if source.name == ADDED:
             return True
         rows = self._connection.execute(f'SELECT 1 FROM fields WHERE until = {FOREVER} LIMIT 1')

@@ -39,7 +39,7 @@ _DECIDING = (
 class SparseModel:
     """All that decides the weights of terms in a collection, but for the text.
 
-    The fields are those of `TermWeightsSettings`, as the encoder's own `encoding` has them.
+    The fields of `TermWeightsSettings`, as the encoder's own `encoding` has them.
     """
 
     encoder: Name  # catalog name or folder
@@ -90,7 +90,7 @@ class SparseSource:
 
     @property
     def name(self) -> str | None:
-        """What the encoder is called; None for that of the collection."""
+        """What the encoder is called; None: the collection's encoder."""
         if self._encoder is None or isinstance(self._encoder, str):
             return self._encoder
         return self._encoder.name
@@ -152,7 +152,7 @@ class SparseSource:
 
 
 def check_sparse_model(source: SparseSource, stored: SparseModel) -> None:
-    """Raises MismatchError for a model whose weights are not those of a collection."""
+    """Raises MismatchError for a model that did not make the collection's weights."""
     difference = stored.difference(source.model)
     if difference is not None:
         raise MismatchError(

@@ -69,12 +69,12 @@ class _Pending:
 
     @property
     def is_text_new(self) -> bool:
-        """Whether title or text differ from those of the collection."""
+        """Whether title or text differ from the stored ones."""
         return self.known is None or self.known.text_digest != self.text_digest
 
     @property
     def are_fields_new(self) -> bool:
-        """Whether fields differ from those of the collection."""
+        """Whether fields differ from the stored ones."""
         return self.known is None or self.known.fields_digest != self.fields_digest
 
     @property

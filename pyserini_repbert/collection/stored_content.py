@@ -91,7 +91,7 @@ class _StoredDocument:
     rows: dict[str, list[_Row]] = field(default_factory=lambda: {table: [] for table in _QUERIES})
 
     def differences(self, key: bytes) -> Iterator[str]:
-        """What is not as it was written; `key` is that of the inputs of passages."""
+        """What is not as it was written; `key`: the digest key of passages' inputs."""
         versions = self.rows['fields']
         if len(versions) != 1:
             others = [table for table, rows in self.rows.items() if rows]
@@ -124,7 +124,7 @@ class _StoredDocument:
 
 
 def _value_differences(name: str, fields: str, rows: Sequence[_Row]) -> Iterator[str]:
-    """How the values that filters compare differ from those of a document's fields."""
+    """How the values that filters compare differ from the document's fields."""
     expected = set(typed_values(json.loads(fields)))
     found = set(rows)
     for what, values in (('lack', expected - found), ('have also', found - expected)):

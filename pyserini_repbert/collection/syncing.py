@@ -100,7 +100,7 @@ def sync_documents(
     merge: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Changes:
-    """Bring a collection up to date with all documents of a source; those of others stay.
+    """Bring a collection up to date with all documents of a source; other sources stay.
 
     Parameters
     ----------

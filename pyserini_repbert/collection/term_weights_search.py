@@ -39,7 +39,7 @@ class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
     generation : open, until the searcher is not used any more
     vectors : the rows of its passages
     query_encoder : the collection's learned sparse model
-    aggregation : how scores of passages become those of documents
+    aggregation : how passages' scores become document scores
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class VectorSource:
     ) -> dict[bytes, TermVector]:
         """The weights of terms of each input, by its digest.
 
-        `vectors` are those of the inputs.
+        `vectors` are the inputs' vectors.
         """
         weights: dict[bytes, TermVector] = {}
         digests = list(inputs)

@@ -420,7 +420,7 @@ def _estimate(
 
 
 def _believed_rows(confidence: AnswerConfidence, least: float | None) -> list[int]:
-    """The rows of the hits that are shown: those of this probability at least; None: all."""
+    """The rows of the hits that are shown: with at least this probability; None: all."""
     relevant = enumerate(confidence.relevant)
     return [row for row, probability in relevant if least is None or probability >= least]
 

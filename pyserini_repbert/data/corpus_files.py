@@ -69,7 +69,7 @@ _ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a caller asked of a corpus; the attributes are those of `names.corpora.open_corpus`."""
+    """What a caller asked of a corpus; see the parameters of `names.corpora.open_corpus`."""
 
     source: StrPath
     fields: tuple[str, ...]
@@ -92,7 +92,7 @@ def corpus_of_files(
 ) -> Corpus:
     """A corpus file that exists, or a folder of such files.
 
-    The parameters are those of `names.corpora.open_corpus`.
+    Takes the parameters of `names.corpora.open_corpus`.
     """
     selection = selection or FileSelection()
     asked = _Asked(source, tuple(fields), OnError(on_error), keep_empty, selection)

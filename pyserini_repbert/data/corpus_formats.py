@@ -54,7 +54,7 @@ _Item = TypeVar('_Item', Passage, Document)
 class FilesCorpus(Corpus):
     """A corpus of files, read in the order of `paths`.
 
-    The parameters name, on_error and keep_empty are those of `Corpus`.
+    `Corpus` explains the parameters name, on_error and keep_empty.
     """
 
     def __init__(self, name: str, paths: Sequence[Path], on_error: str, keep_empty: bool) -> None:

@@ -29,7 +29,7 @@ class FolderCorpus(Corpus):
     ----------
     name : what the user called it
     plan : which files are read, and as what
-    on_error, keep_empty : as of `Corpus`
+    on_error, keep_empty : as in `Corpus`
     fields : text fields of records; empty: the usual ones
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
     bad_files : what is done with a file that cannot be read as a whole
@@ -65,7 +65,7 @@ class FolderCorpus(Corpus):
         return self._part.share(total)
 
     def documents(self) -> Iterator[Document]:
-        """The documents; unless parts of files are read, those of files that can be read whole."""
+        """The documents; only of files that can be read whole, unless parts of files are read."""
         if self._bad_files is BadFiles.PART:
             return super().documents()
         return self._documents_of_whole_files()

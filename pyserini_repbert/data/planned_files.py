@@ -295,7 +295,7 @@ def _guess_texts(texts: Sequence[Path]) -> str:
 
 
 def _docids(folder: Path, kinds: Mapping[Path, str]) -> dict[Path, str]:
-    """The docids of files: their paths in the folder, those of pages without suffix.
+    """The docids of files: their paths in the folder; a page's path without its suffix.
 
     One of two pages with the same docid keeps its suffix.
     """

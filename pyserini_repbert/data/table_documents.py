@@ -1,6 +1,6 @@
 """Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
 
-A row is a document. Its docid is that of the column `id`, or the number of the row. The columns of
+A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
 `TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value'.
 """
 

@@ -15,7 +15,7 @@ _UTF_16 = re.compile(rb'\xff\xfe|\xfe\xff')
 _USUAL = 'cp1252'
 # Others whose letters are mostly the same.
 _LATIN = ('cp1250', 'cp1254', 'cp1257', 'iso8859_2')
-# What is tried: the encodings of one byte that Windows wrote, and those of Eastern Asia.
+# What is tried: the encodings of one byte that Windows wrote, and the encodings of Eastern Asia.
 _TRIED = (
     _USUAL,
     *'cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 koi8_r iso8859_2'.split(),

@@ -55,7 +55,7 @@ _XML_ENTITY = 'entity_name'
 _XML_NARRATIVE = 'narrative'
 # Overview of TREC 2015's Dynamic Domain track: a topic's name is the first query.
 _XML_NAME = 'name'
-# The element of a series of questions, and that of a question
+# The element of a series of questions, and the element of a question
 _XML_TARGET = 'target'
 _XML_QUESTION = 'q'
 # What stands in place of a question about all else that is known of the target

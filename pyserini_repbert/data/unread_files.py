@@ -66,7 +66,7 @@ class FileGroup:
 
 
 def suffix_of(path: Path) -> str:
-    """A file's suffix in small letters, that of a packed file with .gz: '.tar.gz'."""
+    """A file's suffix in small letters; a packed file's suffix with .gz: '.tar.gz'."""
     suffixes = path.suffixes[-2:] if path.suffix.lower() == '.gz' else path.suffixes[-1:]
     return ''.join(suffixes).lower()
 

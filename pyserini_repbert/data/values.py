@@ -1,7 +1,7 @@
 """Values from text and JSON: numbers, identifiers, settings with named values.
 
 Numbers have ASCII digits, as evaluators read them. Python's own int() and float() also take '1_0',
-'٣' and ' 1 ', and numbers of any size. Unusable values raise ValueError, those of a checkpoint
+'٣' and ' 1 ', and numbers of any size. Unusable values raise ValueError; in a checkpoint
 DamagedFileError.
 """
 

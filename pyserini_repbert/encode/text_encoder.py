@@ -94,7 +94,7 @@ class TextEncoder(ABC):
             return self._embed(texts, limit, token_budget, on_progress)
 
     def shorten(self, vectors: Vectors) -> Vectors:
-        """The vectors of `embed`, of those of `embed_whole`: their first values.
+        """The vectors of `embed`: the first values of the vectors of `embed_whole`.
 
         Vectors of length 1 are scaled to length 1 again.
         """
@@ -138,7 +138,7 @@ class TextEncoder(ABC):
 
 
 def truncated_as(encoder: Any, settings: Any) -> Any:
-    """An encoder whose vectors are as long as those of an index that it has made.
+    """An encoder whose vectors are as long as the vectors of an index that it has made.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def cell_text(value: Any) -> str:
 
 
 def panels(explained: Mapping[str, Any]) -> list[Panel]:
-    """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
+    """CEDR's maps; maps of one layer share a scale, so that they can be compared."""
     maps: list[tuple[str, SimilarityMap]] = []
     values_of_layer: dict[int, list[float]] = {}
     for title, passage in zip(titles(explained), explained['passages'], strict=True):

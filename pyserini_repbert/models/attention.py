@@ -67,7 +67,7 @@ class PaddedBatch:
 class PackedBatch:
     """The tokens of n sequences in one row; attention reads (tokens, heads, size).
 
-    Methods are those of `PaddedBatch`.
+    Has the methods of `PaddedBatch`.
 
     `ids`, int64 (n, length), are on the device that computes. `mask`, bool (n, length), is best in
     the host's memory: counting the tokens of a mask on a GPU waits for the GPU.
@@ -117,7 +117,7 @@ class PackedBatch:
 
 
 class PackedCpuBatch(PackedBatch):
-    """Packed tokens whose attention is padded; methods are those of `PackedBatch`.
+    """Packed tokens whose attention is padded; has the methods of `PackedBatch`.
 
     On a CPU, most of the time goes into linear layers, which here compute hardly any padding.
     oneDNN keeps code for each number of tokens. So a few more are added, and few numbers occur.

@@ -37,7 +37,7 @@ class CrossEncoder(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
-        """Logits, float32 (n, labels); parameters and errors are those of `Bert.forward`.
+        """Logits, float32 (n, labels); parameters and errors as in `Bert.forward`.
 
         The head computes in float32 whatever the body's dtype: rounding logits would tie
         candidates.

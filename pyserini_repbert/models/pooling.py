@@ -1,6 +1,6 @@
 """From the vectors of a text's tokens to one vector.
 
-The methods are those of sentence-transformers (Reimers and Gurevych, 2019, section 3). RepBERT has
+The methods of sentence-transformers (Reimers and Gurevych, 2019, section 3). RepBERT has
 the mean (eq. 2). https://arxiv.org/abs/1908.10084
 """
 
@@ -31,7 +31,7 @@ def mean_of_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
 def sum_by_root(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The sum over all attended tokens, divided by the square root of their number: (n, h).
 
-    Parameters are those of `mean_of_tokens`.
+    Takes the parameters of `mean_of_tokens`.
     """
     counts = torch.tensor(float(hidden.shape[1]), device=hidden.device)
     if mask is not None:
@@ -42,7 +42,7 @@ def sum_by_root(hidden: Tensor, mask: Tensor | None) -> Tensor:
 def first_of_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The vector of the first token, [CLS]: (n, h).
 
-    Parameters are those of `mean_of_tokens`.
+    Takes the parameters of `mean_of_tokens`.
     """
     return hidden[:, 0]
 
@@ -50,7 +50,7 @@ def first_of_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
 def maximum_of_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The maximum over all attended tokens, dimension by dimension: (n, h).
 
-    Parameters are those of `mean_of_tokens`.
+    Takes the parameters of `mean_of_tokens`.
     """
     if mask is None:
         return hidden.amax(dim=1)

@@ -168,10 +168,10 @@ class PipelineSpec(CheckedValues):
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
     k1: float | None = Field(
-        default=None, description="BM25's k1; default: that of the sparse ranking or index"
+        default=None, description="BM25's k1; default: as the sparse ranking or index has it"
     )
     b: float | None = Field(
-        default=None, description="BM25's b; default: that of the sparse ranking or index"
+        default=None, description="BM25's b; default: as the sparse ranking or index has it"
     )
     language: str | None = Field(
         default=None,
@@ -317,7 +317,7 @@ class PipelineSpec(CheckedValues):
 
     @property
     def n_rankings(self) -> int:
-        """How many rankings of a first stage are fused: that of `index`, and each of `sparse`.
+        """How many rankings of a first stage are fused: one of `index`, and each of `sparse`.
 
         A collection alone has several.
         """

@@ -25,7 +25,7 @@ _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
 _REHEARSED = 'rehearsed.json'
 _INTRODUCTION = (
     'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the '
-    'entries are those of the YAML files.\n\n'
+    'entries come from the YAML files.\n\n'
     'PASS: all published digits agree. PASS within tolerance: the YAML file says how much and why. '
     'FAIL: also a gain beyond the tolerance. REHEARSED: not run for want of its input, but its '
     'commands ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). '

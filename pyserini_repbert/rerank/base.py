@@ -2,7 +2,7 @@
 
 Subclass `Reranker` to bring a reranker of your own: implement `score_lists`, which gives the
 candidates of each query a score. The base owns the rest: it checks the input, cuts each ranking to
-the depth that is read, counts the cost, mixes scores with those of the stage before, and orders the
+the depth that is read, counts the cost, mixes scores with the stage before, and orders the
 result. `examples/own_rankers.py` has one in a few lines.
 """
 
@@ -325,7 +325,7 @@ class _Passages:
 
     Attributes
     ----------
-    ranking : the passages, those of a document together
+    ranking : the passages, a document's passages together
     starts : where each document begins, int64 (documents,)
     """
 

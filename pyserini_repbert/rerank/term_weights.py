@@ -56,7 +56,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5).
 
     A score is 0 where query and passage share no term. Of its work, an inference is a passage that
-    was encoded on the fly. Its vector is pruned like those of the index but not quantised, so that
+    was encoded on the fly. Its vector is pruned like the index's vectors but not quantised, so that
     scores differ by the error of quantising.
 
     A subclass names its model's encoder, `encoder_class`.

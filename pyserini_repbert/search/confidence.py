@@ -125,13 +125,13 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
 def fit_logistic(
     rows: Rows, outcomes: Sequence[bool] | NDArray[np.bool_], prior: LogisticModel | None = None
 ) -> LogisticModel:
-    """A logistic regression, its weights drawn to those of a prior, or to 0.
+    """A logistic regression whose weights are drawn to a prior's weights, or to 0.
 
     Parameters
     ----------
     rows : features, (n, features)
     outcomes : (n,)
-    prior : its centre and scale are used, too; None: those of the rows
+    prior : its centre and scale are used, too; None: the rows' own
     """
     targets = np.asarray(outcomes, np.float64)
     n_features = rows.shape[1]

@@ -1,4 +1,4 @@
-"""The forms of answers: those of Pyserini's and Anserini's servers, with additions.
+"""The forms of answers: as Pyserini's and Anserini's servers have them, with additions.
 
 An answer is a dictionary of such a form from the moment it is made, and its fields are sent in the
 order in which it was made. The OpenAPI document describes the same forms. `NotRequired`: the field
@@ -137,7 +137,7 @@ class Judged(TypedDict):
     relevant: Annotated[dict[str, int], Field(description='the grade of each relevant passage')]
     measures: Annotated[
         dict[str, Any],
-        Field(description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side'),
+        Field(description='nDCG@10, MRR@10 and R@100; of a comparison, for each side'),
     ]
 
 
@@ -581,7 +581,7 @@ class LearningReport(TypedDict):
     ranking that learned nothing.
     """
 
-    gain: Annotated[float, Field(description='mean nDCG@10 over that of `baseline`')]
+    gain: Annotated[float, Field(description='mean nDCG@10 minus the mean nDCG@10 of `baseline`')]
     standard_error: Annotated[float, Field(description='of the gain')]
     low: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
     high: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]

@@ -94,7 +94,7 @@ class JobQueue:
             self._thread.join()
 
     def call(self, work: Callable[[], Any], trace: Trace = SILENT) -> Any:
-        """The result of `work()`, run alone in the queue's thread; errors are those of
+        """The result of `work()`, run alone in the queue's thread; raises the errors of
         `call_batched`.
         """
         return self.call_batched(lambda _: [work()], None, batch_key=None, trace=trace)

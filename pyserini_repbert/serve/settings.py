@@ -257,7 +257,7 @@ class FileSettings(_Settings):
     )
     allowed_hosts: list[Annotated[str, AfterValidator(_host)]] | None = Field(
         default=None,
-        description='hosts that clients may ask for, besides those of this machine; *: any; '
+        description="hosts that clients may ask for, besides this machine's; *: any; "
         'default: none at --host 127.0.0.1, any at another address',
     )
     limits: Limits = Limits()

@@ -1,4 +1,4 @@
-"""Encoders by name: RepBERT's, another system's, or those of a sentence-transformers folder.
+"""Encoders by name: RepBERT's, another system's, or the one of a sentence-transformers folder.
 
 They are dense, or weigh terms (`term_weights_encoder`).
 """
@@ -43,7 +43,7 @@ def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> 
 def document_encoder(
     name: AnyCheckpoint, device: str = 'cpu', **settings: Any
 ) -> TextDocumentEncoder:
-    """The document encoder of a checkpoint; parameters are those of `query_encoder`."""
+    """The document encoder of a checkpoint; takes the parameters of `query_encoder`."""
     encoder_class = load(str(encoding_system(name).document_encoder))
     encoder: TextDocumentEncoder = encoder_class(name, device, **settings)
     return encoder

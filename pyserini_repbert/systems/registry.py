@@ -92,7 +92,7 @@ class System:
 
 @cache
 def systems() -> Mapping[str, System]:
-    """All systems by name: the folders of this package, then those of entry points.
+    """All systems by name: the folders of this package, then entry points.
 
     Raises InputError for two systems of one name.
     """
@@ -107,7 +107,7 @@ def systems() -> Mapping[str, System]:
 
 
 def _defined() -> Iterable[System]:
-    """The `SYSTEM` of each folder, then those of entry points."""
+    """The `SYSTEM` of each folder, then entry points."""
     package = importlib.import_module('pyserini_repbert.systems')
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg:

@@ -143,7 +143,7 @@ class Task(nn.Module, ABC):
     def queries_and_passages(
         self, instances: Sequence[Instance]
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Wordpieces of the instances' queries, and of their passages, those of one instance
+        """Wordpieces of the instances' queries, and of their passages, the passages of one instance
         after the other.
         """
         queries = [self.sources[instance.source].query(instance.qid) for instance in instances]

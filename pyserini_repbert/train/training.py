@@ -61,8 +61,8 @@ def train(
     ----------
     recipe : what to train
     output : the checkpoint folder to make
-    resume : go on from the last checkpoint; the losses are those of a training that was never
-        stopped
+    resume : go on from the last checkpoint; the losses equal those that a training
+        without a stop has
     overwrite : replace an earlier training's output and state
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : show no progress bar

@@ -16,7 +16,7 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
-    hits, the proportion is that of its hits. `depths` are each n, at least 1. All hits of the
+    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the
     reference are candidates, of which the paper takes 1000.
     """
     totals = dict.fromkeys(depths, 0.0)

@@ -32,7 +32,7 @@ class _WithArguments(type(pt.Transformer)):  # type: ignore[misc]
 class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc]
     """A transformer that is made anew when one of its parameters is set.
 
-    Its parameters are those of its constructor. What it opened depends on them, so setting one as
+    Its parameters are its constructor's. What it opened depends on them, so setting one as
     an attribute is `set_parameter`, too.
     """
 

@@ -3,8 +3,8 @@
 The format is TensorFlow's "tensor bundle" (tensorflow/core/util/tensor_bundle,
 protobuf/tensor_bundle.proto). The index is a sorted string table in LevelDB's layout (its
 doc/table_format.md), from tensor names to protocol buffers with dtype, shape, file, offset and
-size; the data files hold the tensors' bytes. Checksums inside are not verified: those of the
-downloaded archives are.
+size; the data files hold the tensors' bytes. Checksums inside are not verified: the
+downloaded archives have checksums, which are.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class CedrReranker(TextReranker, recorded_as='CedrReranker'):
     max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
 
-    The other parameters are those of `MonoBertReranker`.
+    `MonoBertReranker` explains the other parameters.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class TripleInputs(CrossEncoderInputs):
     """Builds duoBERT's inputs: `[CLS] query [SEP] candidate i [SEP] candidate j [SEP]`, token types
     0, 1 and 2.
 
-    Parameters and errors are those of `PairInputs`; `layout` is a TripleLayout.
+    Takes the parameters of `PairInputs`, and raises its errors; `layout` is a TripleLayout.
     """
 
     layout: str = TripleLayout.PAPER

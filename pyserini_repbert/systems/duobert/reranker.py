@@ -60,7 +60,7 @@ class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
         else 'paper'
     samples, seed : m of 'sample', and the seed of the sampling
 
-    The other parameters are those of `MonoBertReranker`.
+    `MonoBertReranker` explains the other parameters.
     """
 
     system = NAME

@@ -109,7 +109,7 @@ def replay(
 
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
 
-    `method`, `samples` and `seed` are those of `aggregate`. `drop_rest` drops the candidates that a
+    `aggregate` explains `method`, `samples` and `seed`. `drop_rest` drops the candidates that a
     stage does not rerank, instead of ranking them below. Raises InputError where a score is needed
     that was not saved.
     """

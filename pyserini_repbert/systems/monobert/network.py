@@ -16,5 +16,5 @@ class MonoBert(CrossEncoder):
     """monoBERT, the pointwise relevance classifier (Multi-Stage section 3.2).
 
     Token type 0 for `[CLS] query [SEP]`, 1 for `candidate [SEP]`. Cross-encoders of
-    sentence-transformers have the same form. Parameters are those of `CrossEncoder`.
+    sentence-transformers have the same form. Takes the parameters of `CrossEncoder`.
     """

@@ -76,7 +76,7 @@ class MonoBertReranker(CrossEncoderReranker, recorded_as='MonoBertReranker'):
     ) -> dict[str, Any]:
         """The score and the probability of relevance of each hit, as values of JSON.
 
-        `query`, `hits`, `settings` and `trace` are those of `Reranker.explain`.
+        `Reranker.explain` explains `query`, `hits`, `settings` and `trace`.
         """
         scores = self.scores_of(query, hits, trace)
         return {

@@ -34,7 +34,7 @@ _KINDS = (_KIND, 'ColBERT')
 _PACKAGES = ('sentence_transformers.multi_vector_encoder.', 'pylate.')
 # The architecture in the config.json of the authors' checkpoints.
 _AUTHORS = 'HF_ColBERT'
-# Keys of the settings that this package's engine knows. Others are those of earlier formats.
+# Keys of the settings that this package's engine knows. Others belong to earlier formats.
 _KNOWN_SETTINGS = ('__version__', 'default_prompt_name', 'model_type', 'prompts')
 _SIMILARITY = 'similarity_fn_name'
 # A key of a body's settings.

@@ -125,7 +125,7 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
         Parameters
         ----------
         numbers : of the queries
-        queries, lists, on_progress : as of `score_lists`
+        queries, lists, on_progress : as in `score_lists`
         scores : of all queries
         """
         encoded = self.encoder.encode_queries([queries[number] for number in numbers])

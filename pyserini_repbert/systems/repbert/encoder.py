@@ -137,7 +137,7 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
 
     Token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
 
-    Parameters are those of `RepBertQueryEncoder`.
+    Takes the parameters of `RepBertQueryEncoder`.
     """
 
     token_type = repbert.PASSAGE_TYPE

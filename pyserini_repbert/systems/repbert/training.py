@@ -204,7 +204,7 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
 
     A pair has a relevant and another passage. The margin of 1 then equals the standard deviation of
     the other passages' scores, or the difference of scores that a tenth of the pairs stay below,
-    whichever is more. The parameters are those of `multi_label_margin`.
+    whichever is more. Takes the parameters of `multi_label_margin`.
     """
     rows = similarities.double().numpy()
     relevant = positive.numpy()

@@ -1,7 +1,7 @@
 """Encoders from folders of sentence-transformers.
 
-Vectors are those of its `encode_query` and `encode_document`; where the folder names cosine as its
-similarity, they are scaled to length 1, so that inner products are its scores. This package's
+Vectors equal what its `encode_query` and `encode_document` give. Where the folder names cosine as
+its similarity, they are scaled to length 1, so that inner products are its scores. This package's
 engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs everything else.
 """
 
@@ -211,7 +211,7 @@ class _SentenceEncoder(TextEncoder):
 
     @property
     def text_tokenizer(self) -> Any:
-        """The model's tokenizer: this package's, or that of transformers."""
+        """The model's tokenizer: this package's, or transformers'."""
         return self._engine.tokenizer
 
     def _embed(

@@ -48,7 +48,7 @@ class Engine(ABC):
     Attributes
     ----------
     name : as records have it
-    tokenizer : this package's, or that of transformers
+    tokenizer : this package's, or transformers'
     max_length : the most tokens of an input, special tokens and prompt included
     n_outputs : how many numbers a row has
     """

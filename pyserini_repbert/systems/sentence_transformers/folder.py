@@ -209,7 +209,7 @@ def _read_activation(body: Body, settings: Mapping[str, Any]) -> str | None:
 
 
 def read_modules(folder: Path) -> Sequence[Module]:
-    """The modules of a folder. Raises Unsupported for those of other packages."""
+    """The modules of a folder. Raises Unsupported for modules of other packages."""
     modules = []
     for entry in _list_of_objects(folder / MODULES):
         kind = entry.get('type')

@@ -72,7 +72,7 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
 
 
 def folder_digest(folder: StrPath) -> str:
-    """A sha256 over the names and contents of a model's files, those of its modules included.
+    """A sha256 over the names and contents of a model's files, its modules' files included.
 
     Its card, its checksums and hidden files are left out.
     """

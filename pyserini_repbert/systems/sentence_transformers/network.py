@@ -107,7 +107,7 @@ class SentenceBert(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
-        """Parameters and errors are those of `Bert.forward`."""
+        """Takes the parameters of `Bert.forward`, and raises its errors."""
         if self.poolings == ('cls',):
             hidden = self.bert.first_token(input_ids, token_type_ids, attention_mask).float()
         else:

@@ -90,7 +90,7 @@ class TokenizerClass:
     check_parts : raises Unsupported for a normalizer, a pre-tokenizer or a model that this class
         does not build; gets the tokenizer, what tokenizer.json says, and tokenizer_config.json
     specials : its default special tokens, by their keys in tokenizer_config.json
-    first, last : the keys of the tokens around a text; None: those of tokenizer.json
+    first, last : the keys of the tokens around a text; None: as in tokenizer.json
     separators : how many of the last stand between the texts of a pair
     second_type : the token type of a pair's second text
     """

@@ -102,7 +102,7 @@ class _OpenedModel:
 
 
 class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderReranker'):
-    """Scores are those of the model, after the activation that its folder names.
+    """Scores are the model's, after the activation that its folder names.
 
     Of a model with several labels, they are the logarithms of the probability of the label that
     counts: of two, the second, which means relevant in monoBERT; of more, `label` has to say it.
@@ -294,7 +294,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         """The score of each hit, and its probability, in monoBERT's form.
 
         Of a model without an activation, the probability is the sigmoid of the score. `query`,
-        `hits`, `settings` and `trace` are those of `Reranker.explain`.
+        `Reranker.explain` explains `hits`, `settings` and `trace`.
         """
         scores = self.scores_of(query, hits, trace)
         probabilities = scores

@@ -172,7 +172,7 @@ def _form_of(backend: Tokenizer) -> _Form:
     first_types = pair.type_ids[: 1 + length + separators]
     second_types = pair.type_ids[1 + length + separators :]
     if any(single.type_ids) or any(first_types) or len(set(second_types)) != 1:
-        raise Unsupported('its token types are not those of BERT')
+        raise Unsupported("its token types are not BERT's")
     return _Form(
         cls=_name_of(backend, cls),
         sep=_name_of(backend, sep),
@@ -182,7 +182,7 @@ def _form_of(backend: Tokenizer) -> _Form:
 
 
 def _name_of(backend: Tokenizer, number: int) -> str:
-    """The name of a token. Raises Unsupported for a number without one, or with that of another."""
+    """The name of a token. Raises Unsupported where it has none, or another token's."""
     name = backend.id_to_token(number)
     if name is None or backend.token_to_id(name) != number:
         raise Unsupported(f'its special token {number} is named {name}')

@@ -14,7 +14,7 @@ _CLASSIFIER = 'classifier.'
 
 
 def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str, Tensor]:
-    """The tensors of a `SentenceBert`: the body's without its pooler, and those of dense layers.
+    """The tensors of a `SentenceBert`: the body's without its pooler, and the dense layers'.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str,
 
 
 def cross_encoder_tensors(body: Body) -> dict[str, Tensor]:
-    """The tensors of a `CrossEncoder`: the body's, and those of its classifier."""
+    """The tensors of a `CrossEncoder`: the body's, and its classifier's."""
     tensors = {}
     for name, value in body.checkpoint.tensors().items():
         if name.startswith((_BODY, _CLASSIFIER)):

@@ -1,6 +1,6 @@
 """The encoder of a `SparseEncoder` folder, run by sentence-transformers.
 
-A text becomes weights of terms: those of `encode_query` and `encode_document`. SPLADE: Formal,
+A text becomes weights of terms, as from `encode_query` and `encode_document`. SPLADE: Formal,
 Piwowarski and Clinchant, https://arxiv.org/abs/2107.05720. Inference-free models look the weights
 of a query's terms up: Geng et al., https://arxiv.org/abs/2411.04403
 """

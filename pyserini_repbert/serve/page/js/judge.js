@@ -14,7 +14,7 @@ const EXPORTS = [['topics', 'topics.tsv', 'Topics'], ['qrels', 'qrels.txt', 'Jud
 
 /**
  * The elements of the mode: a question if the state has one, else the list of questions.
- * onopen and onquestion are as of `judgeQuestion`; onredraw() draws it again; onused() is called when another ranking became the default.
+ * onopen and onquestion: as in `judgeQuestion`; onredraw() draws it again; onused() is called when another ranking became the default.
  */
 export async function judging({ about, state, focus, onopen, onquestion, onredraw, onused }, { signal }) {
   if (givenName() === null) return nameForm(onredraw);

@@ -29,7 +29,7 @@ export function questionsOf(about, { signal } = {}) {
   return ask(address([about.name, 'questions'], [['judge', judgeName()]]), { fresh: true, signal });
 }
 
-/** Add questions; the answer is as of `questionsOf`. */
+/** Add questions; the answer has the form of `questionsOf`. */
 export function addQuestions(about, texts) {
   const url = address([about.name, 'questions'], [['judge', judgeName()]]);
   return ask(url, { body: { questions: texts }, fresh: true });

@@ -14,7 +14,7 @@ const COMMON_KEYS = [
 ];
 let keys = [...SEARCH_KEYS, ...COMMON_KEYS];
 
-/** Make keys those of the page, beside the ones that every view has. */
+/** Make keys work on the page, beside the keys that every view has. */
 export function useKeys(own) {
   keys = [...own, ...COMMON_KEYS];
 }

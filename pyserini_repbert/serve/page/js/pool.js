@@ -28,7 +28,7 @@ function withKey(key, text) {
 
 /**
  * The elements of a question to judge.
- * listed: the answer of `questionsOf`; pool: of `poolOf`; judgments: those of the question; open: docid of the document to begin with, or '';
+ * listed: the answer of `questionsOf`; pool: the answer of `poolOf`; judgments: the question's; open: docid of the document to begin with, or '';
  * onopen(docid) is called when another document is shown, with '' for the summary; onquestion(question, docid) leads to
  * another question, with null to the list of them; focus: whether the document gets the focus.
  */
