@@ -5,6 +5,7 @@
 # make test-slow    the slow tests that have no target of their own; they take a share of the kill points, bits and seeds that
 #              the quick tests leave, with FLAGS=--exhaustive all of them
 # make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
+# make demo-cache    the demo's indexes in build/demo-cache; tests use them again with FLAGS='--demo-cache build/demo-cache'
 # make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make install-pytorch    an environment with PyTorch alone, which `make install` begins with
@@ -25,7 +26,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
+# Python compiles what is imported, which is a small part of what an environment has
+PIP_INSTALL = -m pip install --quiet --no-compile -c constraints.txt
+INSTALL = $(RUN) $(PIP_INSTALL)
 DATA ?= ../shared/data
+DEMO_CACHE = build/demo-cache
 JOBS ?= 2
 SEED ?= $(shell date +%s)
 # Each worker has a core: threads of one would wait for those of the others
@@ -57,8 +62,8 @@ JVM_TESTS = $(shell grep -rl 'pytest.mark.jvm' tests --include='test_*.py' | gre
 SLOW_JVM_TESTS = $(addprefix tests/serve/,test_index_types.py \
 	test_collections.py::test_both_rankings_are_fused_as_the_collection_does)
 
-.PHONY: demo test test-random test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
-	test-ray test-web install install-docs install-web install-pytorch install-pyserini2 install-interop install-ray lint \
+.PHONY: demo demo-cache test test-random test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 \
+	test-interop test-ray test-web install install-docs install-web install-pytorch install-pyserini2 install-interop install-ray lint \
 	docs regressions rehearsal clean
 
 install: $(INSTALLED)
@@ -68,19 +73,19 @@ install-pytorch: $(PYTORCH_INSTALLED)
 $(PYTORCH_INSTALLED): constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet -c constraints.txt torch
+	$(INSTALL) torch
 	touch $@
 
 $(INSTALLED): $(PYTORCH_INSTALLED) setup.cfg pyproject.toml constraints.txt
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[demo,dev]'
+	$(INSTALL) -e '.[demo,dev]'
 	touch $@
 
 $(DOCS_INSTALLED): $(INSTALLED)
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	touch $@
 
 $(WEB_INSTALLED): $(INSTALLED)
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[web]'
+	$(INSTALL) -e '.[web]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -91,6 +96,12 @@ demo: $(INSTALLED)
 		--query 'who got the first nobel prize in physics' \
 		--query 'what is the main mineral in lithium batteries' \
 		--query 'how many episodes are there in dragon ball z'
+
+demo-cache: $(INSTALLED)
+	for encoder in repbert-demo minilm; do \
+		PYSERINI_REPBERT_CACHE=$(DEMO_CACHE) $(RUN) -m pyserini_repbert.search --encoder $$encoder --index demo --sparse bm25 \
+			--query 'what is the main mineral in lithium batteries' --hits 1 || exit; \
+	done
 
 test: $(INSTALLED)
 	$(WORKERS) -m 'not slow' $(FLAGS)
@@ -136,7 +147,7 @@ $(RAY_INSTALLED): EXTRA = ray
 
 $(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(MAKE) install VENV=$(@D)
-	$(@D)/bin/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRA)]'
+	$(@D)/bin/python $(PIP_INSTALL) -e '.[$(EXTRA)]'
 	touch $@
 
 test-interop: install-interop

@@ -84,19 +84,29 @@ def shared_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope='session')
-def demo_cache(shared_folder):
+def shared_cache(shared_folder, pytestconfig):
+    """The cache folder of the pages and of tests that search the demo: a new one, or
+    `--demo-cache`.
+    """
+    given: Path | None = pytestconfig.getoption('demo_cache')
+    folder = given.resolve() if given else shared_folder / 'cache'
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def demo_cache(shared_folder, shared_cache):
     """A cache with the demo's vectors and its Lucene index; they take 100 seconds of a core.
 
-    The first worker that asks builds them. The pages of the documentation use the same cache.
+    The first worker that asks builds them, where they are not there.
     """
-    cache = shared_folder / 'cache'
     search = [sys.executable, '-m', 'pyserini_repbert.search', '--encoder', 'repbert-demo']
     search += ['--index', 'demo', '--sparse', 'bm25', '--query', 'sea', '--hits', '1']
-    own = {'PYSERINI_REPBERT_CACHE': str(cache), 'PYSERINI_REPBERT_OFFLINE': '1'}
+    own = {'PYSERINI_REPBERT_CACHE': str(shared_cache), 'PYSERINI_REPBERT_OFFLINE': '1'}
     with FileLock(shared_folder / 'demo.lock'):
         done = subprocess.run(search, env={**os.environ, **own}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return cache
+    return shared_cache
 
 
 @pytest.fixture(scope='session')
@@ -149,12 +159,17 @@ def pytest_collection_finish():
 
 
 def pytest_addoption(parser):
-    """`--native-bf16` and `--exhaustive`."""
+    """`--native-bf16`, `--exhaustive` and `--demo-cache`."""
     parser.addoption(
         '--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth'
     )
     parser.addoption(
         '--exhaustive', action='store_true', help='slow tests: every case, not one in a few'
+    )
+    parser.addoption(
+        '--demo-cache',
+        type=Path,
+        help="a cache folder with the demo's indexes to use again, instead of a new one",
     )
 
 

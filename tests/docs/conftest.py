@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from doc_blocks import files_from
@@ -20,9 +19,6 @@ _COUNTS = pytest.StashKey[Counts]()
 def pytest_addoption(parser):
     """Options of `pytest tests/docs`."""
     parser.addoption(
-        '--doc-cache', type=Path, help='a cache folder to use again, instead of a new one'
-    )
-    parser.addoption(
         '--rewrite-outputs',
         nargs='?',
         const='differing',
@@ -33,26 +29,17 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope='session')
-def doc_cache(shared_folder, pytestconfig):
-    """The cache folder of all pages."""
-    given: Path | None = pytestconfig.getoption('doc_cache', default=None)
-    folder = given.resolve() if given else shared_folder / 'cache'
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope='session')
-def doc_programs(tmp_path_factory, doc_cache):
+def doc_programs(tmp_path_factory, shared_cache):
     """A folder with a `python` that starts quickly."""
     folder = tmp_path_factory.mktemp('programs')
-    server = install(folder, environment(doc_cache))
+    server = install(folder, environment(shared_cache))
     yield folder
     server.terminate()
     server.wait()
 
 
 @pytest.fixture(scope='session')
-def demo_indexes(shared_folder, doc_cache, doc_programs):
+def demo_indexes(shared_folder, shared_cache, doc_programs):
     """Builds the demo's indexes that pages search, in the cache: two pages cannot build one at
     the same time.
     """
@@ -63,7 +50,7 @@ def demo_indexes(shared_folder, doc_cache, doc_programs):
             done = subprocess.run(
                 search,
                 cwd=shared_folder,
-                env=environment(doc_cache, doc_programs),
+                env=environment(shared_cache, doc_programs),
                 capture_output=True,
                 text=True,
             )
@@ -71,13 +58,14 @@ def demo_indexes(shared_folder, doc_cache, doc_programs):
 
 
 @pytest.fixture(scope='session')
-def run_page(shared_folder, doc_cache, doc_programs, doc_counts, demo_indexes, pytestconfig):
+def run_page(shared_folder, shared_cache, doc_programs, doc_counts, demo_indexes, pytestconfig):
     """run(page, folder) -> what is wrong with a page, which is run in a folder."""
     rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
 
     def run(path, folder):
         return [
-            str(one) for one in Page(path, folder, doc_cache, doc_programs).run(doc_counts, rewrite)
+            str(one)
+            for one in Page(path, folder, shared_cache, doc_programs).run(doc_counts, rewrite)
         ]
 
     return run
