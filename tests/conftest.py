@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from folders import TINY, WORDS
+from folders import N_QUESTIONS, TINY, WORDS
 from hypothesis import settings
 
 settings.register_profile(
@@ -306,6 +306,23 @@ def tiny_checkpoint(tmp_path):
         return folder
 
     return make
+
+
+@pytest.fixture
+def mine(tiny_checkpoint, tmp_path):
+    """The folder of a collection without Lucene: the question 'wN mat', for N below `N_QUESTIONS`,
+    has the documents plainN and wantedN.
+    """
+    from pyserini_repbert.collection import Collection
+
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append((f'plain{number}', f'w{number} cat'))
+        documents.append((f'wanted{number}', f'w{number} mat'))
+    path = tmp_path / 'mine'
+    with Collection.open(path, encoder=str(tiny_checkpoint()), sparse='none') as collection:
+        collection.sync(documents)
+    return path
 
 
 @pytest.fixture

@@ -23,6 +23,9 @@ WORDS = (
     'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
 ).split()
 
+# The questions of the fixture `mine`.
+N_QUESTIONS = 24
+
 # Seconds after which a process or a thread hangs: a busy machine takes minutes to import PyTorch.
 HANGS = 900
 

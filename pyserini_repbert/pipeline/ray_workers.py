@@ -260,8 +260,8 @@ def _check_connection(address: str) -> str:
         socket.create_connection((host.strip('[]'), int(port)), _SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f'nothing answers at Ray address {address} ({error.strerror or error}): start a '
-            'cluster there with `ray start --head`, or give the address of its head'
+            f'nothing answers at Ray address {address} ({error.strerror or error}): start the head '
+            'of a cluster there, or give the address of one that runs'
         ) from error
     return address
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from folders import N_QUESTIONS
 
 from pyserini_repbert.adapt.confidence import ask_questions, learn_confidence
 from pyserini_repbert.collection import Collection
@@ -9,20 +10,11 @@ from pyserini_repbert.collection.confidence import HitFeatures, question_feature
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.ranking import Query, Ranking
 
-N_QUESTIONS = 24
-
 
 @pytest.fixture
-def searcher(tiny_checkpoint, tmp_path):
+def searcher(mine):
     """The search of a collection without Lucene: two documents for each question."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
-    with Collection.open(
-        tmp_path / 'mine', encoder=str(tiny_checkpoint()), sparse='none'
-    ) as collection:
-        collection.sync(documents)
+    with Collection.open(mine) as collection:
         opened = collection.searcher()
         yield opened
         opened.close()

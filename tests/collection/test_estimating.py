@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from folders import N_QUESTIONS
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
@@ -15,8 +16,6 @@ from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
-
-N_QUESTIONS = 24
 
 
 def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0), hard_auc=0.8):
@@ -32,25 +31,12 @@ def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0), hard_auc=0.8):
 
 
 @pytest.fixture
-def folder(tiny_checkpoint, tmp_path):
-    """A collection without Lucene: two documents for each question."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
-    path = tmp_path / 'mine'
-    with Collection.open(path, encoder=str(tiny_checkpoint()), sparse='none') as collection:
-        collection.sync(documents)
-    return path
-
-
-@pytest.fixture
-def learned(folder):
+def learned(mine):
     """The collection, which has learned from its judgments: a model that can be shown."""
     judgments = [Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
-    judgments_of(folder).add(judgments)
-    learn_from_judgments(folder)
-    store = judgments_of(folder)
+    judgments_of(mine).add(judgments)
+    learn_from_judgments(mine)
+    store = judgments_of(mine)
     learning = store.learnings()[-1]
     confidence = learning.report['confidence']
     assert confidence['of'] is None
@@ -58,7 +44,7 @@ def learned(folder):
     shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
     report = {**learning.report, 'confidence': shown}
     store.add_learning(replace(learning, number=2, report=report))
-    return folder
+    return mine
 
 
 def search(capsys, *arguments):
@@ -67,14 +53,14 @@ def search(capsys, *arguments):
     return status, printed.out, printed.err
 
 
-def test_without_judgments_and_prior_nothing_is_said(folder, capsys):
-    with Collection.open(folder) as collection:
+def test_without_judgments_and_prior_nothing_is_said(mine, capsys):
+    with Collection.open(mine) as collection:
         with pytest.raises(InputError, match='confidence is not known for encoder'):
             collection.search('w1 mat', confidence=True)
         searcher = collection.searcher()
         assert find_prior(searcher.dense, ['dense']) is None
         searcher.close()
-    status, out, err = search(capsys, '--index', folder, '--query', 'w1 mat', '--confidence')
+    status, out, err = search(capsys, '--index', mine, '--query', 'w1 mat', '--confidence')
     assert (status, out) == (2, '')
     assert 'judge questions, and let the collection learn' in err
 
@@ -90,8 +76,8 @@ def test_probabilities_follow_the_hits(learned):
     assert {hit.probability for hit in plain} == {None}
 
 
-def test_a_verdict_is_by_the_probability_of_the_question(folder):
-    with Collection.open(folder) as collection:
+def test_a_verdict_is_by_the_probability_of_the_question(mine):
+    with Collection.open(mine) as collection:
         searcher = collection.searcher()
         estimator = ConfidenceEstimator.of(searcher, model(answered=-3.0))
         ranking = searcher.rank([Query('1', 'w1 mat')], None, 20)['1']

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from folders import N_QUESTIONS
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
@@ -17,74 +18,59 @@ from pyserini_repbert.pipeline.own_settings import own_settings, set_settings, u
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 
-N_QUESTIONS = 24
 
-
-@pytest.fixture
-def folder(tiny_checkpoint, tmp_path):
-    """A collection without Lucene: two documents for each question, the second one relevant."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
-    path = tmp_path / 'mine'
-    with Collection.open(path, encoder=str(tiny_checkpoint()), sparse='none') as collection:
-        collection.sync(documents)
-    return path
-
-
-def used(folder, **asked):
+def used(mine, **asked):
     """The spec that is run for a spec of these fields."""
-    resolved = resolve(PipelineSpec(index=str(folder), **asked))
+    resolved = resolve(PipelineSpec(index=str(mine), **asked))
     resolved.close()
     return resolved.spec
 
 
-def sources(folder):
-    return {setting.name: (setting.value, setting.source) for setting in own_settings(folder)}
+def sources(mine):
+    return {setting.name: (setting.value, setting.source) for setting in own_settings(mine)}
 
 
-def test_what_is_set_counts_and_is_undone(folder):
-    usual = sources(folder)
+def test_what_is_set_counts_and_is_undone(mine):
+    usual = sources(mine)
     assert usual == {
         'rankings': ('dense', 'default'),
         'aggregate': ('max', 'default'),
         'rerank': ('none', 'default'),
         'query map': ('none', 'default'),
     }
-    set_settings(folder, {'aggregate': 'mean'})
-    set_settings(folder, {'stages': ['monobert-demo@5']})
-    spec = used(folder)
+    set_settings(mine, {'aggregate': 'mean'})
+    set_settings(mine, {'stages': ['monobert-demo@5']})
+    spec = used(mine)
     assert spec.aggregate == 'mean'
     assert [str(stage) for stage in spec.stages] == ['monobert-demo@5']
-    assert sources(folder)['aggregate'] == ('mean', 'set')
-    assert sources(folder)['rerank'] == ('monobert-demo@5', 'set')
-    check_collection(folder)
-    undo_settings(folder)
-    assert sources(folder)['aggregate'] == ('mean', 'set')
-    assert used(folder).stages == ()
-    undo_settings(folder)
-    assert sources(folder) == usual
+    assert sources(mine)['aggregate'] == ('mean', 'set')
+    assert sources(mine)['rerank'] == ('monobert-demo@5', 'set')
+    check_collection(mine)
+    undo_settings(mine)
+    assert sources(mine)['aggregate'] == ('mean', 'set')
+    assert used(mine).stages == ()
+    undo_settings(mine)
+    assert sources(mine) == usual
     with pytest.raises(InputError, match='has no settings of its own, it is searched by default'):
-        undo_settings(folder)
+        undo_settings(mine)
 
 
-def test_status_shows_what_is_set(folder, capsys):
-    assert run(main, ['index', 'status', '--index', str(folder)]) == 0
+def test_status_shows_what_is_set(mine, capsys):
+    assert run(main, ['index', 'status', '--index', str(mine)]) == 0
     assert 'aggregate' not in capsys.readouterr().out
-    set_settings(folder, {'aggregate': 'mean'})
-    assert run(main, ['index', 'status', '--index', str(folder)]) == 0
+    set_settings(mine, {'aggregate': 'mean'})
+    assert run(main, ['index', 'status', '--index', str(mine)]) == 0
     assert capsys.readouterr().out.endswith('\n  aggregate mean (set)\n')
 
 
-def test_python_searches_as_it_is_set(folder):
-    with Collection.open(folder) as collection:
+def test_python_searches_as_it_is_set(mine):
+    with Collection.open(mine) as collection:
         collection.sync([('long', 'w1 mat. ' * 200 + 'w2 cat. ' * 200)], 'more')
         before = collection.search('w1 mat', 60)
-        set_settings(folder, {'aggregate': 'mean'})
+        set_settings(mine, {'aggregate': 'mean'})
         after = collection.search('w1 mat', 60)
         expected = collection.searcher(aggregate='mean').search('w1 mat', 60)
-    hits = open_pipeline(PipelineSpec(index=str(folder))).pipeline.search('w1 mat', 60)
+    hits = open_pipeline(PipelineSpec(index=str(mine))).pipeline.search('w1 mat', 60)
     values = [(hit.docid, hit.score) for hit in after]
     assert values == [(hit.docid, hit.score) for hit in expected]
     assert values == [(hit.docid, hit.score) for hit in hits]
@@ -105,52 +91,52 @@ def test_python_searches_as_it_is_set(folder):
         ({'stages': ['monobert-demo@5:weight=0.5']}, 'as NAME@K'),
     ],
 )
-def test_what_cannot_be_set_changes_nothing(folder, values, message):
+def test_what_cannot_be_set_changes_nothing(mine, values, message):
     with pytest.raises(InputError, match=message):
-        set_settings(folder, values)
-    assert judgments_of(folder).learnings() == []
+        set_settings(mine, values)
+    assert judgments_of(mine).learnings() == []
 
 
-def test_settings_go_over_what_was_learned(folder):
+def test_settings_go_over_what_was_learned(mine):
     judgments = [Judgment(f'cat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
-    judgments_of(folder).add(judgments)
-    learn_from_judgments(folder)
-    use_learning(folder, True, even_if_worse=True)
-    learned = sources(folder)['query map']
-    set_settings(folder, {'stages': ['monobert-demo@5']})
-    assert sources(folder)['query map'] == learned
-    assert used(folder).stages
+    judgments_of(mine).add(judgments)
+    learn_from_judgments(mine)
+    use_learning(mine, True, even_if_worse=True)
+    learned = sources(mine)['query map']
+    set_settings(mine, {'stages': ['monobert-demo@5']})
+    assert sources(mine)['query map'] == learned
+    assert used(mine).stages
     # The way of `adapt` ends at what was set before it learned: nothing.
-    use_learning(folder, False)
-    assert sources(folder)['rerank'] == ('none', 'default')
-    set_settings(folder, {'stages': ['monobert-demo@5']})
-    use_learning(folder, True, even_if_worse=True)
-    assert sources(folder)['rerank'] == ('monobert-demo@5', 'set')
-    assert sources(folder)['query map'] == learned
-    set_settings(folder, {'aggregate': 'mean'})
-    assert sources(folder)['query map'] == ('none', 'default')
-    undo_settings(folder)
-    use_learning(folder, False)
-    assert sources(folder)['rerank'] == ('monobert-demo@5', 'set')
+    use_learning(mine, False)
+    assert sources(mine)['rerank'] == ('none', 'default')
+    set_settings(mine, {'stages': ['monobert-demo@5']})
+    use_learning(mine, True, even_if_worse=True)
+    assert sources(mine)['rerank'] == ('monobert-demo@5', 'set')
+    assert sources(mine)['query map'] == learned
+    set_settings(mine, {'aggregate': 'mean'})
+    assert sources(mine)['query map'] == ('none', 'default')
+    undo_settings(mine)
+    use_learning(mine, False)
+    assert sources(mine)['rerank'] == ('monobert-demo@5', 'set')
 
 
-def test_settings_outlive_another_encoder(folder, tiny_checkpoint):
-    set_settings(folder, {'aggregate': 'mean'})
+def test_settings_outlive_another_encoder(mine, tiny_checkpoint):
+    set_settings(mine, {'aggregate': 'mean'})
     other = str(tiny_checkpoint('other', seed=7))
-    with Collection.open(folder, encoder=other) as collection:
+    with Collection.open(mine, encoder=other) as collection:
         collection.sync([('a', 'w1 cat')], 'new', rebuild=True)
-    assert used(folder).aggregate == 'mean'
+    assert used(mine).aggregate == 'mean'
 
 
-def test_the_command_sets_shows_and_goes_back(folder, capsys):
+def test_the_command_sets_shows_and_goes_back(mine, capsys):
     def command(*arguments):
-        status = run(main, ['index', 'settings', '--index', str(folder), *arguments])
+        status = run(main, ['index', 'settings', '--index', str(mine), *arguments])
         return status, capsys.readouterr()
 
     status, printed = command('--aggregate', 'mean', '--rerank', 'monobert-demo@5')
     assert status == 0
     assert printed.out == (
-        f'{folder} is searched by:\n'
+        f'{mine} is searched by:\n'
         '  rankings   dense            (default)\n'
         '  aggregate  mean             (set)\n'
         '  rerank     monobert-demo@5  (set)\n'
@@ -166,13 +152,13 @@ def test_the_command_sets_shows_and_goes_back(folder, capsys):
     assert 'name any other where you search' in printed.err
 
 
-def test_a_number_of_another_hand_is_no_number_of_a_setting(folder):
-    set_settings(folder, {'aggregate': 'mean'})
-    store = judgments_of(folder)
+def test_a_number_of_another_hand_is_no_number_of_a_setting(mine):
+    set_settings(mine, {'aggregate': 'mean'})
+    store = judgments_of(mine)
     forged = replace(store.learnings()[0], number=2, report={'kind': 'settings'})
     store.add_learning(forged)
     store.use(2)
-    undo_settings(folder)
+    undo_settings(mine)
     assert store.in_use() is None
 
 
