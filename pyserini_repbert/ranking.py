@@ -307,6 +307,7 @@ class Ranker(StoredTexts, ABC):
     threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own
         settings
     n_excerpts : how many passages of a document a reranker reads
+    takes_feedback : whether its attribute `feedback` moves a query's vector
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
     recorded_as : what records and messages call a ranker of this class, `class X(Ranker,
         recorded_as='…')`; the name of a class that says nothing. It stays when a class is renamed
@@ -319,6 +320,7 @@ class Ranker(StoredTexts, ABC):
     threads: int = 1
     remove_duplicates: bool = False
     n_excerpts: int = 1
+    takes_feedback: bool = False
 
     def __init_subclass__(cls, recorded_as: str | None = None, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -430,6 +432,13 @@ class Ranker(StoredTexts, ABC):
             found += part.warnings(query)
         return found
 
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
+        """What made the scores of hits, in a line each, by docid; by default nothing is said."""
+        reasons: dict[str, str] = {}
+        for part in self.parts:
+            reasons |= part.reasons(query, docids)
+        return reasons
+
     def leaves(self) -> Iterator[Ranker]:
         """The rankers without parts that it is made of, in their order; itself if it has none."""
         if not self.parts:
@@ -526,6 +535,26 @@ class Searcher(Ranker):
         """
         run = self.with_settings(threads=threads).rank(topics_of(queries, qids), None, k)
         return {qid: list(ranking) for qid, ranking in run.items()}
+
+
+def with_best_passages(
+    topics: Sequence[Query], run: Run, *, source: Ranker, reranker: Ranker
+) -> Run:
+    """The run of these topics, with the passages of the documents that a reranker reads.
+
+    Parameters
+    ----------
+    topics, run : topics and their hits
+    source : gives the passages that fit a query best
+    reranker : says how many documents it reads, and how many passages of each
+    """
+    found = {}
+    for topic in topics:
+        ranking = run[topic.qid]
+        head = source.with_stored_texts(topic.text, ranking[: reranker.reads], reranker.n_excerpts)
+        excerpts = dict(zip(head.docids, head.excerpts, strict=True))
+        found[topic.qid] = ranking.with_excerpts(excerpts)
+    return found
 
 
 def check_question(text: str) -> None:

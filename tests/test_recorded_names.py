@@ -9,6 +9,7 @@ from pyserini_repbert.ranking import Ranker
 
 RECORDED = {
     'collection.dense_search:DenseDocumentSearcher': 'DocumentSearcher',
+    'collection.reranking:RerankedCollectionSearcher': 'RerankedCollectionSearcher',
     'collection.searching:CollectionSearcher': 'CollectionSearcher',
     'collection.term_weights_search:TermWeightsDocumentSearcher': 'TermSearcher',
     'collection.bm25_search:Bm25DocumentSearcher': 'DocumentBm25',

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.adapt.judged_index import JudgedIndex
 from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, ndcg
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher
+from pyserini_repbert.search.document_rows import DocumentRows
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
@@ -132,7 +132,7 @@ def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[Align
 
 
 def select_judged(
-    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
+    dense: VectorSearcher, index: DocumentRows, topics: Sequence[Query], qrels: Qrels
 ) -> list[JudgedTopic]:
     """The topics with a relevant passage in the index, and their vectors.
 
@@ -172,7 +172,7 @@ def select_judged(
 
 
 def _check_judgments_match(
-    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
+    dense: VectorSearcher, index: DocumentRows, topics: Sequence[Query], qrels: Qrels
 ) -> None:
     """Raise InputError if no judged qid is a topic's, or no judged docid is in the index."""
     judged = [topic.qid for topic in topics if qrels.get(topic.qid)]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.adaptation import Adaptation
 from pyserini_repbert.adapt.choosing import LearnedValues, choose_held_out
-from pyserini_repbert.adapt.judged_index import judged_index
 from pyserini_repbert.adapt.judged_topics import (
     DEPTH,
     FOLDS,
@@ -68,7 +67,7 @@ def adapt(
         If the index is a FAISS folder, if the judgments are of other topics or passages, or if
         fewer than `LEAST_TOPICS` texts remain.
     """
-    index = judged_index(dense)
+    index = dense.document_rows()
     judged = JudgedTopics(select_judged(dense, index, topics, qrels), seed)
     vectors = read_training_vectors(dense, index, judged.topics, seed)
     maps = _MapLearner(dense, vectors, judged, on_progress)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
 from pyserini_repbert.collection.rankings import CollectionRanking
-from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod
@@ -94,9 +93,8 @@ def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranke
     learned = None if index is None else index.learned()
     if index is not None and learned is not None:
         ranker = index.as_learned(learned, machine)
-        assert isinstance(ranker, CollectionSearcher)
-        assert isinstance(first, CollectionSearcher)
-        return ranker.within(first.filter).with_settings(name=LEARNED_BEFORE)
+        if ranker is not None:
+            return ranker.with_settings(name=LEARNED_BEFORE)
     if isinstance(first, Fusion):
         names = tuple(part.name for part in first.parts)
         return first.with_settings(name=str(RunFusion(names, first.settings)))

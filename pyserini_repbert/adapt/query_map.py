@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.adapt.judged_index import JudgedIndex
 from pyserini_repbert.adapt.judged_topics import JudgedTopic
 from pyserini_repbert.search.dense import VectorSearcher
+from pyserini_repbert.search.document_rows import DocumentRows
 
 RIDGE = 0.26
 TEMPERATURE = 0.5  # in standard deviations of a query's scores
@@ -52,7 +52,7 @@ class TrainingVectors:
 
 
 def read_training_vectors(
-    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[JudgedTopic], seed: int
+    dense: VectorSearcher, index: DocumentRows, topics: Sequence[JudgedTopic], seed: int
 ) -> TrainingVectors:
     """Read the vectors of the topics' relevant passages and of others from the index.
 
@@ -86,7 +86,7 @@ def read_training_vectors(
 
 
 def _read_hard_vectors(
-    dense: VectorSearcher, index: JudgedIndex, topics: Sequence[JudgedTopic], most_relevant: int
+    dense: VectorSearcher, index: DocumentRows, topics: Sequence[JudgedTopic], most_relevant: int
 ) -> Tensor:
     """The vectors of each topic's best passages that are not relevant: (n, at most `HARD`, d)."""
     queries = np.stack([topic.vector for topic in topics])

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pyserini_repbert.adapt.adaptation import UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
-from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run
@@ -78,12 +76,8 @@ def search_untuned(
 
 
 def _usual_fusion(dense: VectorSearcher, names: Sequence[str]) -> RunFusion:
-    """How these rankings are fused where nobody says how; a collection has its own way."""
-    order = tuple(names)
-    if isinstance(dense, DenseDocumentSearcher) and len(names) == 2:
-        # The dense run is called after its encoder.
-        return RunFusion(order, default_fusion([CollectionRanking.DENSE.value, names[1]]))
-    return RunFusion(order, FusionSettings())
+    """How these rankings, the dense one first, are fused where nobody says how."""
+    return RunFusion(tuple(names), dense.usual_fusion(names[1:]))
 
 
 def _untuned_fusions(dense: VectorSearcher, names: Sequence[str]) -> list[RunFusion]:

@@ -12,6 +12,11 @@ from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.reranking import (
+    SEARCH,
+    RerankedCollectionSearcher,
+    stored_reranker,
+)
 from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
@@ -35,6 +40,7 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Query, check_question
 from pyserini_repbert.record import Model
+from pyserini_repbert.search.adapted_folder import read_description
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.trace import Notes
 
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+    from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
 
@@ -84,6 +91,7 @@ class Collection:
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
         self._learned: Path | None = None
+        self._rerankers: dict[str, Reranker] = {}
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
         self._sparse_encoder: TermWeightsEncoder | None = None
@@ -299,6 +307,9 @@ class Collection:
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
         confidence : of a question: the candidates have the `probability` that they are relevant
 
+        The collection is searched as it learned from judgments, or as it was set, if that is in
+        use; a reranker that is set reads the best documents.
+
         For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
         in the document, and the characters at which it begins and ends.
@@ -309,14 +320,15 @@ class Collection:
         from pyserini_repbert.collection.searching import search_frame
 
         searcher = self._newest_searcher().within(DocumentFilter(filter))
+        reranked = RerankedCollectionSearcher(searcher, self._own_rerankers())
         if isinstance(query, str) and confidence:
-            return self._search_with_confidence(searcher, query, k)
+            return self._search_with_confidence(reranked, query, k)
         if isinstance(query, str):
-            return searcher.search(query, k)
-        return search_frame(searcher, query, k)
+            return reranked.search(query, k)
+        return search_frame(reranked, query, k)
 
     def _search_with_confidence(
-        self, searcher: CollectionSearcher, query: str, k: int
+        self, reranked: RerankedCollectionSearcher, query: str, k: int
     ) -> list[Candidate]:
         """The hits of a question, with their probabilities."""
         from pyserini_repbert.collection.confidence import topic_rankings
@@ -324,11 +336,12 @@ class Collection:
         from pyserini_repbert.search.confidence import TOP
 
         check_question(query)
+        searcher = reranked.searcher
         estimator = ConfidenceEstimator.of(searcher)
         topic = Query('0', query)
         notes = Notes()
-        ranking = searcher.rank([topic], None, max(k, TOP), notes)[topic.qid]
-        rankings = topic_rankings(searcher, notes, topic.qid)
+        ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
+        rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
         confidence = estimator.estimate(query, ranking.docids, rankings)
         hits = searcher.with_stored_texts(query, ranking[:k])
         return [
@@ -348,6 +361,17 @@ class Collection:
         cannot be read or names a field that no document has.
         """
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
+
+    def _own_rerankers(self) -> list[Reranker]:
+        """The rerankers to which a person set the collection, opened once."""
+        if self._learned is None:
+            return []
+        rerankers = []
+        for stage in read_description(self._learned).stages:
+            if stage not in self._rerankers:
+                self._rerankers[stage] = stored_reranker(stage, self._source.device)
+            rerankers.append(self._rerankers[stage])
+        return rerankers
 
     def _newest_searcher(self) -> CollectionSearcher:
         """The search of the generation that this object reads, as the collection learned.
@@ -387,7 +411,7 @@ class Collection:
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is no part of it:
-        `pipeline.open_pipeline` has it.
+        `search` and `pipeline.open_pipeline` have it.
 
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.

@@ -20,8 +20,6 @@ from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Notes
 
-# Passages whose scores are a question's background.
-_SAMPLE = 256
 # No greater rank counts as agreement.
 _DEEPEST = 1000
 
@@ -39,9 +37,6 @@ class HitFeatures:
         self, dense: DenseDocumentSearcher, words: Bm25DocumentSearcher | None = None
     ) -> None:
         self._dense = dense
-        live = np.flatnonzero(dense.vectors.live)
-        places = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
-        self._sample = dense.vectors.gather(live[places])
         self._words = words
 
     def of_hits(
@@ -65,7 +60,7 @@ class HitFeatures:
             return np.empty((0, len(HIT_FEATURES)))
         vector = self._dense.vector_of(query)
         products = self._products(vector, docids)
-        background = self._sample @ vector
+        background = self._dense.vectors.sample @ vector
         spread = float(background.std()) or 1.0
         distances = (products - float(background.mean())) / spread
         margins = products - products[:TOP].mean()

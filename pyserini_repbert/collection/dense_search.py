@@ -22,15 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.approximate import CollectionAnn
+from pyserini_repbert.collection.document_rows import CollectionRows
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
+from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
+from pyserini_repbert.search.document_rows import DocumentRows
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.parts import ArrayVectors
 
@@ -125,6 +129,14 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         Raises InputError if there is none, DamagedFileError for one that is not whole.
         """
         return self.with_settings(approximate=self._open_ann())
+
+    def document_rows(self) -> DocumentRows:
+        return CollectionRows(self.generation, self.vectors, self.documents)
+
+    def usual_fusion(self, others: Sequence[str]) -> FusionSettings:
+        if len(others) != 1:
+            return super().usual_fusion(others)
+        return default_fusion([str(CollectionRanking.DENSE), *others])
 
     @property
     def _is_approximate(self) -> bool:

@@ -138,9 +138,12 @@ def _learned_model(
     rankings.
     """
     store = judgments_of(folder)
-    in_use = store.in_use()
-    now = None if in_use is None else in_use.number
-    for learning in reversed(store.learned()):
+    learnings = store.learnings()
+    in_use = [learning.number for learning in learnings if learning.in_use]
+    now = in_use[-1] if in_use else None
+    for learning in reversed(learnings):
+        if learning.is_settings:
+            continue
         stored = learning.report.get('confidence')
         if learning.encoder_weights != models_sha256 or not isinstance(stored, dict):
             continue

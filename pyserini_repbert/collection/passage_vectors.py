@@ -16,6 +16,9 @@ from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.search.products import shard_pair_scores
 
+# Passages of `PassageVectors.sample`.
+_SAMPLE = 256
+
 
 class PassageVectors:
     """All rows of a generation's shards, the largest shard first; dead rows keep their positions.
@@ -87,6 +90,15 @@ class PassageVectors:
         """How many documents have a passage."""
         documents = self._sorted_documents
         return min(1, len(documents)) + int(np.count_nonzero(np.diff(documents)))
+
+    @cached_property
+    def sample(self) -> NDArray[np.float32]:
+        """Vectors of at most `_SAMPLE` live passages, float32 (passages, d), the same for every
+        question.
+        """
+        live = np.flatnonzero(self.live)
+        positions = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
+        return self.gather(live[positions])
 
     def rows_of(self, docnos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The live rows of documents, document after document.

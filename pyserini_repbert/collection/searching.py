@@ -22,7 +22,7 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate, Ranker, Ranking, topics_of
+from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Searcher, topics_of
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
     read_adapted,
@@ -277,7 +277,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         self.generation.close()
 
 
-def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
+def search_frame(searcher: Searcher, queries: Any, k: int) -> Any:
     """The hits of a DataFrame of queries, as a DataFrame, as in `Collection.search`."""
     import pandas
 

@@ -395,7 +395,7 @@ def _answers(
             searchers = _searchers(watcher)
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
-            terms = _term_reasons(topic.text, hits, pipeline) if options.explain else {}
+            terms = pipeline.reasons(topic.text, hits.docids) if options.explain else {}
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth, terms)
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
@@ -442,17 +442,6 @@ def _open_estimator(options: argparse.Namespace, pipeline: Pipeline) -> Confiden
             parameters=('index',),
         )
     return ConfidenceEstimator.of(first)
-
-
-def _term_reasons(query: str, hits: Ranking, pipeline: Pipeline) -> dict[str, str]:
-    """The terms that made the score of each hit in a collection's learned sparse ranking."""
-    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
-
-    reasons: dict[str, str] = {}
-    for leaf in pipeline.leaves():
-        if isinstance(leaf, TermWeightsDocumentSearcher):
-            reasons |= leaf.reasons(query, hits.docids)
-    return reasons
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:

@@ -162,15 +162,13 @@ def _open_searchers(
 
 def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
     """Let the dense rankings among these take feedback. Raises InputError where there is none."""
-    from pyserini_repbert.search.dense import VectorSearcher
-
-    n_dense = 0
+    leaves: list[Any] = []
     for ranker in rankers:
-        for leaf in ranker.leaves():
-            if isinstance(leaf, VectorSearcher):
-                leaf.feedback = feedback
-                n_dense += 1
-    if not n_dense:
+        leaves += ranker.leaves()
+    dense = [leaf for leaf in leaves if leaf.takes_feedback]
+    for leaf in dense:
+        leaf.feedback = feedback
+    if not dense:
         raise InputError(
             'prf is feedback of a dense ranking, and there is none: for Lucene, name bm25+rm3',
             parameters=('prf',),

@@ -25,6 +25,7 @@ from pyserini_repbert.ranking import (
     Run,
     Searcher,
     check_question,
+    with_best_passages,
 )
 from pyserini_repbert.rerank.base import DECISIVE, Reranker
 from pyserini_repbert.search.hybrid import PyseriniSearcher, as_ranker
@@ -366,7 +367,7 @@ class _Reranking:
             topics = [self.topics[row] for row in self.batches[number]]
             run = {topic.qid: self.run[topic.qid] for topic in topics}
             if isinstance(texts, Ranker) and texts.has_excerpts:
-                run = _with_excerpts(topics, run, texts, self.rerankers)
+                run = with_best_passages(topics, run, source=texts, reranker=self.rerankers)
             else:
                 run = with_texts(run, texts, self.rerankers.reads)
             yield Batch(number, topics, run)
@@ -412,26 +413,6 @@ def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]
     if start < len(planned):
         batches.append(range(start, len(planned)))
     return batches
-
-
-def _with_excerpts(topics: Sequence[Query], run: Run, source: Ranker, rerankers: Ranker) -> Run:
-    """The run with the passages of the documents that the rerankers read.
-
-    Parameters
-    ----------
-    topics, run : of a batch
-    source : gives the passages that fit a query best
-    rerankers : say how many documents, and how many passages of each
-    """
-    found = {}
-    for topic in topics:
-        ranking = run[topic.qid]
-        head = source.with_stored_texts(
-            topic.text, ranking[: rerankers.reads], rerankers.n_excerpts
-        )
-        excerpts = dict(zip(head.docids, head.excerpts, strict=True))
-        found[topic.qid] = ranking.with_excerpts(excerpts)
-    return found
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:

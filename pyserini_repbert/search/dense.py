@@ -24,6 +24,7 @@ from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, faiss_threads, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
@@ -32,6 +33,7 @@ from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranking, Run, Searcher, topics_of
 from pyserini_repbert.search import ann as approximate, exact
+from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.search.parts import Blocks
@@ -100,6 +102,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     query_map: NDArray[np.float32] | None = None
     feedback: VectorFeedback | None = None
     takes_docids: bool = False
+    takes_feedback = True
 
     def __init__(
         self,
@@ -254,6 +257,17 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
                 parameters=parameters,
             )
         return self.index
+
+    def document_rows(self) -> DocumentRows:
+        """Its vectors, by the passages or documents to which they belong.
+
+        Raises InputError for a FAISS folder.
+        """
+        return BundleRows(self._bundle_for('`adapt`'))
+
+    def usual_fusion(self, others: Sequence[str]) -> FusionSettings:
+        """How its ranking is fused with others, by their names, unless a user says."""
+        return FusionSettings()
 
     @property
     def _is_approximate(self) -> bool:

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt.judged_index import judged_index
 from pyserini_repbert.adapt.judged_topics import select_judged
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -54,7 +53,7 @@ def searcher(folder):
 
 def test_only_documents_within_are_there(searcher):
     (dense,) = searcher.within(DocumentFilter('part:odd')).leaves()
-    index = judged_index(dense)
+    index = dense.document_rows()
     assert index.holds(['d0', 'd1', 'gone', 'd39']).tolist() == [False, True, False, True]
     assert index.counted({'d0': 2, 'd1': 1, 'gone': 1}) == {'d1': 1}
     assert index.a_docid() == 'd1'
@@ -67,7 +66,7 @@ def test_only_documents_within_are_there(searcher):
 
 
 def test_without_a_filter_all_judgments_count(searcher):
-    index = judged_index(searcher.dense)
+    index = searcher.dense.document_rows()
     assert index.counted({'d0': 2, 'gone': 1}) == {'d0': 2, 'gone': 1}
     assert index.a_docid() == 'd0'
 
@@ -77,7 +76,7 @@ def test_grades_of_other_documents_do_not_count(searcher):
     (dense,) = searcher.within(DocumentFilter('part:odd')).leaves()
     topics = [Query(str(number), f'cat {number}') for number in range(N_DOCUMENTS)]
     qrels = {str(n): {f'd{n}': 2, f'd{n + 1}': 1} for n in range(N_DOCUMENTS)}
-    judged = select_judged(dense, judged_index(dense), topics, qrels)
+    judged = select_judged(dense, dense.document_rows(), topics, qrels)
     assert len(judged) == N_DOCUMENTS
     assert judged[0].grades == {'d1': 1}
     assert judged[1].grades == {'d1': 2}

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt.judged_index import judged_index
 from pyserini_repbert.adapt.judged_topics import JudgedTopic, JudgedTopics, select_judged
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Query
@@ -32,18 +31,18 @@ def test_too_few_different_texts_are_refused(searcher):
     topics = [Query(str(number), 'the cat') for number in range(20)]
     qrels = {topic.qid: {f'd{topic.qid}': 1} for topic in topics}
     with pytest.raises(InputError, match=r'20 of 20 topics .* with 1 different texts: at least 20'):
-        select_judged(searcher, judged_index(searcher), topics, qrels)
+        select_judged(searcher, searcher.document_rows(), topics, qrels)
 
 
 def test_judgments_of_other_passages_are_named(searcher):
     topics = [Query(str(number), f'cat {number}') for number in range(30)]
     qrels = {topic.qid: {f'page-{topic.qid}': 1} for topic in topics}
     with pytest.raises(InputError, match=r"docids like 'd0', the judgments like 'page-0'"):
-        select_judged(searcher, judged_index(searcher), topics, qrels)
+        select_judged(searcher, searcher.document_rows(), topics, qrels)
 
 
 def test_judgments_of_other_topics_are_named(searcher):
     topics = [Query(str(number), f'cat {number}') for number in range(30)]
     qrels = {f'q{topic.qid}': {f'd{topic.qid}': 1} for topic in topics}
     with pytest.raises(InputError, match=r"qids like '0', the judgments like 'q0'"):
-        select_judged(searcher, judged_index(searcher), topics, qrels)
+        select_judged(searcher, searcher.document_rows(), topics, qrels)

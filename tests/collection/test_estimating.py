@@ -10,10 +10,12 @@ from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_lear
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.estimating import ConfidenceEstimator, find_prior
+from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 
@@ -30,20 +32,24 @@ def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0), hard_auc=0.8):
     )
 
 
-@pytest.fixture
-def learned(mine):
-    """The collection, which has learned from its judgments: a model that can be shown."""
+def let_learn(folder):
+    """Let a collection learn from its judgments: a model that can be shown."""
     judgments = [Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
-    judgments_of(mine).add(judgments)
-    learn_from_judgments(mine)
-    store = judgments_of(mine)
-    learning = store.learnings()[-1]
+    store = judgments_of(folder)
+    store.add(judgments)
+    learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
-    assert confidence['of'] is None
     assert 0 <= confidence['questions']['ece'] <= 1
     shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
     report = {**learning.report, 'confidence': shown}
-    store.add_learning(replace(learning, number=2, report=report))
+    store.add_learning(replace(learning, number=learning.number + 1, report=report))
+    return confidence
+
+
+@pytest.fixture
+def learned(mine):
+    """The collection, which has learned from its judgments."""
+    assert let_learn(mine)['of'] is None
     return mine
 
 
@@ -74,6 +80,31 @@ def test_probabilities_follow_the_hits(learned):
     assert [(hit.docid, hit.score) for hit in hits] == [(hit.docid, hit.score) for hit in plain]
     assert all(0 <= hit.probability <= 1 for hit in hits)
     assert {hit.probability for hit in plain} == {None}
+
+
+def test_the_background_of_questions_is_read_once(learned, monkeypatch):
+    read = []
+    gather = PassageVectors.gather
+
+    def counted(self, rows):
+        read.append(len(rows))
+        return gather(self, rows)
+
+    monkeypatch.setattr(PassageVectors, 'gather', counted)
+    with Collection.open(learned) as collection:
+        for filter_text in (None, None, 'docid:wanted1'):
+            collection.search('w1 mat', 5, filter=filter_text, confidence=True)
+    # A filter reads the vectors of the few rows that it leaves.
+    assert read == [2 * N_QUESTIONS, 1]
+
+
+def test_confidence_is_of_the_reranked_hits(mine):
+    set_settings(mine, {'stages': ['monobert-demo@5']})
+    let_learn(mine)
+    with Collection.open(mine) as collection:
+        plain = collection.search('w1 mat', 5)
+        hits = collection.search('w1 mat', 5, confidence=True)
+    assert [(hit.docid, hit.score) for hit in hits] == [(hit.docid, hit.score) for hit in plain]
 
 
 def test_a_verdict_is_by_the_probability_of_the_question(mine):

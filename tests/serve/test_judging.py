@@ -6,12 +6,15 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
+import pandas
 import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
@@ -377,6 +380,32 @@ def test_a_service_searches_as_a_person_sets(client, folder):
     assert client.get('/v1/mine/search?like=plain3').json()['rerank'] == []
     # A setting is no learning.
     assert client.get('/v1/mine/learn').json()['in_use'] is False
+
+
+def test_python_command_and_service_rerank_as_a_person_sets(client, folder, tmp_path):
+    plain = client.get('/v1/mine/search?query=cat+w3&hits=4').json()['candidates']
+    set_settings(folder, {'stages': ['monobert-demo@3']})
+    wait_for_adapted(client)
+    served = client.get('/v1/mine/search?query=cat+w3&hits=4').json()['candidates']
+    docids = [candidate['docid'] for candidate in served]
+    scores = [candidate['score'] for candidate in served]
+    assert scores != [candidate['score'] for candidate in plain]
+
+    topics = tmp_path / 'topics.tsv'
+    topics.write_text('1\tcat w3\n', encoding='utf-8')
+    output = tmp_path / 'run.txt'
+    flags = ('--topics', str(topics), '--hits', '4', '--output', str(output))
+    assert run(main, ['search', '--index', str(folder), *flags]) == 0
+    assert [line.split()[2] for line in output.read_text().splitlines()] == docids
+
+    with Collection.open(folder) as collection:
+        hits = collection.search('cat w3', 4)
+        frame = collection.search(pandas.DataFrame({'qid': ['1'], 'query': ['cat w3']}), 4)
+        within = collection.search('cat w3', 4, filter='kind:plain')
+    assert [hit.docid for hit in hits] == list(frame['docid']) == docids
+    assert [hit.score for hit in hits] == pytest.approx(scores, rel=1e-4)
+    filtered = client.get('/v1/mine/search?query=cat+w3&hits=4&filter=kind:plain').json()
+    assert [hit.docid for hit in within] == [hit['docid'] for hit in filtered['candidates']]
 
 
 def test_an_answer_says_how_far_it_can_be_believed(client, folder):

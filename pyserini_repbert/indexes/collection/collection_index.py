@@ -253,7 +253,8 @@ class CollectionIndex(Index):
         encoder = self._all_documents(machine).dense.query_encoder
         settings = learned_settings(encoder, folder, self.generation.settings.dimension)
         sparse_encoder = self._all_documents(machine).sparse_encoder
-        return self._search(lambda: encoder, settings, machine, sparse_encoder)
+        searcher = self._search(lambda: encoder, settings, machine, sparse_encoder)
+        return searcher.within(self.filter)
 
     def is_open(self, name: str) -> bool:
         return name in self._opened

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod
@@ -121,15 +120,17 @@ class Retriever(Configured):
         return self._copied_with('num_results', k)
 
 
-def search_within(ranker: Any, filter: str) -> CollectionSearcher:
-    """The open search of a collection, among the documents that a filter lets through.
+def search_within(ranker: Any, filter: str) -> Ranker:
+    """The open search of a collection, or one of its rankings, among the documents that a filter
+    lets through.
 
     Raises InputError for another ranker, and for a filter that cannot be read.
     """
-    if not isinstance(ranker, CollectionSearcher):
+    if not hasattr(ranker, 'within'):
         name = getattr(ranker, 'name', type(ranker).__name__)
         raise InputError(f"filter is for a collection, and '{name}' is none: leave it out")
-    return ranker.within(DocumentFilter(filter))
+    within: Ranker = ranker.within(DocumentFilter(filter))
+    return within
 
 
 def with_excerpts(ranker: Ranker, topic: Query, ranking: Ranking, notes: Notes) -> Ranking:

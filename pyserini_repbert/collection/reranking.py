@@ -1,0 +1,63 @@
+"""The search of a collection with the rerankers to which a person set it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher, with_best_passages
+from pyserini_repbert.trace import Trace
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.rerank.base import Reranker
+
+# What a trace calls the search before the rerankers.
+SEARCH = 'search'
+
+
+class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearcher'):
+    """Searches a collection, and reranks its best hits, as `pipeline.Pipeline` does.
+
+    It is for Python alone: commands and the service open a pipeline.
+
+    Parameters
+    ----------
+    searcher : gives the hits, and the passages of each that fit the query best
+    rerankers : the first reads the best hits, each further one the best of the one before; none:
+        the hits stay in their order
+    """
+
+    has_excerpts = True
+
+    def __init__(self, searcher: CollectionSearcher, rerankers: Sequence[Reranker]) -> None:
+        self.searcher = searcher
+        self.rerankers = tuple(rerankers)
+        self.parts: tuple[Ranker, ...] = (searcher, *rerankers)
+        self.name = searcher.name
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        depth = k
+        if k is not None and self.rerankers:
+            depth = max(k, self.rerankers[0].reads)
+        ranked = self.searcher.rank(topics, None, depth, trace.part(SEARCH))
+        topics = [topic for topic in topics if ranked[topic.qid]]
+        if not (topics and self.rerankers):
+            return ranked
+        reranked = with_best_passages(
+            topics, ranked, source=self.searcher, reranker=self.rerankers[0]
+        )
+        for reranker in self.rerankers:
+            reranked = reranker.rank(topics, reranked, None, trace.part(reranker.label))
+        return ranked | reranked
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        return self.searcher.with_stored_texts(query, ranking, n_excerpts)
+
+
+def stored_reranker(stage: str, device: str) -> Reranker:
+    """The reranker of a stage, as NAME@K, that a collection names."""
+    from pyserini_repbert.names.rerankers import open_reranker
+
+    name, _, depth = stage.partition('@')
+    return open_reranker(name, device).with_settings(reads=int(depth))
