@@ -44,7 +44,6 @@ from pyserini_repbert.pipeline.own_settings import (
 )
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.search.confidence import dump_model
 
@@ -69,8 +68,7 @@ def learn_from_judgments(
     Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
     another program learns here.
     """
-    if not kind_of(str(folder)).is_writable:
-        raise InputError(f"'{folder}' is no collection: name one")
+    kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     with _learning_lock(folder):
         done = 0
@@ -105,10 +103,10 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     spec = PipelineSpec.of({'index': str(folder), 'adapted': NO_ADAPTATION, **weights})
     machine = Machine(devices=(device,))
     resolved = resolve(spec, machine)
+    # The search of a collection.
     first: Any = open_resolved(resolved, machine).pipeline.first
-    assert isinstance(first, CollectionSearcher)
     try:
-        present = search_as_now(resolved.index, first, machine)
+        present: Any = search_as_now(resolved.index, first, machine)
         learnt = adapt(
             first.dense,
             first.parts[1:],
@@ -158,12 +156,12 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
     return learning
 
 
-def _learn_confidence(now: Ranker, store: JudgmentStore, seed: int) -> dict[str, Any]:
+def _learn_confidence(now: CollectionSearcher, store: JudgmentStore, seed: int) -> dict[str, Any]:
     """What the report says of confidence in the search as it is now.
 
     Nothing where its query map was learned from the same questions.
     """
-    if not isinstance(now, CollectionSearcher) or now.dense.query_map is not None:
+    if now.dense.query_map is not None:
         return {}
     qrels = store.qrels()
     asked = ask_questions(now, store.topics(), qrels)

@@ -103,7 +103,6 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
     from pyserini_repbert.pipeline.resolving import resolve
     from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
-    from pyserini_repbert.search.dense import VectorSearcher
 
     check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)
@@ -111,15 +110,16 @@ def _adapt_index(options: argparse.Namespace) -> None:
     qrels = load_qrels(options.qrels)
     machine = Machine(devices=(options.device,))
     resolved = resolve(spec, machine)
+    if not resolved.searches_vectors:
+        resolved.close()
+        raise InputError('no dense index was given: name the encoder of --index as --encoder')
     opened = open_resolved(resolved, machine)
     pipeline = opened.pipeline
-    assert pipeline.first is not None
-    dense, *sparse = pipeline.first.leaves()
-    if not isinstance(dense, VectorSearcher):
-        raise InputError('no dense index was given: name the encoder of --index as --encoder')
+    first: Any = pipeline.first
+    dense, *sparse = first.leaves()
     reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     # What a collection learned is not used beside other rankings.
-    now = search_as_now(None if spec.sparse else resolved.index, pipeline.first, machine)
+    now = search_as_now(None if spec.sparse else resolved.index, first, machine)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker, now)
 
@@ -181,10 +181,8 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     from pyserini_repbert.indexes.kind import kind_of
 
     folder = Path(options.index)
-    command.refuse(
-        not kind_of(options.index).is_writable,
-        f"'{options.index}' is no collection: give --topics, --qrels and --output",
-    )
+    advice = 'give --topics, --qrels and --output'
+    kind_of(options.index).check_writable(options.index, advice)
     of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')
     of_documents = ('filter', 'only_ids', 'not_ids')
     for name in (*of_rankings, *of_documents, 'keep', 'overwrite'):

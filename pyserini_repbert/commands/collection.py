@@ -354,8 +354,7 @@ def _judgments(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.topics import load_qrels, load_topics
 
     folder = Path(options.index)
-    if not kind_of(options.index).is_writable:
-        raise InputError(f'folder {folder} holds no collection: build one with `index sync`')
+    kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _exports(options)
     store = judgments_of(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -53,10 +52,13 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
 
     if options.finish:
-        is_sparse = _has_sparse_parts(options.output)
+        from pyserini_repbert.index.manifest import variant_of_parts
+        from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+        gives_term_weights = variant_of_parts(options.output) == SparseTextEncoder.variant
     else:
-        is_sparse = is_sparse_folder(options.encoder)
-    if is_sparse:
+        gives_term_weights = is_sparse_folder(options.encoder)
+    if gives_term_weights:
         command.refuse(
             options.truncate_dim is not None,
             f"'{options.encoder}' gives weights of terms: leave --truncate-dim out, and use "
@@ -73,19 +75,6 @@ def main(arguments: list[str]) -> None:
     else:
         kind = _dense_kind(options.store, options.truncate_dim)
     encode(options, kind)
-
-
-def _has_sparse_parts(output: str) -> bool:
-    """Whether an output folder holds parts of an index of a `SparseEncoder`."""
-    from pyserini_repbert.index.manifest import MANIFEST, PART, manifest_kind, read_manifest
-    from pyserini_repbert.index.records import TermWeightsSettings
-    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
-
-    for part in sorted(Path(output).glob(f'{PART}*')):
-        if (part / MANIFEST).is_file() and manifest_kind(part) == TermWeightsSettings.kind:
-            settings = read_manifest(part, TermWeightsSettings).settings
-            return settings.variant == SparseTextEncoder.variant
-    return False
 
 
 def _dense_kind(dtype: str, truncate_dim: int | None) -> EncodedIndex:

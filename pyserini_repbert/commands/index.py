@@ -76,8 +76,10 @@ def _add_check_flags(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.indexes.kind import kind_of
+    from pyserini_repbert.names.indexes import ready_folder
 
-    print(kind_of(options.index).verify(options.index, options.encoder, _print_line))
+    folder = ready_folder(options.index, options.encoder)
+    print(kind_of(options.index).verify(folder, _print_line))
 
 
 def _print_line(text: str) -> None:
@@ -138,12 +140,12 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
 def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.files import human_size
     from pyserini_repbert.indexes.kind import kind_of
+    from pyserini_repbert.names.indexes import ready_folder
 
     settings = _ann_settings(options)
+    folder = ready_folder(options.index, options.encoder)
     with command.progress(None, 'add', 'vectors', options.quiet) as bar:
-        built = kind_of(options.index).build_ann(
-            options.index, settings, options.encoder, options.overwrite, bar.update
-        )
+        built = kind_of(options.index).build_ann(folder, settings, bar.update, options.overwrite)
     print(f'{options.index}: {built.record}, {human_size(built.size)}')
 
 

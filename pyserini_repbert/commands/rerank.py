@@ -147,7 +147,7 @@ def _find_passages(options: argparse.Namespace) -> None:
 
     Raises InputError if no record says it.
     """
-    from pyserini_repbert.names.inputs import recorded_passages
+    from pyserini_repbert.indexes.recorded_passages import recorded_passages
 
     recorded = recorded_passages(options.run)
     if recorded is None:

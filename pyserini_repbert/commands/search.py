@@ -314,7 +314,7 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
         pipeline = _by_documents(pipeline, options.like)
 
     with contextlib.closing(pipeline):
-        estimator = _open_estimator(options, pipeline)
+        estimator = _open_estimator(options, resolved, pipeline)
 
         def answers(questions: Sequence[str]) -> list[str]:
             return _answers(questions, pipeline, options, resolved.spec.depth, estimator)
@@ -425,7 +425,9 @@ def _believed_rows(confidence: AnswerConfidence, least: float | None) -> list[in
     return [row for row, probability in relevant if least is None or probability >= least]
 
 
-def _open_estimator(options: argparse.Namespace, pipeline: Pipeline) -> ConfidenceEstimator | None:
+def _open_estimator(
+    options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
+) -> ConfidenceEstimator | None:
     """What says how far hits can be believed; None where nobody asks.
 
     Raises InputError for an index that is no collection, or has no model to say it by.
@@ -433,14 +435,14 @@ def _open_estimator(options: argparse.Namespace, pipeline: Pipeline) -> Confiden
     if options.confidence is None and options.min_confidence is None:
         return None
     from pyserini_repbert.collection.estimating import ConfidenceEstimator
-    from pyserini_repbert.collection.searching import CollectionSearcher
 
-    first = pipeline.first
-    if not isinstance(first, CollectionSearcher):
+    index = resolved.index
+    if index is None or resolved.spec.sparse or not index.rankings_with_confidence:
         raise InputError(
             'confidence is of the search of a collection alone: name one as the index',
             parameters=('index',),
         )
+    first: Any = pipeline.first
     return ConfidenceEstimator.of(first)
 
 
@@ -505,7 +507,7 @@ def _write_run(
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):
             # A search that has no confidence is refused before it takes its time.
-            estimator = _open_estimator(options, pipeline)
+            estimator = _open_estimator(options, resolved, pipeline)
             run = run_pipeline(
                 pipeline,
                 topics,

@@ -28,6 +28,7 @@ from pyserini_repbert.index.records import (
     Manifest,
     SettingsT,
     ShardRecord,
+    TermWeightsSettings,
 )
 
 logger = logging.getLogger(__name__)
@@ -131,6 +132,16 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
     if version == 1:
         _warn_of_version_1(path.absolute())
     return manifest
+
+
+def variant_of_parts(output: StrPath) -> str | None:
+    """The model of weights of terms whose parts an unfinished index has, as
+    `TermWeightsSettings.variant`; None for parts of another index, and without any.
+    """
+    for part in sorted(Path(output).glob(f'{PART}*')):
+        if (part / MANIFEST).is_file() and manifest_kind(part) == TermWeightsSettings.kind:
+            return read_manifest(part, TermWeightsSettings).settings.variant
+    return None
 
 
 def is_collection(folder: Path) -> bool:

@@ -22,6 +22,7 @@ from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
+    from pyserini_repbert.collection.identity import KnownCollection
     from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.data.judgments import Learning
     from pyserini_repbert.index.ann import AnnRecord
@@ -163,48 +164,47 @@ class IndexKind(ABC):
         Raises InputError for an option that this kind does not take.
         """
 
-    def verify(
-        self,
-        location: str,
-        encoder: str | None = None,
-        on_difference: Callable[[str], object] = print,
-    ) -> str:
+    def check_writable(self, location: str, advice: str = 'name one') -> None:
+        """Raise InputError for an index whose documents do not come and go; `advice` says what to
+        do.
+        """
+        if not self.is_writable:
+            raise InputError(f"'{location}' is no collection: {advice}", parameters=('index',))
+
+    def verify(self, folder: Path, on_difference: Callable[[str], object]) -> str:
         """Compare all files of an index with their recorded checksums; returns what it holds.
 
         Parameters
         ----------
-        location : a folder or a name of the catalog
-        encoder : of an index of the catalog
+        folder : of the index
         on_difference : hears of each difference, before the first becomes an error
 
         Raises DamagedFileError where something differs.
         """
         from pyserini_repbert.index.check import check_index
-        from pyserini_repbert.names.indexes import ready_folder
 
-        return check_index(ready_folder(location, encoder))
+        return check_index(folder)
 
     def build_ann(
         self,
-        location: str,
+        folder: Path,
         settings: AnnSettings,
-        encoder: str | None = None,
+        on_progress: Callable[[int], object],
         overwrite: bool = False,
-        on_progress: Callable[[int], object] = int,
     ) -> WrittenAnn:
         """Build an approximate index of the vectors.
 
         Parameters
         ----------
-        location, encoder : as in `verify`
+        folder : of the index
         settings : what it has to reach
-        overwrite : replace one that is there
         on_progress : called with the number of vectors added
+        overwrite : replace one that is there
 
         Raises InputError for an index without vectors.
         """
         raise InputError(
-            f"'{location}' is {self.what}: an approximate index is of dense vectors",
+            f"'{folder}' is {self.what}: an approximate index is of dense vectors",
             parameters=('index',),
         )
 
@@ -414,6 +414,11 @@ class Index(ABC):
     @property
     def generation_number(self) -> int | None:
         """Which of its generations it is; None where there is only one."""
+        return None
+
+    @property
+    def known(self) -> KnownCollection | None:
+        """The collection whose generation it is; None where documents never change."""
         return None
 
     def has_newer(self) -> bool:

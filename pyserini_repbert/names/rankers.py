@@ -125,6 +125,8 @@ def find_sparse(
     on_build : called with the folder before an index is built
     download : fetch a prebuilt index that is not here (gigabytes)
 
+    A collection is refused by its file, before Lucene looks for its own.
+
     Raises MissingResourceError for an index that the user has to download or build first,
     MismatchError for a technique that scores words, on an index of EPIC's impacts.
     """

@@ -64,6 +64,8 @@ def load_qrels(spec: str) -> Qrels:
 def collection_judgments(spec: str) -> JudgmentStore | None:
     """The judgments of people in the collection at the path `spec`; None for another name.
 
+    The file of a collection is looked for: no index is opened to read judgments.
+
     Raises InputError for a collection without any.
     """
     folder = Path(spec)

@@ -242,8 +242,7 @@ def _fusion_text(spec: PipelineSpec) -> str:
 
 def _check_collection(folder: Path) -> None:
     """Raises InputError for a folder that is no collection."""
-    if not kind_of(str(folder)).is_writable:
-        raise InputError(f"'{folder}' is no collection: name one")
+    kind_of(str(folder)).check_writable(str(folder))
 
 
 def _check_values(spec: PipelineSpec) -> None:

@@ -54,6 +54,11 @@ class ResolvedSearch:
         return bool(self.spec.sparse) or (self.index is not None and self.index.searches_words)
 
     @property
+    def searches_vectors(self) -> bool:
+        """Whether the first ranking of the index is of vectors."""
+        return self.index is not None and self.index.rankings[0] in self.index.of_vectors
+
+    @property
     def needs_java(self) -> bool:
         """Whether Lucene searches a ranking."""
         if self.index is not None and self.index.needs_java:

@@ -32,7 +32,6 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import explanation
-from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
@@ -434,11 +433,9 @@ class Service:
         return hits
 
 
-def _known_collection(current: CurrentIndex) -> KnownCollection:
+def _known_collection(current: CurrentIndex) -> KnownCollection | None:
     """The collection that searches see."""
-    index = current.newest.index
-    assert isinstance(index, CollectionIndex)
-    return index.generation.known
+    return current.newest.index.known
 
 
 async def _return_memory() -> None:

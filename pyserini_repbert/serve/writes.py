@@ -119,7 +119,7 @@ class CollectionWriter:
         device: str,
         limits: Limits,
         on_published: Callable[[], object],
-        expected: Callable[[], KnownCollection],
+        expected: Callable[[], KnownCollection | None],
     ) -> None:
         self._folder = folder
         self._device = device

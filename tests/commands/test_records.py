@@ -15,7 +15,7 @@ from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.names.inputs import Passages, recorded_passages
+from pyserini_repbert.indexes.recorded_passages import Passages, recorded_passages
 from pyserini_repbert.record import read_record, record_path
 
 

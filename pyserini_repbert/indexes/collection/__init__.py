@@ -28,28 +28,22 @@ class CollectionKind(IndexKind):
     def index_type(self, location: str) -> str:
         return self.name
 
-    def verify(
-        self,
-        location: str,
-        encoder: str | None = None,
-        on_difference: Callable[[str], object] = print,
-    ) -> str:
+    def verify(self, folder: Path, on_difference: Callable[[str], object]) -> str:
         from pyserini_repbert.collection.checking import check_collection
 
-        return check_collection(Path(location), on_difference=on_difference)
+        return check_collection(folder, on_difference=on_difference)
 
     def build_ann(
         self,
-        location: str,
+        folder: Path,
         settings: AnnSettings,
-        encoder: str | None = None,
+        on_progress: Callable[[int], object],
         overwrite: bool = False,
-        on_progress: Callable[[int], object] = int,
     ) -> WrittenAnn:
         from pyserini_repbert.collection.approximate import build_collection_ann
 
-        record = build_collection_ann(Path(location), settings, overwrite, on_progress)
-        return WrittenAnn.at(Path(location), record)
+        record = build_collection_ann(folder, settings, overwrite, on_progress)
+        return WrittenAnn.at(folder, record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.collection.collection_index import CollectionIndex

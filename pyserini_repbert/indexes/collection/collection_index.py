@@ -16,6 +16,7 @@ import numpy as np
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
+from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
@@ -181,14 +182,17 @@ class CollectionIndex(Index):
         return self.generation.number
 
     def check_successor(self, newer: Index) -> None:
-        assert isinstance(newer, CollectionIndex)
-        self.generation.known.check(newer.generation.known)
+        assert newer.known is not None
+        self.known.check(newer.known)
+
+    @property
+    def known(self) -> KnownCollection:
+        return self.generation.known
 
     def has_newer(self) -> bool:
-        known = self.generation.known
         newest = read_known(self.generation.folder)
-        known.check(newest)
-        return newest.sha256 != known.sha256
+        self.known.check(newest)
+        return newest.sha256 != self.known.sha256
 
     def searcher(
         self,

@@ -35,17 +35,14 @@ class DenseKind(IndexKind):
 
     def build_ann(
         self,
-        location: str,
+        folder: Path,
         settings: AnnSettings,
-        encoder: str | None = None,
+        on_progress: Callable[[int], object],
         overwrite: bool = False,
-        on_progress: Callable[[int], object] = int,
     ) -> WrittenAnn:
         from pyserini_repbert.index.dense import DenseBundle
-        from pyserini_repbert.names.indexes import ready_folder
         from pyserini_repbert.search.ann import build_ann
 
-        folder = ready_folder(location, encoder)
         record = build_ann(
             DenseBundle(folder), overwrite=overwrite, on_progress=on_progress, **vars(settings)
         )
