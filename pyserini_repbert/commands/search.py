@@ -301,7 +301,7 @@ def _runs_a_model(resolved: ResolvedSearch, shows_passages: bool) -> bool:
         return False
     if shows_passages and index.kind.finds_passages:
         return True
-    return not index.of_models.isdisjoint(index.rankings)
+    return not index.offered.of_models.isdisjoint(index.rankings)
 
 
 def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
@@ -437,7 +437,7 @@ def _open_estimator(
     from pyserini_repbert.collection.estimating import ConfidenceEstimator
 
     index = resolved.index
-    if index is None or resolved.spec.sparse or not index.rankings_with_confidence:
+    if index is None or resolved.spec.sparse or not index.offered.with_confidence:
         raise InputError(
             'confidence is of the search of a collection alone: name one as the index',
             parameters=('index',),

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
-    from pyserini_repbert.collection.identity import KnownCollection
     from pyserini_repbert.collection.sparse_model import SparseModel
-    from pyserini_repbert.data.judgments import Learning
     from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
@@ -236,10 +236,11 @@ def refuse_options(given: set[str], what_is_searched: str) -> None:
             )
 
 
-class Index(ABC):
+class Index(Generations, ABC):
     """An index that is open until it is closed.
 
-    Commands, the service and other programs know only this of an index.
+    Commands, the service and other programs know only this of an index. A kind writes `rankings`,
+    `searcher`, `store`, `n_passages` and `inputs`, and replaces what else it has.
 
     Attributes
     ----------
@@ -285,41 +286,16 @@ class Index(ABC):
         """
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        """The names of the rankings that `ranking` gives, the usual one of each kind first."""
-        return self.rankings
-
-    @property
-    def of_vectors(self) -> frozenset[str]:
-        """The names of the rankings of vectors, among those that `ranking` gives."""
-        return frozenset()
-
-    @property
-    def of_models(self) -> frozenset[str]:
-        """The names of the rankings whose queries a model reads."""
-        return self.of_vectors
-
-    @property
-    def of_documents(self) -> frozenset[str]:
-        """The names of the rankings that take a document in place of a question."""
-        return frozenset(self.offered)
-
-    @property
-    def rankings_with_confidence(self) -> frozenset[str]:
-        """The names of the rankings whose hits have probabilities."""
-        return frozenset()
-
-    @property
-    def takes_feedback(self) -> bool:
-        """Whether the vectors of hits are at hand for feedback."""
-        return bool(self.of_vectors)
+    def offered(self) -> OfferedRankings:
+        """The rankings that `ranking` gives."""
+        return OfferedRankings(self.rankings)
 
     def ranking(self, name: str, machine: Machine) -> Ranker:
         """One of its rankings, alone. Raises InputError for one that the index does not have."""
-        if name not in self.offered:
+        if name not in self.offered.names:
             raise InputError(
                 f"'{self.location}' is {self.kind.what} with the rankings "
-                f"{' '.join(self.offered)}, and '{name}' was asked for",
+                f"{' '.join(self.offered.names)}, and '{name}' was asked for",
                 parameters=('rankings',),
             )
         return self.searcher(machine)
@@ -329,11 +305,6 @@ class Index(ABC):
         """The encoder of its vectors: a catalog name or a folder; None without vectors."""
         return None
 
-    @property
-    def hybrid(self) -> tuple[str, ...]:
-        """The names of all its rankings that are fused together; none where it has no two."""
-        return ()
-
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
         """How these rankings are fused unless a user says; None where the index does not say."""
         return None
@@ -342,7 +313,7 @@ class Index(ABC):
         """Whether `ranking` gives a ranking at once."""
         return False
 
-    def prepare(self, machine: Machine) -> None:  # noqa: B027
+    def prepare(self, machine: Machine) -> None:
         """Do now what the first search would wait for."""
 
     def within(self, wanted: DocumentFilter) -> Index:
@@ -400,10 +371,6 @@ class Index(ABC):
         """The folder of what it learned or a person set, if that is in use; None if not."""
         return None
 
-    def why_learn_again(self, learning: Learning) -> str | None:
-        """A sentence that says what has changed since a learning; None where that is little."""
-        return None
-
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
@@ -411,27 +378,7 @@ class Index(ABC):
         """
         return None
 
-    @property
-    def generation_number(self) -> int | None:
-        """Which of its generations it is; None where there is only one."""
-        return None
-
-    @property
-    def known(self) -> KnownCollection | None:
-        """The collection whose generation it is; None where documents never change."""
-        return None
-
-    def has_newer(self) -> bool:
-        """Whether another generation is published.
-
-        Raises LostCollectionError where its folder does not hold it any more.
-        """
-        return False
-
-    def check_successor(self, newer: Index) -> None:  # noqa: B027
-        """Raises LostCollectionError where another index is no later generation of this one."""
-
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Release what is held open."""
 
 

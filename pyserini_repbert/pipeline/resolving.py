@@ -56,7 +56,7 @@ class ResolvedSearch:
     @property
     def searches_vectors(self) -> bool:
         """Whether the first ranking of the index is of vectors."""
-        return self.index is not None and self.index.rankings[0] in self.index.of_vectors
+        return self.index is not None and self.index.rankings[0] in self.index.offered.of_vectors
 
     @property
     def needs_java(self) -> bool:

@@ -231,13 +231,13 @@ class ServedIndex:
         where = self._base.settings if self._base else settings
         if settings.sparse is None:
             has_others = self._base or catalog.find('indexes', settings.location)
-            if not has_others or not self.index.of_vectors:
+            if not has_others or not self.index.offered.of_vectors:
                 return {}
         return sparse_specs(where.location, settings.sparse, where.language)
 
     def _open_vectors(self, before: Self | None) -> None:
         """Open exact search of the vectors, and approximate search if it is offered."""
-        if not self.index.of_vectors:
+        if not self.index.offered.of_vectors:
             return
         queue = self._queues['dense']
         dense: Any
@@ -347,7 +347,8 @@ class ServedIndex:
 
     def _sparse_systems(self) -> list[str]:
         """The names of the rankings by words, and of those beside the index."""
-        own = [name for name in self.index.offered if name not in self.index.of_vectors]
+        offered = self.index.offered
+        own = [name for name in offered.names if name not in offered.of_vectors]
         if self.settings.sparse is not None and self.index.searches_words:
             own = []
         return [*own, *self.beside]
@@ -454,7 +455,7 @@ class ServedIndex:
 
         Raises UnknownNameError for a system that is not here, InputError for one given twice.
         """
-        hybrid = self.index.hybrid or (DENSE, BM25)
+        hybrid = self.index.offered.fused or (DENSE, BM25)
         systems: list[str] = []
         for name in names or self.default:
             systems += hybrid if name == HYBRID else (name,)
@@ -481,7 +482,7 @@ class ServedIndex:
         """The systems that take a document in place of a question."""
         names = []
         for name in self.systems:
-            is_able = name in self.index.of_documents
+            is_able = name in self.index.offered.of_documents
             if name in self.beside:
                 is_able = not names_class(name)
             elif name == ADAPTED:
@@ -492,7 +493,7 @@ class ServedIndex:
 
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
-        return system == ADAPTED or system in self.index.of_models
+        return system == ADAPTED or system in self.index.offered.of_models
 
     def estimator(self, systems: Sequence[str]) -> ConfidenceEstimator:
         """What says how far the hits of these systems can be believed.
@@ -501,7 +502,7 @@ class ServedIndex:
         """
         key = tuple(systems)
         if key not in self._estimators:
-            rankings = self.index.rankings_with_confidence
+            rankings = self.index.offered.with_confidence
             if DENSE not in key or not rankings.issuperset(key):
                 known = (
                     f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
@@ -540,12 +541,12 @@ class ServedIndex:
             raise InputError(
                 f"'prf' reads {feedback.depth} hits of a query, expected at most {limits.hits}"
             )
-        if not self.index.of_vectors.intersection(systems):
+        if not self.index.offered.of_vectors.intersection(systems):
             raise InputError(
                 "'prf' is feedback of a dense ranking, and none is asked: name system 'dense', or "
                 "'bm25+rm3' for feedback of BM25"
             )
-        if not self.index.takes_feedback:
+        if not self.index.offered.with_feedback:
             raise InputError(
                 f"index '{self.alias}' is a FAISS folder, and 'prf' takes the vectors of a bundle"
             )
@@ -570,7 +571,7 @@ class ServedIndex:
             changed = changed.with_settings(settings=replace(changed.settings, **weights))
         if settings.filter is not None:
             changed = self._within(settings.filter, changed, ranker, is_usual=not weights)
-        if settings.prf is not None and system in self.index.of_vectors:
+        if settings.prf is not None and system in self.index.offered.of_vectors:
             changed = changed.with_settings(feedback=VectorFeedback.parse(settings.prf))
         if changed is ranker.ranker:
             return ranker
@@ -588,7 +589,7 @@ class ServedIndex:
         """
         wanted = DocumentFilter(text)
         within: Ranker
-        if not is_usual or ranker.name not in self.index.offered:
+        if not is_usual or ranker.name not in self.index.offered.names:
             within = ranker.queue.call(lambda: changed.within(wanted))
             return within
         index = self.index.within(wanted)

@@ -31,8 +31,10 @@ from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.collection.store import CollectionStore
+from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
 
@@ -124,17 +126,23 @@ class CollectionIndex(Index):
         return tuple(str(ranking) for ranking in self._rankings)
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        return *self._all_rankings, APPROXIMATE
+    def offered(self) -> OfferedRankings:
+        stored = self._all_rankings
+        names = (*stored, APPROXIMATE)
+        of_vectors = frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
+        return OfferedRankings(
+            names,
+            of_vectors=of_vectors,
+            of_models=of_vectors | {str(CollectionRanking.SPARSE)},
+            of_documents=frozenset(names),
+            with_feedback=of_vectors,
+            with_confidence=frozenset(stored),
+            fused=stored if len(stored) > 1 else (),
+        )
 
     @property
     def _all_rankings(self) -> tuple[str, ...]:
         return tuple(map(str, rankings_of(self.generation.settings)))
-
-    @property
-    def hybrid(self) -> tuple[str, ...]:
-        names = self._all_rankings
-        return names if len(names) > 1 else ()
 
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
         if len(rankings) > 1 and sorted(rankings) == sorted(self._all_rankings):
@@ -142,20 +150,8 @@ class CollectionIndex(Index):
         return None
 
     @property
-    def rankings_with_confidence(self) -> frozenset[str]:
-        return frozenset(self._all_rankings)
-
-    @property
     def encoder(self) -> str:
         return self.options.encoder or self.generation.settings.encoder
-
-    @property
-    def of_vectors(self) -> frozenset[str]:
-        return frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
-
-    @property
-    def of_models(self) -> frozenset[str]:
-        return self.of_vectors | {str(CollectionRanking.SPARSE)}
 
     @property
     def fusion(self) -> FusionSettings:
@@ -181,7 +177,7 @@ class CollectionIndex(Index):
     def generation_number(self) -> int:
         return self.generation.number
 
-    def check_successor(self, newer: Index) -> None:
+    def check_successor(self, newer: Generations) -> None:
         assert newer.known is not None
         self.known.check(newer.known)
 

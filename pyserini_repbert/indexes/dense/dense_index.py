@@ -11,6 +11,7 @@ from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.record import Input, checksum
@@ -32,20 +33,17 @@ class DenseIndex(Index):
         return (APPROXIMATE,) if self.options.ann else (EXACT,)
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        return EXACT, APPROXIMATE
-
-    @property
-    def of_vectors(self) -> frozenset[str]:
-        return frozenset(self.offered)
-
-    @property
-    def of_documents(self) -> frozenset[str]:
-        return self.of_vectors if self.takes_feedback else frozenset()
-
-    @property
-    def takes_feedback(self) -> bool:
-        return self.kind.index_type(self.location) != 'faiss'
+    def offered(self) -> OfferedRankings:
+        """The exact and the approximate search; a FAISS folder does not give its vectors."""
+        names = (EXACT, APPROXIMATE)
+        at_hand = names if self.kind.index_type(self.location) != 'faiss' else ()
+        return OfferedRankings(
+            names,
+            of_vectors=frozenset(names),
+            of_models=frozenset(names),
+            of_documents=frozenset(at_hand),
+            with_feedback=frozenset(at_hand),
+        )
 
     def searcher(
         self,

@@ -11,6 +11,7 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import missing_manifest
 from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
@@ -49,19 +50,12 @@ class LuceneIndex(Index):
         return built_variant(Path(self.location)) or WORDS
 
     @property
-    def offered(self) -> tuple[str, ...]:
+    def offered(self) -> OfferedRankings:
         """The catalog's techniques that fit; of impacts, their ranking."""
         if not self.searches_words:
-            return self.rankings
-        return tuple(techniques_of(self._variant))
-
-    @property
-    def of_models(self) -> frozenset[str]:
-        return frozenset() if self.searches_words else frozenset(self.rankings)
-
-    @property
-    def of_documents(self) -> frozenset[str]:
-        return frozenset(self.offered) if self.searches_words else frozenset()
+            return OfferedRankings(self.rankings, of_models=frozenset(self.rankings))
+        names = tuple(techniques_of(self._variant))
+        return OfferedRankings(names, of_documents=frozenset(names))
 
     @property
     def searches_words(self) -> bool:
@@ -80,7 +74,7 @@ class LuceneIndex(Index):
         return self._open(self.location, '', machine)
 
     def ranking(self, name: str, machine: Machine) -> Ranker:
-        if self.searches_words and name in self.offered:
+        if self.searches_words and name in self.offered.names:
             return self._open(f'{name}@{self.location}', name, machine)
         return super().ranking(name, machine)
 

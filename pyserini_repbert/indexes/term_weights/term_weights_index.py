@@ -10,6 +10,7 @@ from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
@@ -28,12 +29,8 @@ class TermWeightsIndex(Index):
         return (RANKING,)
 
     @property
-    def of_models(self) -> frozenset[str]:
-        return frozenset(self.rankings)
-
-    @property
-    def of_documents(self) -> frozenset[str]:
-        return frozenset()
+    def offered(self) -> OfferedRankings:
+        return OfferedRankings(self.rankings, of_models=frozenset(self.rankings))
 
     def searcher(
         self,

@@ -1,0 +1,37 @@
+"""`Generations`: what a service asks of an index whose documents change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.identity import KnownCollection
+    from pyserini_repbert.data.judgments import Learning
+
+
+class Generations:
+    """One generation of an index; the defaults are for an index whose documents never change."""
+
+    @property
+    def generation_number(self) -> int | None:
+        """Which of its generations it is; None where there is only one."""
+        return None
+
+    @property
+    def known(self) -> KnownCollection | None:
+        """The collection whose generation it is; None where documents never change."""
+        return None
+
+    def has_newer(self) -> bool:
+        """Whether another generation is published.
+
+        Raises LostCollectionError where its folder does not hold it any more.
+        """
+        return False
+
+    def check_successor(self, newer: Generations) -> None:
+        """Raises LostCollectionError where another index is no later generation of this one."""
+
+    def why_learn_again(self, learning: Learning) -> str | None:
+        """A sentence that says what has changed since a learning; None where that is little."""
+        return None

@@ -1,0 +1,29 @@
+"""`OfferedRankings`: the rankings of an index that are searched alone, as a service offers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OfferedRankings:
+    """The names of the rankings that `Index.ranking` gives, and which of them can do what.
+
+    Attributes
+    ----------
+    names : of all; the usual one of vectors, and the usual one of words, come first
+    of_vectors : of dense vectors
+    of_models : whose queries a model reads
+    of_documents : take a document in place of a question
+    with_feedback : move a query's vector towards its best hits
+    with_confidence : have hits with probabilities
+    fused : are fused where all are asked for; none where there are no two
+    """
+
+    names: tuple[str, ...]
+    of_vectors: frozenset[str] = frozenset()
+    of_models: frozenset[str] = frozenset()
+    of_documents: frozenset[str] = frozenset()
+    with_feedback: frozenset[str] = frozenset()
+    with_confidence: frozenset[str] = frozenset()
+    fused: tuple[str, ...] = ()
