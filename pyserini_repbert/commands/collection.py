@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import EXIT_UNREAD, Action
+from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -20,6 +20,14 @@ from pyserini_repbert.commands.flags import (
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.commands.watching import (
+    add_history_flags,
+    add_watch_flags,
+    is_watched,
+    measure_after,
+    measure_before,
+    show_history,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file, human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
@@ -59,6 +67,7 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help="let the given settings replace the collection's",
     )
+    add_watch_flags(parser)
     _add_settings(parser)
 
 
@@ -206,7 +215,12 @@ def _sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
         options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild', 'strict'
     )
+    watches = is_watched(options)
+    if watches:
+        measure_before(options)
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
+    if watches and changes.is_published and measure_after(options):
+        return EXIT_WORSE
     return EXIT_UNREAD if changes.unread.has_broken else 0
 
 
@@ -468,6 +482,11 @@ COLLECTION_ACTIONS = {
         'set how a collection is searched unless flags say otherwise, or show it',
         _add_settings_flags,
         _settings,
+    ),
+    'history': Action(
+        'show how well the judged questions were answered, generation by generation',
+        add_history_flags,
+        show_history,
     ),
     'status': Action(
         'show sources, documents, files that could not be read, generation and size',

@@ -9,12 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
+from pyserini_repbert.adapt.watching import is_measured
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
+from pyserini_repbert.data.measured import MeasuredGeneration
 from pyserini_repbert.pipeline.own_settings import learning_in_use
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
     AgreementInfo,
+    GenerationFigures,
+    HistoryResponse,
     JudgmentInfo,
     JudgmentsResponse,
     LearningReport,
@@ -284,3 +288,30 @@ def learning_answer(
         questions_needed=LEAST_TOPICS,
         report=report,
     )
+
+
+def history_answer(
+    index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
+) -> HistoryResponse:
+    """How well the judged questions of a collection were answered, generation by generation."""
+    generations = [_generation_figures(measured) for measured in store.measured()]
+    return HistoryResponse(
+        api=API,
+        index=index.alias,
+        generations=generations,
+        is_newest=is_measured(learner.folder),
+    )
+
+
+def _generation_figures(measured: MeasuredGeneration) -> GenerationFigures:
+    """What a client reads of a generation; of its questions, those that moved."""
+    values = asdict(measured) | {'questions': len(measured.questions)}
+    for name in ('manifest_sha256', 'asked'):
+        del values[name]
+    if values['change'] is not None:
+        for moved in values['change']['questions']:
+            moved['question'] = moved['after']['question']
+            for figures in (moved['before'], moved['after']):
+                del figures['qid']
+                del figures['question']
+    return cast(GenerationFigures, values)

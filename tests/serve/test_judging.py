@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.adapt.watching import measure_generation
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.pipeline.own_settings import set_settings
@@ -235,6 +236,7 @@ def test_a_frozen_index_has_a_file_of_judgments(bundle, serving, tmp_path):
     assert judge(client, 'cat', pool['documents'][0]['docid'], 2).status_code == 200
     assert path.is_file()
     assert client.get('/v1/mine/learn').status_code == 403
+    assert client.get('/v1/mine/history').status_code == 403
 
 
 def test_twenty_people_judge_at_once(client):
@@ -314,6 +316,31 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
     again = client.get('/v1/mine/search?query=cat+w3').json()
     assert again['system'] == ['dense']
     assert [hit['score'] for hit in again['candidates']] == scores
+
+
+def test_the_history_has_what_was_lost(client, folder):
+    before = {'api': 'v1', 'index': 'mine', 'generations': [], 'is_newest': False}
+    assert client.get('/v1/mine/history').json() == before
+    for number in range(3):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    first = measure_generation(folder)
+    with Collection.open(folder) as collection:
+        collection.delete('wanted1')
+    measure_generation(folder)
+    history = client.get('/v1/mine/history').json()
+    assert history['is_newest'] is True
+    older, newer = history['generations']
+    assert older['questions'] == 3
+    assert older['ndcg']['mean'] == first.ndcg.mean
+    assert older['change'] is None
+    change = newer['change']
+    assert change['since'] == older['generation']
+    lost = change['questions'][0]
+    assert lost['question'] == 'cat w1'
+    assert lost['before']['condensed'] == 1
+    assert lost['after'] == {'ndcg': 0, 'condensed': 0, 'answered': None}
+    judge(client, 'cat w1', 'plain1', 2)
+    assert client.get('/v1/mine/history').json()['is_newest'] is False
 
 
 def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
