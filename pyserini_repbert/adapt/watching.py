@@ -152,15 +152,35 @@ def _answered(
     return answered
 
 
+@dataclass(frozen=True)
+class QuestionValues:
+    """nDCG@10 of each question, plain, and of the judged documents alone."""
+
+    ndcg: Sequence[float]
+    condensed: Sequence[float]
+
+
+def question_values(judged: JudgedQuestions, run: Run) -> QuestionValues:
+    """How well a run answers each question."""
+    judged_run = judged_only(run, judged.qrels)
+    plain = []
+    condensed = []
+    for topic in judged.topics:
+        grades = judged.qrels[topic.qid]
+        plain.append(round(ndcg(run[topic.qid], grades), _DIGITS))
+        condensed.append(round(ndcg(judged_run[topic.qid], grades), _DIGITS))
+    return QuestionValues(plain, condensed)
+
+
 def _measure(
     generation: Generation, judged: JudgedQuestions, run: Run, answered: Mapping[str, float]
 ) -> MeasuredGeneration:
     """The figures of a generation, without a comparison."""
-    condensed = judged_only(run, judged.qrels)
+    values = question_values(judged, run)
     questions = []
     n_judged = 0
     n_hits = 0
-    for topic in judged.topics:
+    for topic, plain, condensed in zip(judged.topics, values.ndcg, values.condensed, strict=True):
         grades = judged.qrels[topic.qid]
         best = run[topic.qid].docids[:CUT]
         n_hits += len(best)
@@ -170,8 +190,8 @@ def _measure(
             MeasuredQuestion(
                 qid=topic.qid,
                 question=topic.text,
-                ndcg=round(ndcg(run[topic.qid], grades), _DIGITS),
-                condensed=round(ndcg(condensed[topic.qid], grades), _DIGITS),
+                ndcg=plain,
+                condensed=condensed,
                 answered=None if probability is None else round(probability, _DIGITS),
             )
         )
@@ -181,15 +201,15 @@ def _measure(
         measured=datetime.now(UTC).isoformat(timespec='seconds'),
         asked='',
         judged_share=round(n_judged / max(n_hits, 1), _DIGITS),
-        ndcg=_mean([question.ndcg for question in questions]),
-        condensed=_mean([question.condensed for question in questions]),
+        ndcg=mean_of_questions(values.ndcg),
+        condensed=mean_of_questions(values.condensed),
         answered=round(fmean(answered.values()), _DIGITS) if answered else None,
         questions=tuple(questions),
     )
 
 
-def _mean(values: Sequence[float]) -> MeanOfQuestions:
-    """The mean of values, and its interval."""
+def mean_of_questions(values: Sequence[float]) -> MeanOfQuestions:
+    """The mean of a value of each question, and its 95% interval."""
     mean = fmean(values)
     if len(set(values)) == 1:
         return MeanOfQuestions(mean, mean, mean)
@@ -238,8 +258,8 @@ def _change(
     pairs = list(zip(before.questions, after.questions, strict=True))
     return GenerationChange(
         since=before.generation,
-        ndcg=_mean([new.ndcg - old.ndcg for old, new in pairs]),
-        condensed=_mean([new.condensed - old.condensed for old, new in pairs]),
+        ndcg=mean_of_questions([new.ndcg - old.ndcg for old, new in pairs]),
+        condensed=mean_of_questions([new.condensed - old.condensed for old, new in pairs]),
         questions=tuple(moved),
     )
 

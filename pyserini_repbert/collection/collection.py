@@ -18,7 +18,8 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     learned_model,
 )
-from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.shards import SHARDS, PassageShard
+from pyserini_repbert.collection.side_folders import Side
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -40,6 +41,7 @@ from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
+    from pyserini_repbert.collection.generation_manifest import GenerationManifest
     from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
@@ -244,10 +246,14 @@ class Collection:
     def compact(self) -> Changes:
         """Remove deleted documents from all files, which frees their disk space.
 
-        Nothing is encoded. Lucene's segments are merged.
+        Nothing is encoded. Lucene's segments are merged. A trial is removed, and what was there
+        before the collection went over to one.
         """
+        from pyserini_repbert.collection.trials import remove_trials
+
         self._check_exists()
         with self._writer() as writer:
+            remove_trials(self.folder)
             manifest = writer.finish(merge=True, compact=True)
             changes = Changes(
                 added=0,
@@ -260,6 +266,54 @@ class Collection:
             )
         self.refresh()
         return changes
+
+    def encode_trial(self, on_progress: Callable[[int], object] = int) -> GenerationManifest:
+        """Encode all documents by the settings of `open`, beside those that are searched.
+
+        Searches go on, and answer as before. What is encoded already is not encoded again, also
+        after a kill. `use_trial` then searches so. Another trial is replaced.
+
+        Parameters
+        ----------
+        on_progress : called with the number of documents that were encoded since the last call
+
+        Returns what the trial has. Raises InputError for settings that are in use already, and
+        BusyError while another process writes.
+        """
+        from pyserini_repbert.collection.trials import encode_trial
+
+        self._check_exists()
+        with self._writer(rebuild=True, spare=self._side_shards()) as writer:
+            return encode_trial(writer, on_progress)
+
+    def use_trial(self) -> GenerationManifest:
+        """Search by what was tried, from one new generation on; `go_back` returns.
+
+        Only documents that are new since the trial are encoded. Returns the new generation. Raises
+        InputError without a trial, MismatchError where its encoder is another one by now.
+        """
+        return self._switch_to(Side.TRIAL)
+
+    def go_back(self) -> GenerationManifest:
+        """Search as before `use_trial`, from one new generation on; that is the trial again.
+
+        Only documents that are new since then are encoded. Raises InputError where there is nothing
+        to go back to.
+        """
+        return self._switch_to(Side.BEFORE)
+
+    def _switch_to(self, side: Side) -> GenerationManifest:
+        from pyserini_repbert.collection.trials import switch_to
+
+        self._check_exists()
+        self._check_folder()
+        manifest = switch_to(self.folder, side, self._source)
+        self.refresh()
+        return manifest
+
+    def _side_shards(self) -> list[Path]:
+        """The folders of shards beside the collection's."""
+        return [self.folder / side / SHARDS for side in Side]
 
     def build_ann(
         self,
@@ -511,8 +565,8 @@ class Collection:
             self._searcher.close()
             self._searcher = None
 
-    def _writer(self, rebuild: bool = False) -> Writer:
-        return Writer(self.folder, self._source, self._wanted, rebuild, self._known())
+    def _writer(self, rebuild: bool = False, spare: Sequence[Path] = ()) -> Writer:
+        return Writer(self.folder, self._source, self._wanted, rebuild, self._known(), spare)
 
     def _known(self) -> KnownCollection | None:
         """The collection that the folder has to hold; None: any."""

@@ -20,6 +20,7 @@ from pyserini_repbert.commands.flags import (
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.commands.trying import try_settings
 from pyserini_repbert.commands.watching import (
     add_history_flags,
     add_watch_flags,
@@ -82,6 +83,14 @@ def _add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
     _add_merge(parser)
+
+
+def _add_try_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_index_flag(parser)
+    add('--use', action='store_true', help='search as tried, from one new generation on')
+    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    _add_settings(parser, takes_ray=False)
 
 
 def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
@@ -171,7 +180,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
     add = parser.add_argument
     stored = 'default: as the collection has it, first'
     add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
@@ -208,7 +217,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help=f'the type of stored vectors; {stored} float32',
     )
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    add_flags(parser, 'device', 'threads', 'ray', 'offline')
+    add_flags(parser, 'device', 'threads', 'offline')
+    if takes_ray:
+        add_flags(parser, 'ray')
 
 
 def _sync(options: argparse.Namespace) -> int:
@@ -422,6 +433,7 @@ def _settings(options: argparse.Namespace) -> None:
 def _status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
     from pyserini_repbert.collection.status import folder_size, source_states
     from pyserini_repbert.pipeline.own_settings import own_settings
 
@@ -441,6 +453,11 @@ def _status(options: argparse.Namespace) -> None:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:
                 print('      ' + printable(f'{path}: {reason}'))
+        for side in Side:
+            kept = read_side(collection.folder, side)
+            if kept is not None:
+                is_current = kept.number == generation.number
+                print('  ' + printable(f'{side}: {describe_side(kept, is_current)}'))
     for setting in own_settings(Path(options.index)):
         if setting.source != 'default':
             print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
@@ -482,6 +499,11 @@ COLLECTION_ACTIONS = {
         'set how a collection is searched unless flags say otherwise, or show it',
         _add_settings_flags,
         _settings,
+    ),
+    'try': Action(
+        'try another encoder, other passages or another language beside the live ones',
+        _add_try_flags,
+        try_settings,
     ),
     'history': Action(
         'show how well the judged questions were answered, generation by generation',

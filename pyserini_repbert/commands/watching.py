@@ -92,12 +92,12 @@ def measure_after(options: argparse.Namespace) -> bool:
     n_questions = len(judged_questions(folder).topics)
     if change.questions:
         _print_change(change, n_questions)
-        _warn_of_few(n_questions)
+        warn_of_few(n_questions)
     most = options.fail_if_worse
     return most is not None and change.condensed.mean < -most
 
 
-def _warn_of_few(n_questions: int) -> None:
+def warn_of_few(n_questions: int) -> None:
     """Say on stderr that so few questions say little of others, if they do."""
     from pyserini_repbert.adapt.watching import FEW_QUESTIONS
 
@@ -189,7 +189,7 @@ def show_history(options: argparse.Namespace) -> None:
             parameters=('ask', 'watch'),
         )
     _print_history(measured)
-    _warn_of_few(len(measured[-1].questions))
+    warn_of_few(len(measured[-1].questions))
     if not is_measured(folder):
         print(
             f'{options.index} has changed since, or has other judgments or settings: ask again '
