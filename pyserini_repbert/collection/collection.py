@@ -34,10 +34,9 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Candidate, Query, check_question
+from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
@@ -373,22 +372,9 @@ class Collection:
         self, searcher: CollectionSearcher, query: str, k: int
     ) -> list[Candidate]:
         """The hits of a question, with their probabilities."""
-        from pyserini_repbert.collection.confidence import topic_rankings
-        from pyserini_repbert.collection.estimating import ConfidenceEstimator
-        from pyserini_repbert.search.confidence import TOP
+        from pyserini_repbert.collection.estimating import search_with_confidence
 
-        check_question(query)
-        estimator = ConfidenceEstimator.of(searcher)
-        topic = Query('0', query)
-        notes = Notes()
-        ranking = searcher.rank([topic], None, max(k, TOP), notes)[topic.qid]
-        rankings = topic_rankings(searcher, notes, topic.qid)
-        confidence = estimator.estimate(query, ranking.docids, rankings)
-        hits = searcher.with_stored_texts(query, ranking[:k])
-        return [
-            replace(hit, probability=probability)
-            for hit, probability in zip(hits, confidence.relevant, strict=False)
-        ]
+        return search_with_confidence(searcher, query, k)
 
     def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
         """The k documents that are most like one of the collection, with their nearest passages.

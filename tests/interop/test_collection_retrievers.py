@@ -2,13 +2,14 @@
 
 import pytest
 
-from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import excerpt_metadata, hits_with_text
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Excerpt
+from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -84,6 +85,30 @@ def test_the_passage_that_a_reranker_preferred_is_the_text(folder, mono):
         assert alone.score == pytest.approx(hit.score, abs=1e-5)
         assert hit.text == hit.excerpts[0].model_input
     pipeline.close()
+
+
+def test_probabilities_are_in_the_metadata(folder, hits, monkeypatch):
+    pytest.importorskip('langchain_core')
+    pytest.importorskip('llama_index.core')
+    from pyserini_repbert.interop.langchain import DocumentRetriever
+    from pyserini_repbert.interop.llama_index import NodeRetriever
+
+    with pytest.raises(InputError, match='confidence is not known'):
+        DocumentRetriever(searcher=str(folder), k=2, confidence=True).invoke(QUERY)
+    numbers = (0.0,) * len(HIT_FEATURES)
+    logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
+    model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
+    monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+    documents = DocumentRetriever(searcher=str(folder), k=2, confidence=True).invoke(QUERY)
+    assert [document.metadata['probability'] for document in documents] == [0.5, 0.5]
+    assert [document.id for document in documents] == [hit.docid for hit in hits[:2]]
+    nodes = NodeRetriever(str(folder), k=2, confidence=True).retrieve(QUERY)
+    assert [node.metadata['probability'] for node in nodes] == [0.5, 0.5]
+    plain = DocumentRetriever(searcher=str(folder), k=2).invoke(QUERY)
+    assert 'probability' not in plain[0].metadata
+    assert [document.page_content for document in plain] == [
+        document.page_content for document in documents
+    ]
 
 
 def test_langchain(folder, hits):

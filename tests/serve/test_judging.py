@@ -428,6 +428,19 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     assert all(0 <= probability <= 1 for probability in probabilities)
     assert answer['candidates'] == plain['candidates']
     assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
+    least = sorted(probabilities)[1]
+    believed = [p for p in probabilities if p >= least]
+    address = f'/v1/mine/search?query=cat+w3&hits=3&min_confidence={least - 1e-6}'
+    sure = client.get(address).json()
+    assert [candidate['probability'] for candidate in sure['candidates']][: len(believed)]
+    assert min(candidate['probability'] for candidate in sure['candidates']) >= least - 1e-5
+    assert sure['confidence'] == said
+    nothing = client.get('/v1/mine/search?query=cat+w3&min_confidence=1').json()
+    assert nothing['candidates'] == []
+    refused = client.get('/v1/mine/search?query=cat+w3&min_confidence=2')
+    assert refused.status_code == 400
+    assert 'min_confidence' in refused.json()['error']
+    assert client.get('/v1/mine/search?like=plain3&min_confidence=0.1').status_code == 400
 
 
 @pytest.mark.slow
