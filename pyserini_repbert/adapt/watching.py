@@ -110,7 +110,7 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
         notes = Notes()
         run = pipeline.rank(judged.topics, None, DEPTH, notes)
         generation = pipeline.first.generation
-        answered = _answered(pipeline.first, judged.topics, run, notes.parts['search'])
+        answered = answered_by_question(pipeline.first, judged.topics, run, notes.parts['search'])
         measured = _measure(generation, judged, run, answered)
         measured = replace(measured, asked=asked)
         if before and before[-1].asked == asked and before[-1].generation < generation.number:
@@ -134,10 +134,18 @@ def _digest(store: JudgmentStore) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _answered(
+def answered_by_question(
     first: CollectionSearcher, topics: Sequence[Query], run: Run, notes: Notes
 ) -> dict[str, float]:
-    """P(answered) of each question, by qid; empty where it is not known."""
+    """P(answered) of each question, by qid; empty where it is not known.
+
+    Parameters
+    ----------
+    first : the search of a collection
+    topics : the questions
+    run : of the search, or reranked
+    notes : what the search reported
+    """
     try:
         estimator = ConfidenceEstimator.of(first)
     except InputError:

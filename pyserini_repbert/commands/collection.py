@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.data.judgment_exports import JudgmentFormat
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
+# Questions that are printed, of those to judge next.
+_MOST_QUESTIONS = 10
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
@@ -112,7 +114,18 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
     add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
     add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
-    add_flags(parser, 'overwrite')
+    add(
+        '--only-random',
+        action='store_true',
+        help='leave out of these files the questions that --order has put first',
+    )
+    add(
+        '--order',
+        action='store_true',
+        help='let the questions that teach most be judged first: rankings differ on them, or their '
+        'answer is unsure; every third is drawn at random',
+    )
+    add_flags(parser, 'overwrite', 'device', 'offline')
 
 
 def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
@@ -383,23 +396,49 @@ def _judgments(options: argparse.Namespace) -> None:
         raise InputError(f'folder {folder} holds no collection: build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _exports(options)
+    command.refuse(
+        options.only_random and not exports,
+        '--only-random is for --export-topics, --export-qrels and --export',
+    )
     store = judgments_of(folder)
     if options.topics:
         topics = load_topics(options.topics)
         store.add_qrels(topics, load_qrels(options.qrels), options.judge)
     if options.questions:
         store.add_questions(read_questions(options.questions))
+    if options.order:
+        _order_questions(folder, options.device)
     for path, form in exports.items():
         with atomic_file(path) as file:
-            file.write(exported(store, form))
+            file.write(exported(store, form, options.only_random))
     n_topics = len(store.topics())
     judgments = command.count_text(store.count(), 'judgment')
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
+    chosen = store.chosen_qids()
+    n_chosen = sum(topic.qid in chosen for topic in store.topics())
+    if n_chosen:
+        print(
+            f'  {n_chosen} of the questions were chosen: means over the others '
+            '(--only-random) are of all questions'
+        )
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
         names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
+
+
+def _order_questions(folder: Path, device: str) -> None:
+    """Put the questions that nobody has judged in order, and print the first ones."""
+    from pyserini_repbert.adapt.next_questions import order_questions
+
+    ordered = order_questions(folder, device)
+    print(f'{command.count_text(len(ordered), "question")} to judge, in this order:')
+    for question in ordered[:_MOST_QUESTIONS]:
+        print('  ' + printable(f'{question.text} ({question.reason})'))
+    left_out = len(ordered) - _MOST_QUESTIONS
+    if left_out > 0:
+        print(f'  and {left_out} more')
 
 
 def _settings(options: argparse.Namespace) -> None:

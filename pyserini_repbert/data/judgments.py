@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,9 @@ _LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
     report TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
 """
-_LATER_TABLE_NAMES = ("table 'measured'", "table 'measured_rankings'")
+_LATER_TABLE_NAMES = ("table 'measured'", "table 'measured_rankings'", "table 'next_questions'")
 _SCHEMA = f"""
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
 CREATE TABLE pools (
@@ -129,6 +131,23 @@ class Judgment:
     judged: str = ''
     generation: str = ''
     version: str = ''
+
+
+class WhyNext(StrEnum):
+    """Why a question is to be judged next."""
+
+    DIFFERENT = 'rankings differ'
+    UNSURE = 'the answer is unsure'
+    RANDOM = 'at random'
+
+
+@dataclass(frozen=True)
+class NextQuestion:
+    """A question that is to be judged, and why it comes so early."""
+
+    qid: str
+    text: str
+    reason: WhyNext
 
 
 @dataclass(frozen=True)
@@ -210,6 +229,31 @@ class JudgmentStore:
         """All questions, in the order in which they came."""
         rows = self._select('SELECT qid, text FROM questions ORDER BY number')
         return [Question(qid, text) for qid, text in rows]
+
+    def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
+        """Judge questions in this order from now on, and remember why each was chosen."""
+        rows = []
+        for place, question in enumerate(questions):
+            rows.append((question.qid, place, str(question.reason)))
+        with self._writing() as connection:
+            # The reasons of questions that were judged since stay.
+            connection.execute('UPDATE next_questions SET place = NULL')
+            connection.executemany('INSERT OR REPLACE INTO next_questions VALUES (?, ?, ?)', rows)
+
+    def next_questions(self) -> list[str]:
+        """The texts of the questions that are to be judged first, in order."""
+        rows = self._select_later(
+            'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
+            'ORDER BY place'
+        )
+        return [text for (text,) in rows]
+
+    def chosen_qids(self) -> set[str]:
+        """The qids of questions that were chosen to be judged early, and not at random."""
+        rows = self._select_later(
+            'SELECT qid FROM next_questions WHERE reason <> :random', random=str(WhyNext.RANDOM)
+        )
+        return {qid for (qid,) in rows}
 
     def add_pool(self, pool: str, question: str, docids: Sequence[str]) -> None:
         """Remember which documents were shown together to be judged.
@@ -516,10 +560,10 @@ class JudgmentStore:
                 return []
             return connection.execute(statement, parameters).fetchall()
 
-    def _select_later(self, statement: str) -> list[Any]:
+    def _select_later(self, statement: str, **parameters: Any) -> list[Any]:
         """The rows of a query of `_LATER_TABLES`; none in a file without them."""
-        names = self._select("SELECT 1 FROM sqlite_schema WHERE name = 'measured'")
-        return self._select(statement) if names else []
+        names = self._select("SELECT 1 FROM sqlite_schema WHERE name = 'next_questions'")
+        return self._select(statement, **parameters) if names else []
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:

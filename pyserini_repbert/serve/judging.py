@@ -229,9 +229,16 @@ def judgments_answer(
 
 
 def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> QuestionsResponse:
-    """The questions to judge: those that were given, then the topics of the settings."""
-    texts = [question.text for question in store.questions()]
+    """The questions to judge: those that were given, then the topics of the settings.
+
+    Those that are to be judged next come first.
+    """
+    texts = store.next_questions()
     known = set(texts)
+    for question in store.questions():
+        if question.text not in known:
+            known.add(question.text)
+            texts.append(question.text)
     for topic in index.topics.values():
         text = question_text(topic.text)
         if text and text not in known:

@@ -191,6 +191,7 @@ def test_a_file_of_an_earlier_release_has_no_history(judged, tmp_path):
     with sqlite3.connect(store.path) as connection:
         connection.execute('DROP TABLE measured')
         connection.execute('DROP TABLE measured_rankings')
+        connection.execute('DROP TABLE next_questions')
     connection.close()
     assert store.measured() == []
     assert store.measured_rankings() == {}

@@ -217,7 +217,7 @@ def published_files(folder):
 
 def side_entries(folder):
     """The names in a collection's folder, and of what it keeps beside its generation."""
-    entries = [path.name for path in folder.iterdir()]
+    entries = [path.name for path in folder.iterdir() if not path.name.endswith(('-wal', '-shm'))]
     for side in ('trial', 'before'):
         entries += [path.relative_to(folder).as_posix() for path in (folder / side).rglob('*')]
     return sorted(entries)
@@ -318,7 +318,12 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         is_published = f'{number + 1:06d}.jsongenerations' in files
         assert is_published or files == before[1], where
         clear_logs()
-        run()
+        # A switch that was over is no switch again.
+        is_over = name in ('use', 'go back') and side_entries(folder) == entries
+        if is_over:
+            assert found == after, where
+        else:
+            run()
         assert answers(folder) == after, where
         for path, batches in zip(logs, first, strict=True):
             again = [passage for batch in encoded(path) for passage in batch]

@@ -13,6 +13,7 @@ from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_lear
 from pyserini_repbert.adapt.watching import measure_generation
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.data.judgments import NextQuestion, WhyNext
 from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
@@ -316,6 +317,15 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
     again = client.get('/v1/mine/search?query=cat+w3').json()
     assert again['system'] == ['dense']
     assert [hit['score'] for hit in again['candidates']] == scores
+
+
+def test_questions_that_are_to_be_judged_next_come_first(client, folder):
+    client.post('/v1/mine/questions', json={'questions': ['one', 'two', 'three']})
+    store = judgments_of(folder)
+    qid_of = {question.text: question.qid for question in store.questions()}
+    store.set_next_questions([NextQuestion(qid_of['three'], 'three', WhyNext.RANDOM)])
+    listed = client.get('/v1/mine/questions').json()['questions']
+    assert [question['text'] for question in listed] == ['three', 'one', 'two']
 
 
 def test_the_history_has_what_was_lost(client, folder):
