@@ -421,6 +421,8 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     refused = client.get(address)
     assert refused.status_code == 400
     assert 'confidence is not known for encoder' in refused.text
+    body = {'question': 'cat w3', 'order': 'unsure'}
+    assert client.post('/v1/mine/pools', json=body).status_code == 400
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
@@ -438,6 +440,20 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     assert all(0 <= probability <= 1 for probability in probabilities)
     assert answer['candidates'] == plain['candidates']
     assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
+
+    body = {'question': 'cat w3', 'depth': 6}
+    at_random = client.post('/v1/mine/pools', json=body).json()
+    unsure = client.post('/v1/mine/pools', json={**body, 'order': 'unsure'}).json()
+    docids = [document['docid'] for document in at_random['documents']]
+    ordered = [document['docid'] for document in unsure['documents']]
+    assert sorted(ordered) == sorted(docids)
+    assert unsure['pool'].startswith('unsure-')
+    hits = client.get('/v1/mine/search?query=cat+w3&confidence=true&hits=44').json()['candidates']
+    doubt = {hit['docid']: abs(hit['probability'] - 0.5) for hit in hits}
+    assert doubt[ordered[0]] == min(doubt[docid] for docid in docids)
+    left = [docid for docid in docids if docid not in ordered[:2]]
+    assert ordered[2] == left[0]
+
     least = sorted(probabilities)[1]
     believed = [p for p in probabilities if p >= least]
     address = f'/v1/mine/search?query=cat+w3&hits=3&min_confidence={least - 1e-6}'
