@@ -6,13 +6,14 @@ import sqlite3
 import pytest
 
 from pyserini_repbert.adapt.watching import is_measured, measure_generation
-from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 
 QUESTIONS = ['red cat', 'the moon', 'sea and sky', 'big dog']
 FIRST = ('cat', 'moon', 'sea')
@@ -216,3 +217,23 @@ def test_questions_without_an_answer_cannot_be_asked(sync, documents, tmp_path):
     sync(documents)
     with pytest.raises(InputError, match='nobody has judged a document'):
         measure_generation(tmp_path / 'mine')
+
+
+def test_answers_are_as_likely_as_the_model_says(judged, monkeypatch):
+    numbers = (0.0,) * len(HIT_FEATURES)
+
+    def use_model(intercept):
+        logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, intercept)
+        model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
+        monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+
+    use_model(0.0)
+    assert measure_generation(judged).answered == 0.5
+    with Collection.open(judged) as collection:
+        collection.add([('far', 'and and and')])
+    # 1 / (1 + e) is more than .1 below a half.
+    use_model(-1.0)
+    measured = measure_generation(judged)
+    assert measured.answered == pytest.approx(0.268941, abs=1e-6)
+    assert len(measured.change.questions) == len(QUESTIONS)
+    assert measured.change.questions[0].before.answered == 0.5
