@@ -78,6 +78,7 @@ def measure_before(options: argparse.Namespace) -> None:
 def measure_after(options: argparse.Namespace) -> bool:
     """Ask the judged questions after a sync, and print what moved; returns whether it failed."""
     from pyserini_repbert.adapt.watching import judged_questions, measure_generation
+    from pyserini_repbert.evaluate.calibration import counts_unjudged
 
     folder = Path(options.index)
     if not judged_questions(folder).topics:
@@ -89,12 +90,15 @@ def measure_after(options: argparse.Namespace) -> bool:
     change = measure_generation(folder, options.device).change
     if change is None:
         return False
-    n_questions = len(judged_questions(folder).topics)
+    judged = judged_questions(folder)
+    n_questions = len(judged.topics)
     if change.questions:
         _print_change(change, n_questions)
         warn_of_few(n_questions)
+    # Where answers alone are judged, a ranking of judged documents is always the best one.
+    difference = change.ndcg if counts_unjudged(judged.qrels) else change.condensed
     most = options.fail_if_worse
-    return most is not None and change.condensed.mean < -most
+    return most is not None and difference.mean < -most
 
 
 def warn_of_few(n_questions: int) -> None:

@@ -101,6 +101,16 @@ def test_newcomers_are_no_losses(judged, sync, documents):
     assert 'judged' not in sync(documents | copies, '--watch')[1]
 
 
+def test_where_answers_alone_are_judged_unjudged_documents_count(judged, sync, documents):
+    store = judgments_of(judged)
+    for judgment in store.judgments():
+        if not judgment.grade:
+            store.delete(judgment.question, judgment.docid)
+    best = best_of(judged, 'red cat')
+    copies = {f'a{number}': documents[best] for number in range(10)}
+    assert sync(documents | copies, '--fail-if-worse')[0] == 4
+
+
 def test_a_lost_answer_fails_the_sync(judged, sync, documents):
     best = best_of(judged, 'red cat')
     others = {docid: text for docid, text in documents.items() if docid != best}
