@@ -102,12 +102,15 @@ class LearnedConfidence:
     hits : of P(relevant)
     questions : of P(answered): each question as it is, and with its answers removed
     counts_unjudged : whether unjudged hits counted as not relevant
+    elsewhere_auc : how often a question held out has a greater P(answered) than a question of
+        another collection; None where none was asked
     """
 
     models: FittedModels
     hits: Reliability
     questions: Reliability
     counts_unjudged: bool
+    elsewhere_auc: float | None = None
 
     def model(self, encoder_weights: str) -> ConfidenceModel:
         """What is stored, for the encoder of these weights."""
@@ -237,6 +240,7 @@ def learn_confidence(
     seed: int = 0,
     prior: FittedModels | None = None,
     unjudged_count: bool = False,
+    elsewhere: Rows | None = None,
 ) -> LearnedConfidence:
     """Models of all questions, and their reliability by cross-validation.
 
@@ -246,15 +250,57 @@ def learn_confidence(
     seed : draws the folds, as in `adapt`
     prior : what the models are drawn to
     unjudged_count : what `counts_unjudged` said of the judgments
+    elsewhere : features of questions of another collection, (m, features): the easy case
     """
     folds = deal_folds([question.text for question in asked], seed)
     of_fold = []
     for fold in range(FOLDS):
         of_fold.append(fit_models([q for q in asked if folds[q.text] != fold], prior))
-    judged = judge_models(asked, [of_fold[folds[question.text]] for question in asked])
+    of_question = [of_fold[folds[question.text]] for question in asked]
+    judged = judge_models(asked, of_question)
     return LearnedConfidence(
         models=fit_models(asked, prior),
         hits=judged['hits'],
         questions=judged['questions'],
         counts_unjudged=unjudged_count,
+        elsewhere_auc=_elsewhere_auc(asked, of_question, elsewhere),
     )
+
+
+def features_elsewhere(searcher: CollectionSearcher, topics: Sequence[Query]) -> Rows:
+    """The features of questions of another collection, (m, features)."""
+    notes = Notes()
+    fused = searcher.rank(topics, None, DEPTH, notes)
+    runs = runs_of_rankings(searcher, notes)
+    features = HitFeatures(searcher.dense, searcher.words)
+    rows = []
+    for topic in topics:
+        rankings = {name: run[topic.qid] for name, run in runs.items()}
+        hits = features.of_hits(topic.text, fused[topic.qid].docids[:TOP], rankings)
+        rows.append(question_features(hits))
+    return np.stack(rows)
+
+
+def _elsewhere_auc(
+    asked: Sequence[AskedQuestion], models: Sequence[FittedModels], elsewhere: Rows | None
+) -> float | None:
+    """The AUC of P(answered) of questions against those of another collection.
+
+    Parameters
+    ----------
+    asked : the questions; those without an answer among the best hits are left out
+    models : of each question: those that judge it, and its share of the other questions
+    elsewhere : features of the others; None: there are none
+    """
+    if elsewhere is None:
+        return None
+    values = []
+    outcomes = []
+    for number, (question, judging) in enumerate(zip(asked, models, strict=True)):
+        if question.is_answered:
+            values += judging.questions.probabilities(question.question[None]).tolist()
+            outcomes.append(True)
+        share = elsewhere[number :: len(asked)]
+        values += judging.questions.probabilities(share).tolist()
+        outcomes += [False] * len(share)
+    return area_under_roc(np.array(values), np.array(outcomes))

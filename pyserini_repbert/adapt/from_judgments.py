@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from typing import Any
 from pyserini_repbert.adapt.confidence import (
     FittedModels,
     ask_questions,
+    features_elsewhere,
     learn_confidence,
 )
 from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
@@ -29,12 +30,13 @@ from pyserini_repbert.collection.confidence import ranking_names
 from pyserini_repbert.collection.estimating import find_prior
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
+from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.names.topics import collection_judgments
+from pyserini_repbert.names.topics import collection_judgments, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved
 from pyserini_repbert.pipeline.own_settings import (
     bm25_settings,
@@ -44,8 +46,12 @@ from pyserini_repbert.pipeline.own_settings import (
 )
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.search.confidence import dump_model
+
+# Questions of another collection.
+_N_ELSEWHERE = 100
 
 
 def learn_from_judgments(
@@ -167,7 +173,9 @@ def _learn_confidence(now: CollectionSearcher, store: JudgmentStore, seed: int) 
     asked = ask_questions(now, store.topics(), qrels)
     known = find_prior(now.dense, ranking_names(now))
     prior = None if known is None else FittedModels(known.hits, known.questions)
-    learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels))
+    others = _questions_elsewhere(store.topics())
+    elsewhere = features_elsewhere(now, others) if others else None
+    learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
     in_use = store.in_use()
     model = learned.model(now.generation.settings.weights_sha256)
     return {
@@ -178,8 +186,21 @@ def _learn_confidence(now: CollectionSearcher, store: JudgmentStore, seed: int) 
             'hits': asdict(learned.hits),
             'questions': asdict(learned.questions),
             'counts_unjudged': learned.counts_unjudged,
+            'elsewhere_auc': learned.elsewhere_auc,
         }
     }
+
+
+def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:
+    """Questions of the demo collection: natural questions about anything.
+
+    None for topics of the demo collection itself.
+    """
+    own = {normal_form(topic.text) for topic in topics}
+    questions = load_topics('demo')
+    if any(normal_form(question.text) in own for question in questions):
+        return []
+    return questions[:_N_ELSEWHERE]
 
 
 def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:

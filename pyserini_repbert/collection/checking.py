@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
 from pyserini_repbert.collection.layout import check_layout
+from pyserini_repbert.collection.settings import cuts_alike
+from pyserini_repbert.collection.shards import SHARDS, open_shard
+from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
 from pyserini_repbert.collection.sources import SyncReport
 from pyserini_repbert.collection.store import (
     ADVICE,
@@ -49,8 +53,9 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     folder : of the collection
     on_difference : called with a line for each of the first 20 things that do not fit
 
-    Returns a line that says what the collection holds, and a second one for its approximate index
-    if there is one. Raises DamagedFileError, which names the first difference.
+    Returns a line that says what the collection holds, and further ones for its approximate index,
+    its trial, and what was before it went over to one, if there are any. Raises DamagedFileError,
+    which names the first difference.
     """
     check_layout(folder)
     found = _Differences(on_difference)
@@ -62,6 +67,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
+        sides = [found.note(partial(_check_side, side), generation) for side in Side]
         ann = ''
         if (folder / ANN).exists():
             # Its module imports PyTorch.
@@ -77,7 +83,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f'{manifest.passages} passages in {shards}, encoder '
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; {lucene}"
     )
-    return f'{line}\n{ann}' if ann else line
+    return '\n'.join(text for text in (line, ann, *sides) if text)
 
 
 class _Differences:
@@ -325,6 +331,20 @@ def _check_adaptation(generation: Generation) -> str:
         if adapted.query_map is not None and fits_models(learning, generation.settings):
             open_query_map(folder, generation.settings.dimension)
     return ''
+
+
+def _check_side(side: Side, generation: Generation) -> str:
+    """Compare the files of a trial, or of what was before one; returns what to say of it."""
+    kept = read_side(generation.folder, side)
+    if kept is None:
+        return ''
+    shards = generation.folder / side / SHARDS
+    for entry in kept.shards:
+        # One of another language alone has the vectors of the live generation.
+        if side is Side.BEFORE or not cuts_alike(generation.settings, kept.settings):
+            open_shard(shards, entry.name).verify()
+    is_current = kept.number == generation.number
+    return f'{generation.folder / side}: whole, {describe_side(kept, is_current)}'
 
 
 def _check_lucene(generation: Generation) -> str:

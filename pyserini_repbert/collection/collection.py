@@ -12,18 +12,15 @@ from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.reranking import (
-    SEARCH,
-    RerankedCollectionSearcher,
-    stored_reranker,
-)
+from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
 from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
     WantedSettings,
     learned_model,
 )
-from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.shards import SHARDS, PassageShard
+from pyserini_repbert.collection.side_folders import Side
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -38,14 +35,14 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Candidate, Query, check_question
+from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.adapted_folder import read_description
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
+    from pyserini_repbert.collection.generation_manifest import GenerationManifest
     from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
@@ -252,10 +249,14 @@ class Collection:
     def compact(self) -> Changes:
         """Remove deleted documents from all files, which frees their disk space.
 
-        Nothing is encoded. Lucene's segments are merged.
+        Nothing is encoded. Lucene's segments are merged. A trial is removed, and what was there
+        before the collection went over to one.
         """
+        from pyserini_repbert.collection.trials import remove_trials
+
         self._check_exists()
         with self._writer() as writer:
+            remove_trials(self.folder)
             manifest = writer.finish(merge=True, compact=True)
             changes = Changes(
                 added=0,
@@ -268,6 +269,54 @@ class Collection:
             )
         self.refresh()
         return changes
+
+    def encode_trial(self, on_progress: Callable[[int], object] = int) -> GenerationManifest:
+        """Encode all documents by the settings of `open`, beside those that are searched.
+
+        Searches go on, and answer as before. What is encoded already is not encoded again, also
+        after a kill. `use_trial` then searches so. Another trial is replaced.
+
+        Parameters
+        ----------
+        on_progress : called with the number of documents that were encoded since the last call
+
+        Returns what the trial has. Raises InputError for settings that are in use already, and
+        BusyError while another process writes.
+        """
+        from pyserini_repbert.collection.trials import encode_trial
+
+        self._check_exists()
+        with self._writer(rebuild=True, spare=self._side_shards()) as writer:
+            return encode_trial(writer, on_progress)
+
+    def use_trial(self) -> GenerationManifest:
+        """Search by what was tried, from one new generation on; `go_back` returns.
+
+        Only documents that are new since the trial are encoded. Returns the new generation. Raises
+        InputError without a trial, MismatchError where its encoder is another one by now.
+        """
+        return self._switch_to(Side.TRIAL)
+
+    def go_back(self) -> GenerationManifest:
+        """Search as before `use_trial`, from one new generation on; that is the trial again.
+
+        Only documents that are new since then are encoded. Raises InputError where there is nothing
+        to go back to.
+        """
+        return self._switch_to(Side.BEFORE)
+
+    def _switch_to(self, side: Side) -> GenerationManifest:
+        from pyserini_repbert.collection.trials import switch_to
+
+        self._check_exists()
+        self._check_folder()
+        manifest = switch_to(self.folder, side, self._source)
+        self.refresh()
+        return manifest
+
+    def _side_shards(self) -> list[Path]:
+        """The folders of shards beside the collection's."""
+        return [self.folder / side / SHARDS for side in Side]
 
     def build_ann(
         self,
@@ -317,37 +366,17 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
+        from pyserini_repbert.collection.estimating import search_with_confidence
         from pyserini_repbert.collection.searching import search_frame
 
         searcher = self._newest_searcher().within(DocumentFilter(filter))
-        reranked = RerankedCollectionSearcher(searcher, self._own_rerankers())
+        rerankers = self._own_rerankers()
         if isinstance(query, str) and confidence:
-            return self._search_with_confidence(reranked, query, k)
+            return search_with_confidence(searcher, query, k, rerankers)
+        reranked = RerankedCollectionSearcher(searcher, rerankers)
         if isinstance(query, str):
             return reranked.search(query, k)
         return search_frame(reranked, query, k)
-
-    def _search_with_confidence(
-        self, reranked: RerankedCollectionSearcher, query: str, k: int
-    ) -> list[Candidate]:
-        """The hits of a question, with their probabilities."""
-        from pyserini_repbert.collection.confidence import topic_rankings
-        from pyserini_repbert.collection.estimating import ConfidenceEstimator
-        from pyserini_repbert.search.confidence import TOP
-
-        check_question(query)
-        searcher = reranked.searcher
-        estimator = ConfidenceEstimator.of(searcher)
-        topic = Query('0', query)
-        notes = Notes()
-        ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
-        rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
-        confidence = estimator.estimate(query, ranking.docids, rankings)
-        hits = searcher.with_stored_texts(query, ranking[:k])
-        return [
-            replace(hit, probability=probability)
-            for hit, probability in zip(hits, confidence.relevant, strict=False)
-        ]
 
     def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
         """The k documents that are most like one of the collection, with their nearest passages.
@@ -535,8 +564,8 @@ class Collection:
             self._searcher.close()
             self._searcher = None
 
-    def _writer(self, rebuild: bool = False) -> Writer:
-        return Writer(self.folder, self._source, self._wanted, rebuild, self._known())
+    def _writer(self, rebuild: bool = False, spare: Sequence[Path] = ()) -> Writer:
+        return Writer(self.folder, self._source, self._wanted, rebuild, self._known(), spare)
 
     def _known(self) -> KnownCollection | None:
         """The collection that the folder has to hold; None: any."""

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
-from pyserini_repbert.collection.confidence import HitFeatures, question_features, ranking_names
+from pyserini_repbert.collection.confidence import (
+    HitFeatures,
+    question_features,
+    ranking_names,
+    topic_rankings,
+)
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,
+    TOP,
     ConfidenceModel,
     Source,
     Verdict,
@@ -25,6 +32,10 @@ from pyserini_repbert.search.confidence import (
     read_model,
     verdict,
 )
+from pyserini_repbert.trace import Notes
+
+if TYPE_CHECKING:
+    from pyserini_repbert.rerank.base import Reranker
 
 PRIORS = RESOURCES / 'confidence'
 # The rankings of the searches that a prior was fitted to.
@@ -47,6 +58,11 @@ class AnswerConfidence:
     answered: float
     relevant: tuple[float, ...]
     source: Source
+
+    def believed_rows(self, least: float | None) -> list[int]:
+        """The rows of the hits of at least this P(relevant), in their order; None: of all."""
+        relevant = enumerate(self.relevant)
+        return [row for row, probability in relevant if least is None or probability >= least]
 
     def of_rows(self, rows: Sequence[int]) -> Self:
         """The same of some of the hits, by their rows."""
@@ -160,3 +176,28 @@ def find_prior(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> Confide
         return None
     model = read_model(path)
     return model if model.encoder_weights == settings.weights_sha256 else None
+
+
+def search_with_confidence(
+    searcher: CollectionSearcher, query: str, k: int, rerankers: Sequence[Reranker] = ()
+) -> list[Candidate]:
+    """The k best documents for a question, with their passages and probabilities.
+
+    `rerankers` read the best hits, one after the other.
+
+    Raises InputError for a question without text, and where there is no model whose numbers can be
+    believed.
+    """
+    check_question(query)
+    estimator = ConfidenceEstimator.of(searcher)
+    topic = Query('0', query)
+    notes = Notes()
+    reranked = RerankedCollectionSearcher(searcher, rerankers)
+    ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
+    rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
+    confidence = estimator.estimate(query, ranking.docids, rankings)
+    hits = []
+    shown = searcher.with_stored_texts(query, ranking[:k])
+    for hit, probability in zip(shown, confidence.relevant, strict=False):
+        hits.append(replace(hit, probability=probability))
+    return hits

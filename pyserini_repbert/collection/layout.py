@@ -11,23 +11,16 @@ from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import LEARNING_LOCK
 from pyserini_repbert.collection.locks import WRITER_LOCK
-from pyserini_repbert.collection.shards import SHARD_FORM
+from pyserini_repbert.collection.side_folders import LUCENES_FORM, SHARDS_FORM, SIDE_FORM, Side
 from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
-from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
 
 _NUMBER = '[0-9]{6,}'
-_UNFINISHED = r'\.unfinished'
 
-SHARD_FOLDER = re.compile(f'[0-9a-f]{{16}}|{_UNFINISHED}')
-LUCENE_FOLDER = re.compile(f'{_NUMBER}|{_UNFINISHED}')
-_LUCENE_INDEX = FolderForm('Lucene index', LUCENE_FILES)
-_SHARDS = FolderForm('folder of shards', SHARD_FORM.below(f'({SHARD_FOLDER.pattern})'))
-_LUCENE = FolderForm('folder of Lucene indexes', _LUCENE_INDEX.below(f'({LUCENE_FOLDER.pattern})'))
 _GENERATIONS = FolderForm(
     'folder of generations',
     (
@@ -39,17 +32,19 @@ _GENERATIONS = FolderForm(
 _LEARNED = FolderForm(
     'folder of what was learned', ADAPTED_FORM.below(rf'({_NUMBER}|\.{_NUMBER}\.{TEMPORARY})')
 )
+_SIDES = f'({"|".join(re.escape(name) for side in Side for name in (side, side.next))})'
 COLLECTION_FORM = FolderForm(
     'collection',
     (
         # With the files that SQLite keeps beside its own.
         rf'({re.escape(COLLECTION_FILE)}|{re.escape(JUDGMENTS)})(-wal|-shm|-journal)?',
         *map(re.escape, (WRITER_LOCK, LEARNING_LOCK, ANN_LOCK)),
-        *_SHARDS.below('shards'),
+        *SHARDS_FORM.below('shards'),
         *_GENERATIONS.below('generations'),
-        *_LUCENE.below('lucene'),
+        *LUCENES_FORM.below('lucene'),
         *_LEARNED.below('adapted'),
         *ANN_FILES,
+        *SIDE_FORM.below(_SIDES),
     ),
 )
 

@@ -95,6 +95,11 @@ class EncoderSource:
         return self._embedding is not None
 
     @property
+    def is_given(self) -> bool:
+        """Whether an opened encoder was given, in place of a name."""
+        return self._encoder is not None and not isinstance(self._encoder, str)
+
+    @property
     def name(self) -> str | None:
         """What the encoder is called; None: the collection's encoder."""
         if self._encoder is None or isinstance(self._encoder, str):

@@ -7,7 +7,7 @@ that name it afterwards. A kill in between leaves a shard, whose vectors the nex
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -91,7 +91,7 @@ class _Pending:
 
 
 @dataclass
-class _NewRows:
+class NewRows:
     """Rows of a shard to be written, and the inputs of which their vectors are made."""
 
     documents: list[int] = field(default_factory=list)
@@ -106,6 +106,9 @@ class _NewRows:
         self.digests.append(digest)
         self.inputs[digest] = text
         return RowOfShard(None, len(self.documents) - 1)
+
+    def __len__(self) -> int:
+        return len(self.documents)
 
 
 def _heading_starts(document: Document) -> list[int]:
@@ -126,6 +129,7 @@ class Staging:
     dimension : of the vectors
     dtype : the type in which they are stored
     sparse_model : weighs the terms of passages; None: they are not weighed
+    others : folders of shards beside the collection's, in which vectors may be
     """
 
     def __init__(
@@ -137,6 +141,7 @@ class Staging:
         dimension: int,
         dtype: str,
         sparse_model: SparseModel | None = None,
+        others: Sequence[Path] = (),
     ) -> None:
         self.folder = folder
         self.connection = connection
@@ -146,7 +151,7 @@ class Staging:
         self.dtype = dtype
         self.sparse_model = sparse_model
         self._spare = SpareShards(folder, generation, dtype, sparse_model)
-        self.vectors = VectorSource(folder, connection, encoder, dimension, self._spare)
+        self.vectors = VectorSource(folder, connection, encoder, dimension, self._spare, others)
         self._dimension = dimension
         self._are_complete: dict[int, bool] = {}
         self._next_docno = self.rows.first_new
@@ -251,18 +256,27 @@ class Staging:
             )
         return documents
 
+    def cut_stored(self) -> Iterator[tuple[int, list[CutPassage]]]:
+        """The number of each document, in order, and its passages by the settings."""
+        last = -1
+        while documents := self._read_stored(last):
+            for pending, passages in zip(documents, self._passages_of(documents), strict=True):
+                yield pending.docno, passages
+            last = documents[-1].docno
+
     def _cut(self, documents: Sequence[_Pending]) -> None:
         """Cut documents into passages, and collect them for writing."""
+        for pending, cut in zip(documents, self._passages_of(documents), strict=True):
+            self._append([replace(pending, passages=cut)])
+
+    def _passages_of(self, documents: Sequence[_Pending]) -> list[list[CutPassage]]:
+        """The passages of each document; documents without text need no encoder."""
         titles = [pending.document.title for pending in documents]
         texts = [pending.document.text for pending in documents]
-        if any(titles) or any(texts):
-            headings = [_heading_starts(pending.document) for pending in documents]
-            passages = self.encoder.cutter.cut(titles, texts, headings)
-        else:
-            # documents without text need no encoder
-            passages = [[] for _ in documents]
-        for pending, cut in zip(documents, passages, strict=True):
-            self._append([replace(pending, passages=cut)])
+        if not any(titles) and not any(texts):
+            return [[] for _ in documents]
+        headings = [_heading_starts(pending.document) for pending in documents]
+        return self.encoder.cutter.cut(titles, texts, headings)
 
     def _append(self, documents: Iterable[_Pending]) -> None:
         for pending in documents:
@@ -285,11 +299,11 @@ class Staging:
         self._pending = []
         self._n_passages = 0
         self._n_characters = 0
-        new_rows = _NewRows()
+        new_rows = NewRows()
         passages = self._locate_passages(pending, new_rows)
         shard = None
         if new_rows.documents:
-            shard = self._write_shard(new_rows)
+            shard = self._write_shard(new_rows, self.folder / SHARDS)
         with transaction(self.connection):
             for item in pending:
                 self._write_document(item)
@@ -303,7 +317,7 @@ class Staging:
             self._spare.remove(but=shard.name)
 
     def _locate_passages(
-        self, documents: Sequence[_Pending], new_rows: _NewRows
+        self, documents: Sequence[_Pending], new_rows: NewRows
     ) -> list[PassageRow]:
         """The passages of documents, in the rows that have them; others are added to `new_rows`."""
         cut = [item for item in documents if item.passages]
@@ -326,7 +340,13 @@ class Staging:
             self._are_complete[shard] = self.vectors.is_complete(self.rows.shard_name(shard))
         return self._are_complete[shard]
 
-    def _write_shard(self, rows: _NewRows) -> PassageShard:
+    def write_rows(self, rows: NewRows, parent: Path) -> PassageShard:
+        """Encode rows, and write them as a shard of another folder: no row of SQLite names it."""
+        shard = self._write_shard(rows, parent)
+        self._spare.remove(but='')
+        return shard
+
+    def _write_shard(self, rows: NewRows, parent: Path) -> PassageShard:
         vectors_by_digest = self.vectors.vectors_of(rows.inputs)
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):
@@ -344,7 +364,7 @@ class Staging:
             inputs=np.frombuffer(b''.join(rows.digests), np.uint8).reshape(-1, INPUT_BYTES),
             terms=terms,
         )
-        return write_shard(self.folder / SHARDS, content, self.generation, self.dtype)
+        return write_shard(parent, content, self.generation, self.dtype)
 
     def _write_document(self, item: _Pending) -> None:
         """Write the parts of a document that differ from the collection's."""

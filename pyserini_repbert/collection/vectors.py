@@ -25,6 +25,15 @@ class VectorSource:
     """Gives vectors of inputs, and weights of their terms, and encodes only what no shard has.
 
     Shards that an interrupted command left behind count, too: what they hold is not encoded again.
+
+    Parameters
+    ----------
+    folder : the collection's
+    connection : of its writer
+    encoder : makes what no shard has
+    dimension : of the vectors
+    spare : keeps what is encoded
+    others : further folders of shards, in which vectors may be
     """
 
     def __init__(
@@ -34,8 +43,10 @@ class VectorSource:
         encoder: PassageEncoder,
         dimension: int,
         spare: SpareShards,
+        others: Sequence[Path] = (),
     ) -> None:
-        self._parent = folder / SHARDS
+        self._parents = (folder / SHARDS, *others)
+        self._parent_of: dict[str, Path] = {}
         self._connection = connection
         self._encoder = encoder
         self._dimension = dimension
@@ -102,7 +113,8 @@ class VectorSource:
     def shard(self, name: str) -> PassageShard:
         """A shard of the collection, opened once."""
         if name not in self._shards:
-            self._shards[name] = open_shard(self._parent, name)
+            parent = self._parent_of.get(name, self._parents[0])
+            self._shards[name] = open_shard(parent, name)
         return self._shards[name]
 
     def _stored(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str, int]]:
@@ -128,17 +140,23 @@ class VectorSource:
             'PRIMARY KEY (input, name)) WITHOUT ROWID'
         )
         known = {name for (name,) in execute('SELECT name FROM shards')}
-        for name in list_shards(self._parent):
-            if name in known:
-                continue
-            try:
-                shard = self.shard(name)
-                shard.verify()
-            except DamagedFileError:
-                # what is not whole is encoded again
-                continue
-            if shard.record.dimension == self._dimension:
-                rows = ((digest.tobytes(), name, row) for row, digest in enumerate(shard.inputs))
-                self._connection.executemany(
-                    'INSERT OR IGNORE INTO temp.spare_vectors VALUES (?, ?, ?)', rows
-                )
+        for parent in self._parents:
+            for name in list_shards(parent):
+                if name in known:
+                    continue
+                known.add(name)
+                self._parent_of[name] = parent
+                self._add_spare_vectors(name)
+
+    def _add_spare_vectors(self, name: str) -> None:
+        """List the vectors of a shard; what is not whole is encoded again."""
+        try:
+            shard = self.shard(name)
+            shard.verify()
+        except DamagedFileError:
+            return
+        if shard.record.dimension == self._dimension:
+            rows = ((digest.tobytes(), name, row) for row, digest in enumerate(shard.inputs))
+            self._connection.executemany(
+                'INSERT OR IGNORE INTO temp.spare_vectors VALUES (?, ?, ?)', rows
+            )

@@ -72,9 +72,12 @@ class Writer:
     wanted : the settings that the user names
     rebuild : redo what depends on settings that the user changes
     expected : the collection that it has to be, which is not made then; None: any
+    spare : folders of shards beside the collection's, in which vectors may be
 
     Attributes
     ----------
+    folder : the collection's
+    connection : to its SQLite file
     published : the newest generation; None before the first
     sources : where the collection's documents come from
     source : which is stored with the next generation; None: none
@@ -92,9 +95,11 @@ class Writer:
         wanted: WantedSettings,
         rebuild: bool = False,
         expected: KnownCollection | None = None,
+        spare: Sequence[Path] = (),
     ) -> None:
         self._expected = expected
-        self._folder = folder
+        self._spare = spare
+        self.folder = folder
         self._source = source
         self._wanted = wanted
         self._rebuild = rebuild
@@ -105,21 +110,21 @@ class Writer:
         self.renames: Sequence[Rename] = ()
 
     def __enter__(self) -> Self:
-        was_there = self._folder.exists()
+        was_there = self.folder.exists()
         with contextlib.ExitStack() as resources:
             if self._expected is None:
-                _make_folders(self._folder)
-            elif not is_collection(self._folder):
+                _make_folders(self.folder)
+            elif not is_collection(self.folder):
                 raise no_collection()
             else:
-                check_layout(self._folder)
-            resources.enter_context(writer_lock(self._folder))
-            self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
+                check_layout(self.folder)
+            resources.enter_context(writer_lock(self.folder))
+            self._leaves_nothing = not was_there and not (self.folder / STORE).exists()
             resources.callback(self._remove_refused)
             self._check_expected()
-            self._connection = open_for_writing(self._folder, self._expected is None)
-            resources.callback(self._connection.close)
-            resources.enter_context(sqlite_errors(self._folder / STORE))
+            self.connection = open_for_writing(self.folder, self._expected is None)
+            resources.callback(self.connection.close)
+            resources.enter_context(sqlite_errors(self.folder / STORE))
             self._begin()
             self._leaves_nothing = False
             self._resources = resources.pop_all()
@@ -131,41 +136,42 @@ class Writer:
     def _remove_refused(self) -> None:
         """Remove the folder that was made for a collection whose settings are refused."""
         if self._leaves_nothing:
-            COLLECTION_FORM.remove(self._folder)
+            COLLECTION_FORM.remove(self.folder)
 
     def _begin(self) -> None:
-        newest = last_published(self._connection)
+        newest = last_published(self.connection)
         number = 0
         stored = None
         if newest is not None:
             number = newest.number
-            self.published = read_manifest(self._folder, newest)
+            self.published = read_manifest(self.folder, newest)
             stored = self.published.settings
-        add_later_tables(self._connection)
+        add_later_tables(self.connection)
         # After a kill between the generation and its judgments.
         self._rename_judged()
-        self._identity = ensure_identity(self._connection)
-        self.sources = Sources(self._connection)
-        discard_staged(self._connection, number + 1)
-        remove_unpublished(self._folder, number)
+        self._identity = ensure_identity(self.connection)
+        self.sources = Sources(self.connection)
+        discard_staged(self.connection, number + 1)
+        remove_unpublished(self.folder, number)
         self._source.complete(stored)
         self.settings = choose_settings(self._wanted, self._source, stored, self._rebuild)
         self.encoder = PassageEncoder(self._source, self.settings)
         self.staging = Staging(
-            folder=self._folder,
-            connection=self._connection,
+            folder=self.folder,
+            connection=self.connection,
             generation=number + 1,
             encoder=self.encoder,
             dimension=self.settings.dimension,
             dtype=self.settings.dtype,
             sparse_model=self.settings.sparse_model,
+            others=self._spare,
         )
 
     def _check_expected(self) -> None:
         """Raises LostCollectionError for another collection, to whose file nothing is written."""
         if self._expected is None:
             return
-        with contextlib.closing(open_for_reading(self._folder)) as connection:
+        with contextlib.closing(open_for_reading(self.folder)) as connection:
             newest = last_published(connection)
             identity = read_identity(connection)
         if newest is None:
@@ -187,7 +193,7 @@ class Writer:
         """Whether anything is staged that a generation would have."""
         if self.published is None or self.published.settings != self.settings:
             return True
-        row = self._connection.execute('SELECT 1 FROM staged LIMIT 1').fetchone()
+        row = self.connection.execute('SELECT 1 FROM staged LIMIT 1').fetchone()
         return row is not None
 
     def finish(self, merge: bool = False, compact: bool = False) -> GenerationManifest:
@@ -202,9 +208,9 @@ class Writer:
         """
         self.staging.flush()
         if self.published is not None and not self._must_publish(merge, compact):
-            with transaction(self._connection):
+            with transaction(self.connection):
                 self._store_source()
-            clean(self._folder, self._connection, self.published.number)
+            clean(self.folder, self.connection, self.published.number)
             return self.published
         rewrite_shards(self.staging, compact)
         manifest = self._new_manifest(self._update_lucene(merge or compact))
@@ -212,9 +218,9 @@ class Writer:
             self._publish(manifest)
             self.published = manifest
             self._rename_judged()
-        clean(self._folder, self._connection, self.published.number)
+        clean(self.folder, self.connection, self.published.number)
         if compact:
-            shrink(self._connection)
+            shrink(self.connection)
         return self.published
 
     def _must_publish(self, merge: bool, compact: bool) -> bool:
@@ -231,8 +237,8 @@ class Writer:
         if before is not None and not indexes_alike(before.settings, self.settings):
             before = None
         return update_lucene(
-            self._folder / LUCENE,
-            connection=self._connection,
+            self.folder / LUCENE,
+            connection=self.connection,
             generation=self.staging.generation,
             settings=self.settings,
             before=before,
@@ -261,15 +267,15 @@ class Writer:
     def _count_documents(self) -> int:
         """How many documents the next generation has: those before, and what is staged."""
         if self.published is None:
-            rows = self._connection.execute(f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}')
+            rows = self.connection.execute(f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}')
             return int(rows.fetchone()[0])
         generation = self.staging.generation
-        (begun,) = self._connection.execute(
+        (begun,) = self.connection.execute(
             'SELECT COUNT(*) FROM staged CROSS JOIN fields USING (docno) '
             f'WHERE since = ? AND until = {FOREVER}',
             [generation],
         ).fetchone()
-        (ended,) = self._connection.execute(
+        (ended,) = self.connection.execute(
             f'SELECT COUNT(*) FROM fields WHERE until = ? AND until < {FOREVER} AND since < ?',
             [generation, generation],
         ).fetchone()
@@ -282,33 +288,33 @@ class Writer:
     def _rows_digest(self, digest: RowsDigest, before: str | None) -> str:
         generation = self.staging.generation
         if before is None:
-            return digest.of_generation(self._connection, generation)
-        return digest.of_staged(self._connection, generation, before)
+            return digest.of_generation(self.connection, generation)
+        return digest.of_staged(self.connection, generation, before)
 
     def _publish(self, manifest: GenerationManifest) -> None:
         """Publish a generation, whose files are on the disk; after this transaction, readers see
         it.
         """
-        published = write_manifest(self._folder, manifest)
+        published = write_manifest(self.folder, manifest)
         now = datetime.now(UTC).isoformat(timespec='seconds')
-        with transaction(self._connection):
-            self._connection.execute(
+        with transaction(self.connection):
+            self.connection.execute(
                 'INSERT INTO generations VALUES (?, ?, ?)',
                 [published.number, published.manifest_sha256, now],
             )
-            self._connection.execute('DELETE FROM staged')
+            self.connection.execute('DELETE FROM staged')
             for rename in self.renames:
                 values = [rename.old, rename.new]
-                self._connection.execute('INSERT OR REPLACE INTO renamed VALUES (?, ?)', values)
+                self.connection.execute('INSERT OR REPLACE INTO renamed VALUES (?, ?)', values)
             self._store_source()
 
     def _rename_judged(self) -> None:
         """Let judgments follow the documents that published generations renamed."""
-        rows = self._connection.execute('SELECT old, new FROM renamed').fetchall()
+        rows = self.connection.execute('SELECT old, new FROM renamed').fetchall()
         if rows:
-            judgments_of(self._folder).rename(dict(rows))
-            with transaction(self._connection):
-                self._connection.execute('DELETE FROM renamed')
+            judgments_of(self.folder).rename(dict(rows))
+            with transaction(self.connection):
+                self.connection.execute('DELETE FROM renamed')
 
     def _store_source(self) -> None:
         if self.source is not None:

@@ -219,6 +219,9 @@ def _print_confidence(confidence: Mapping[str, Any]) -> None:
     print(f'  P(relevant) of {confidence["hits"]["n"]} hits: {hits}')
     questions = _reliability_text(confidence['questions'])
     print(f'  P(answered) of questions, and of the same without their answers: {questions}')
+    elsewhere = confidence.get('elsewhere_auc')
+    if elsewhere is not None:
+        print(f"  P(answered) of questions, and of the demo collection's: AUC {elsewhere:.3f}")
     treated = 'count as not relevant' if confidence['counts_unjudged'] else 'are left out'
     print(f'  unjudged hits {treated}')
 

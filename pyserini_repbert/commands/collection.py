@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import EXIT_UNREAD, Action
+from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -20,6 +20,15 @@ from pyserini_repbert.commands.flags import (
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.commands.trying import try_settings
+from pyserini_repbert.commands.watching import (
+    add_history_flags,
+    add_watch_flags,
+    is_watched,
+    measure_after,
+    measure_before,
+    show_history,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file, human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
@@ -30,6 +39,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.data.judgment_exports import JudgmentFormat
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
+# Questions that are printed, of those to judge next.
+_MOST_QUESTIONS = 10
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
@@ -59,6 +70,7 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help="let the given settings replace the collection's",
     )
+    add_watch_flags(parser)
     _add_settings(parser)
 
 
@@ -73,6 +85,14 @@ def _add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
     _add_merge(parser)
+
+
+def _add_try_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_index_flag(parser)
+    add('--use', action='store_true', help='search as tried, from one new generation on')
+    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    _add_settings(parser, takes_ray=False)
 
 
 def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +114,18 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
     add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
     add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
-    add_flags(parser, 'overwrite')
+    add(
+        '--only-random',
+        action='store_true',
+        help='leave out of these files the questions that --order has put first',
+    )
+    add(
+        '--order',
+        action='store_true',
+        help='let the questions that teach most be judged first: rankings differ on them, or their '
+        'answer is unsure; every third is drawn at random',
+    )
+    add_flags(parser, 'overwrite', 'device', 'offline')
 
 
 def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
@@ -162,7 +193,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
     add = parser.add_argument
     stored = 'default: as the collection has it, first'
     add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
@@ -199,14 +230,21 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help=f'the type of stored vectors; {stored} float32',
     )
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    add_flags(parser, 'device', 'threads', 'ray', 'offline')
+    add_flags(parser, 'device', 'threads', 'offline')
+    if takes_ray:
+        add_flags(parser, 'ray')
 
 
 def _sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
         options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild', 'strict'
     )
+    watches = is_watched(options)
+    if watches:
+        measure_before(options)
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
+    if watches and changes.is_published and measure_after(options):
+        return EXIT_WORSE
     return EXIT_UNREAD if changes.unread.has_broken else 0
 
 
@@ -357,23 +395,49 @@ def _judgments(options: argparse.Namespace) -> None:
     kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _exports(options)
+    command.refuse(
+        options.only_random and not exports,
+        '--only-random is for --export-topics, --export-qrels and --export',
+    )
     store = judgments_of(folder)
     if options.topics:
         topics = load_topics(options.topics)
         store.add_qrels(topics, load_qrels(options.qrels), options.judge)
     if options.questions:
         store.add_questions(read_questions(options.questions))
+    if options.order:
+        _order_questions(folder, options.device)
     for path, form in exports.items():
         with atomic_file(path) as file:
-            file.write(exported(store, form))
+            file.write(exported(store, form, options.only_random))
     n_topics = len(store.topics())
     judgments = command.count_text(store.count(), 'judgment')
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
+    chosen = store.chosen_qids()
+    n_chosen = sum(topic.qid in chosen for topic in store.topics())
+    if n_chosen:
+        print(
+            f'  {n_chosen} of the questions were chosen: means over the others '
+            '(--only-random) are of all questions'
+        )
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
         names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
+
+
+def _order_questions(folder: Path, device: str) -> None:
+    """Put the questions that nobody has judged in order, and print the first ones."""
+    from pyserini_repbert.adapt.next_questions import order_questions
+
+    ordered = order_questions(folder, device)
+    print(f'{command.count_text(len(ordered), "question")} to judge, in this order:')
+    for question in ordered[:_MOST_QUESTIONS]:
+        print('  ' + printable(f'{question.text} ({question.reason})'))
+    left_out = len(ordered) - _MOST_QUESTIONS
+    if left_out > 0:
+        print(f'  and {left_out} more')
 
 
 def _settings(options: argparse.Namespace) -> None:
@@ -407,6 +471,7 @@ def _settings(options: argparse.Namespace) -> None:
 def _status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
     from pyserini_repbert.collection.status import folder_size, source_states
     from pyserini_repbert.pipeline.own_settings import own_settings
 
@@ -426,6 +491,11 @@ def _status(options: argparse.Namespace) -> None:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:
                 print('      ' + printable(f'{path}: {reason}'))
+        for side in Side:
+            kept = read_side(collection.folder, side)
+            if kept is not None:
+                is_current = kept.number == generation.number
+                print('  ' + printable(f'{side}: {describe_side(kept, is_current)}'))
     for setting in own_settings(Path(options.index)):
         if setting.source != 'default':
             print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
@@ -467,6 +537,16 @@ COLLECTION_ACTIONS = {
         'set how a collection is searched unless flags say otherwise, or show it',
         _add_settings_flags,
         _settings,
+    ),
+    'try': Action(
+        'try another encoder, other passages or another language beside the live ones',
+        _add_try_flags,
+        try_settings,
+    ),
+    'history': Action(
+        'show how well the judged questions were answered, generation by generation',
+        add_history_flags,
+        show_history,
     ),
     'status': Action(
         'show sources, documents, files that could not be read, generation and size',

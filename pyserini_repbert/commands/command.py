@@ -23,6 +23,7 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
 EXIT_UNREAD = 3  # a file could not be read; all else was done
+EXIT_WORSE = 4  # the judged questions are answered worse; all was done
 EXIT_INTERRUPTED = 130
 
 # What other tools call our flags.

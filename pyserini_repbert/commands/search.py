@@ -386,7 +386,7 @@ def _answers(
         confidence = None
         if estimator is not None:
             confidence = _estimate(estimator, pipeline, topic, ranking, watcher)
-            rows = _believed_rows(confidence, options.min_confidence)[: options.hits]
+            rows = confidence.believed_rows(options.min_confidence)[: options.hits]
             ranking = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
             confidence = confidence.of_rows(rows)
         hits = pipeline.with_decisive_texts(topic, ranking, watcher)
@@ -417,12 +417,6 @@ def _estimate(
     first: Any = pipeline.first
     rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
     return estimator.estimate(topic.text, ranking.docids, rankings)
-
-
-def _believed_rows(confidence: AnswerConfidence, least: float | None) -> list[int]:
-    """The rows of the hits that are shown: with at least this probability; None: all."""
-    relevant = enumerate(confidence.relevant)
-    return [row for row, probability in relevant if least is None or probability >= least]
 
 
 def _open_estimator(

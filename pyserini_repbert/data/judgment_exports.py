@@ -17,7 +17,7 @@ class JudgmentFormat(Choice, what='format of judgments'):
     JSONL = 'jsonl'
 
 
-def exported(store: JudgmentStore, form: JudgmentFormat) -> str:
+def exported(store: JudgmentStore, form: JudgmentFormat, only_random: bool = False) -> str:
     """The text of a file of judgments.
 
     Parameters
@@ -25,19 +25,26 @@ def exported(store: JudgmentStore, form: JudgmentFormat) -> str:
     store : the judgments
     form : 'topics' for lines `qid<TAB>question`, 'qrels' for TREC's lines `qid 0 docid grade` with
         one grade for each document, 'jsonl' for each judgment with judge, comment and time
+    only_random : leave out questions that were chosen to be judged early, and not at random
     """
+    left_out = store.chosen_qids() if only_random else set()
     chosen = JudgmentFormat(form)
     lines: list[str] = []
     if chosen is JudgmentFormat.TOPICS:
-        for topic in store.topics():
+        topics = [topic for topic in store.topics() if topic.qid not in left_out]
+        for topic in topics:
             lines.append(f'{topic.qid}\t{topic.text}')
     elif chosen is JudgmentFormat.QRELS:
         for qid, grades in store.qrels().items():
+            if qid in left_out:
+                continue
             for docid, grade in grades.items():
                 lines.append(f'{qid} 0 {docid} {grade}')
     else:
         qid_of = {question.text: question.qid for question in store.questions()}
         for judgment in store.judgments():
-            values = {'qid': qid_of[judgment.question], **asdict(judgment)}
-            lines.append(json.dumps(values, ensure_ascii=False))
+            qid = qid_of[judgment.question]
+            if qid not in left_out:
+                values = {'qid': qid, **asdict(judgment)}
+                lines.append(json.dumps(values, ensure_ascii=False))
     return ''.join(f'{line}\n' for line in lines)

@@ -13,11 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import TypeAdapter, ValidationError
+
+from pyserini_repbert.data.measured import MeasuredGeneration
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -45,9 +49,20 @@ _JSON_COLUMNS = (
     ('pools', 'docids', list),
     ('learnings', 'report', dict),
     ('progress', 'state', dict),
+    ('measured', 'report', dict),
+    ('measured_rankings', 'docids', list),
 )
 
-_SCHEMA = """
+# What files of earlier releases lack until they are written.
+_LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
+    generation INTEGER PRIMARY KEY,
+    report TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
+"""
+_LATER_TABLE_NAMES = ("table 'measured'", "table 'measured_rankings'", "table 'next_questions'")
+_SCHEMA = f"""
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
 CREATE TABLE pools (
     pool TEXT PRIMARY KEY,
@@ -78,7 +93,8 @@ CREATE TABLE learnings (
     report TEXT NOT NULL
 );
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
-"""
+{_LATER_TABLES}"""
+_MEASURED = TypeAdapter(MeasuredGeneration)
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,23 @@ class Judgment:
     judged: str = ''
     generation: str = ''
     version: str = ''
+
+
+class WhyNext(StrEnum):
+    """Why a question is to be judged next."""
+
+    DIFFERENT = 'rankings differ'
+    UNSURE = 'the answer is unsure'
+    RANDOM = 'at random'
+
+
+@dataclass(frozen=True)
+class NextQuestion:
+    """A question that is to be judged, and why it comes so early."""
+
+    qid: str
+    text: str
+    reason: WhyNext
 
 
 @dataclass(frozen=True)
@@ -197,6 +230,31 @@ class JudgmentStore:
         rows = self._select('SELECT qid, text FROM questions ORDER BY number')
         return [Question(qid, text) for qid, text in rows]
 
+    def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
+        """Judge questions in this order from now on, and remember why each was chosen."""
+        rows = []
+        for place, question in enumerate(questions):
+            rows.append((question.qid, place, str(question.reason)))
+        with self._writing() as connection:
+            # The reasons of questions that were judged since stay.
+            connection.execute('UPDATE next_questions SET place = NULL')
+            connection.executemany('INSERT OR REPLACE INTO next_questions VALUES (?, ?, ?)', rows)
+
+    def next_questions(self) -> list[str]:
+        """The texts of the questions that are to be judged first, in order."""
+        rows = self._select_later(
+            'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
+            'ORDER BY place'
+        )
+        return [text for (text,) in rows]
+
+    def chosen_qids(self) -> set[str]:
+        """The qids of questions that were chosen to be judged early, and not at random."""
+        rows = self._select_later(
+            'SELECT qid FROM next_questions WHERE reason <> :random', random=str(WhyNext.RANDOM)
+        )
+        return {qid for (qid,) in rows}
+
     def add_pool(self, pool: str, question: str, docids: Sequence[str]) -> None:
         """Remember which documents were shown together to be judged.
 
@@ -259,14 +317,16 @@ class JudgmentStore:
                     'UPDATE OR IGNORE judgments SET docid = ? WHERE docid = ?', [new, old]
                 )
                 connection.execute('DELETE FROM judgments WHERE docid = ?', [old])
-            pools = connection.execute('SELECT pool, docids FROM pools').fetchall()
-            for pool, text in pools:
-                before = self._parsed(text, list)
-                after = [docids.get(docid, docid) for docid in before]
-                if after != before:
-                    connection.execute(
-                        'UPDATE pools SET docids = ? WHERE pool = ?', [json.dumps(after), pool]
-                    )
+            for table in ('pools', 'measured_rankings'):
+                rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
+                for row, text in rows:
+                    before = self._parsed(text, list)
+                    after = [docids.get(docid, docid) for docid in before]
+                    if after != before:
+                        connection.execute(
+                            f'UPDATE {table} SET docids = ? WHERE rowid = ?',
+                            [json.dumps(after), row],
+                        )
 
     def judgments(self, judge: str | None = None, question: str | None = None) -> list[Judgment]:
         """The judgments, by question and time.
@@ -414,6 +474,43 @@ class JudgmentStore:
         rows = self._select('SELECT state FROM progress')
         return self._parsed(rows[0][0], dict) if rows else {}
 
+    def add_measured(
+        self, measured: MeasuredGeneration, rankings: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Remember what a generation's questions found, in place of what is known of it.
+
+        Parameters
+        ----------
+        measured : the figures
+        rankings : the best docids of each question, by qid; those of other generations are dropped
+        """
+        report = _MEASURED.dump_json(measured).decode()
+        with self._writing() as connection:
+            # A later one is of a collection that was in the folder before.
+            connection.execute('DELETE FROM measured WHERE generation >= ?', [measured.generation])
+            connection.execute('INSERT INTO measured VALUES (?, ?)', [measured.generation, report])
+            connection.execute('DELETE FROM measured_rankings')
+            rows = [(qid, json.dumps(list(docids))) for qid, docids in rankings.items()]
+            connection.executemany('INSERT INTO measured_rankings VALUES (?, ?)', rows)
+
+    def measured(self) -> list[MeasuredGeneration]:
+        """What was measured, by generation."""
+        generations = []
+        for (report,) in self._select_later('SELECT report FROM measured ORDER BY generation'):
+            self._parsed(report, dict)
+            try:
+                generations.append(_MEASURED.validate_json(report))
+            except ValidationError as error:
+                raise DamagedFileError(
+                    f'{self.path} is damaged, what was measured is not as it is stored: {_ADVICE}'
+                ) from error
+        return generations
+
+    def measured_rankings(self) -> dict[str, list[str]]:
+        """The best docids of each question, by qid, in the generation that was measured last."""
+        rows = self._select_later('SELECT qid, docids FROM measured_rankings')
+        return {qid: self._parsed(docids, list) for qid, docids in rows}
+
     def _parsed(self, text: Any, kind: type) -> Any:
         """The list or object of a JSON text. Raises DamagedFileError for anything else."""
         if not _is_json(text, kind):
@@ -435,7 +532,8 @@ class JudgmentStore:
                 return
             for problem in integrity_problems(connection):
                 yield f'{self.path}: {problem}'
-            tables = [f'{self.path}: {what}' for what in schema_differences(connection, _make)]
+            differences = schema_differences(connection, _make, _LATER_TABLE_NAMES)
+            tables = [f'{self.path}: {what}' for what in differences]
             yield from tables
             if not tables:
                 for problem in _row_problems(connection):
@@ -450,6 +548,7 @@ class JudgmentStore:
                 if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
                     _make_tables(connection, self.path)
                 _check_format(connection, self.path)
+                make_tables(connection, _LATER_TABLES)
                 yield connection
 
     def _select(self, statement: str, **parameters: Any) -> list[Any]:
@@ -460,6 +559,11 @@ class JudgmentStore:
             if connection is None:
                 return []
             return connection.execute(statement, parameters).fetchall()
+
+    def _select_later(self, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query of `_LATER_TABLES`; none in a file without them."""
+        names = self._select("SELECT 1 FROM sqlite_schema WHERE name = 'next_questions'")
+        return self._select(statement, **parameters) if names else []
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
@@ -527,7 +631,10 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
             _checked(judgment)
         except (InputError, TypeError, AttributeError) as error:
             yield f'judgment {number}: {error}'
+    here = {name for (name,) in connection.execute('SELECT name FROM sqlite_schema')}
     for table, column, kind in _JSON_COLUMNS:
+        if table not in here:
+            continue
         for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
             if not _is_json(text, kind):
                 yield f'row {number} of {table} has other JSON in {column} than is stored there'

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.estimating import search_with_confidence
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
@@ -74,12 +76,15 @@ def open_named(searcher: Any) -> Any:
 
 def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
     """Of a document: its title, and the number and the characters of the passage that decided,
-    with its headings, and where it is in its file.
+    with its headings, and where it is in its file; and the probability that it is relevant, if
+    that is known.
     """
+    probability = {} if hit.probability is None else {'probability': hit.probability}
     if not hit.excerpts:
-        return {}
+        return probability
     passage = hit.excerpts[0]
     return {
+        **probability,
         'title': passage.title,
         'passage': passage.number,
         'start': passage.start,
@@ -120,6 +125,27 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
         if hit.text is None:
             raise InputError(f"passage '{hit.docid}' {NO_TEXT}", parameters=('texts',))
     return ranking
+
+
+def retrieved_hits(
+    searcher: Any, query: str, k: int, texts: PassageTexts | None, confidence: bool
+) -> Sequence[Candidate]:
+    """The k best hits of a query, each with its passage, as retrievers give them.
+
+    Parameters
+    ----------
+    searcher, query, k, texts : as in `hits_with_text`
+    confidence : of the search of a collection, which has its passages: hits have the `probability`
+        that they are relevant
+
+    Raises InputError for confidence where it is not known.
+    """
+    if not confidence:
+        return hits_with_text(searcher, query, k, texts)
+    ranker = as_ranker(searcher)
+    if not isinstance(ranker, CollectionSearcher):
+        raise InputError('confidence is of the search of a collection alone: name one')
+    return search_with_confidence(ranker, query, k)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 from pyserini_repbert.errors import needs
 from pyserini_repbert.interop.hits import (
     excerpt_metadata,
-    hits_with_text,
     open_named,
     rerank_texts,
+    retrieved_hits,
 )
 from pyserini_repbert.rerank.base import Reranker
 
@@ -27,15 +27,17 @@ with needs('langchain-core', __name__, 'langchain'):
 class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: documents are passages, with `docid` and `score` in their metadata.
 
-    Its fields are the parameters of `interop.hits.hits_with_text`; `searcher` may be the folder of
+    Its fields are the parameters of `interop.hits.retrieved_hits`; `searcher` may be the folder of
     an index or a collection. Of a document of a collection, the content is the passage that
     decided, and the metadata have the document's title, and the passage's number and characters.
+    With `confidence=True`, they have the `probability` that the document is relevant.
     `invoke(query, k=5)` asks for another number of documents than `k`.
     """
 
     searcher: Any
     k: int = 10
     texts: Any = None
+    confidence: bool = False
 
     @field_validator('searcher')
     @classmethod
@@ -52,7 +54,7 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
         if k is None:
             k = self.k
         documents = []
-        for hit in hits_with_text(self.searcher, query, k, self.texts):
+        for hit in retrieved_hits(self.searcher, query, k, self.texts, self.confidence):
             metadata = {'docid': hit.docid, 'score': hit.score, **excerpt_metadata(hit)}
             documents.append(Document(id=hit.docid, page_content=hit.text, metadata=metadata))
         return documents

@@ -13,9 +13,9 @@ from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.interop.hits import (
     excerpt_metadata,
-    hits_with_text,
     open_named,
     rerank_texts,
+    retrieved_hits,
 )
 from pyserini_repbert.rerank.base import Reranker
 
@@ -27,23 +27,31 @@ with needs('llama-index-core', __name__, 'llama-index'):
 
 
 class NodeRetriever(BaseRetriever):  # type: ignore[misc]
-    """A `BaseRetriever`; searcher, k and texts are as in `interop.hits.hits_with_text`.
+    """A `BaseRetriever`; its parameters are as in `interop.hits.retrieved_hits`.
 
     `searcher` may be the folder of an index or a collection. Of a document of a collection, the
     node's text is the passage that decided, and the metadata have the document's title, and the
-    passage's number and characters; no model reads them.
+    passage's number and characters, and with `confidence=True` the `probability` that the document
+    is relevant; no model reads them.
     """
 
     def __init__(
-        self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any
+        self,
+        searcher: Any,
+        k: int = 10,
+        texts: PassageTexts | None = None,
+        confidence: bool = False,
+        **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self.searcher = open_named(searcher)
         self.k = k
         self.texts = texts
+        self.confidence = confidence
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = hits_with_text(self.searcher, query_bundle.query_str, self.k, self.texts)
+        query = query_bundle.query_str
+        hits = retrieved_hits(self.searcher, query, self.k, self.texts, self.confidence)
         nodes = []
         for hit in hits:
             metadata = excerpt_metadata(hit)

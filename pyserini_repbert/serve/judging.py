@@ -9,12 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
+from pyserini_repbert.adapt.watching import is_measured
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
+from pyserini_repbert.data.measured import MeasuredGeneration
 from pyserini_repbert.pipeline.own_settings import learning_in_use
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
     AgreementInfo,
+    GenerationFigures,
+    HistoryResponse,
     JudgmentInfo,
     JudgmentsResponse,
     LearningReport,
@@ -28,12 +32,16 @@ from pyserini_repbert.serve.answers import AnswerOptions
 from pyserini_repbert.serve.document_forms import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
-from pyserini_repbert.serve.requests import PipelineRequest
+from pyserini_repbert.serve.requests import PipelineRequest, SearchedRequest
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.trace import Trace
 
 # Documents of a pool that are read together, before their bytes are counted.
 _DOCUMENTS_AT_ONCE = 20
+# Hits whose P(relevant) orders a pool.
+_DOUBT_DEPTH = 100
+# One in so many documents of a pool that is ordered by doubt is drawn at random.
+_RANDOM_EVERY = 3
 
 
 def make_pool(
@@ -72,6 +80,39 @@ def make_pool(
     return pool
 
 
+def order_by_doubt(
+    service: Service, index: ServedIndex, question: str, docids: Sequence[str], trace: Trace
+) -> list[str]:
+    """The documents of a pool, those whose P(relevant) is nearest to a half first.
+
+    Every third is as the order of `docids` has it, which is random.
+
+    Parameters
+    ----------
+    service, index : what searches; the caller holds the index
+    question : its text
+    docids : of the pool, in random order
+    trace : as in `make_pool`
+
+    Raises InputError where confidence is not known.
+    """
+    limits = service.settings.limits
+    request = SearchedRequest(query=question, confidence=True, hits=min(_DOUBT_DEPTH, limits.hits))
+    answer = service.search(index, request.asked_search(False, limits), trace)
+    assert answer.confidence is not None
+    relevant = dict(zip(answer.hits.docids, answer.confidence.relevant, strict=True))
+    doubtful = sorted(docids, key=lambda docid: abs(relevant.get(docid, 0.0) - 0.5))
+    at_random = list(docids)
+    ordered: list[str] = []
+    while doubtful:
+        source = at_random if len(ordered) % _RANDOM_EVERY == _RANDOM_EVERY - 1 else doubtful
+        docid = source[0]
+        ordered.append(docid)
+        doubtful.remove(docid)
+        at_random.remove(docid)
+    return ordered
+
+
 @dataclass(frozen=True)
 class Pool:
     """The documents that a judge judges for a question.
@@ -81,17 +122,20 @@ class Pool:
     question : its text
     docids : in the order in which they are shown
     judge : whose grades are shown
+    is_by_doubt : whether they are as `order_by_doubt` has ordered them
     """
 
     question: str
     docids: Sequence[str]
     judge: str
+    is_by_doubt: bool = False
 
     @property
     def key(self) -> str:
         """Names the pool in judgments."""
         lines = '\n'.join([question_text(self.question), *self.docids])
-        return hashlib.sha256(lines.encode()).hexdigest()[:16]
+        digest = hashlib.sha256(lines.encode()).hexdigest()[:16]
+        return f'unsure-{digest}' if self.is_by_doubt else digest
 
 
 def pool_answer(
@@ -225,9 +269,16 @@ def judgments_answer(
 
 
 def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> QuestionsResponse:
-    """The questions to judge: those that were given, then the topics of the settings."""
-    texts = [question.text for question in store.questions()]
+    """The questions to judge: those that were given, then the topics of the settings.
+
+    Those that are to be judged next come first.
+    """
+    texts = store.next_questions()
     known = set(texts)
+    for question in store.questions():
+        if question.text not in known:
+            known.add(question.text)
+            texts.append(question.text)
     for topic in index.topics.values():
         text = question_text(topic.text)
         if text and text not in known:
@@ -284,3 +335,30 @@ def learning_answer(
         questions_needed=LEAST_TOPICS,
         report=report,
     )
+
+
+def history_answer(
+    index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
+) -> HistoryResponse:
+    """How well the judged questions of a collection were answered, generation by generation."""
+    generations = [_generation_figures(measured) for measured in store.measured()]
+    return HistoryResponse(
+        api=API,
+        index=index.alias,
+        generations=generations,
+        is_newest=is_measured(learner.folder),
+    )
+
+
+def _generation_figures(measured: MeasuredGeneration) -> GenerationFigures:
+    """What a client reads of a generation; of its questions, those that moved."""
+    values = asdict(measured) | {'questions': len(measured.questions)}
+    for name in ('manifest_sha256', 'asked'):
+        del values[name]
+    if values['change'] is not None:
+        for moved in values['change']['questions']:
+            moved['question'] = moved['after']['question']
+            for figures in (moved['before'], moved['after']):
+                del figures['qid']
+                del figures['question']
+    return cast(GenerationFigures, values)

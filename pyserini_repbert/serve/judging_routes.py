@@ -8,7 +8,7 @@ As in `routes`, a handler's `summary` is what the OpenAPI document has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
@@ -25,9 +25,11 @@ from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
+    history_answer,
     judgments_answer,
     learning_answer,
     make_pool,
+    order_by_doubt,
     pool_answer,
     questions_answer,
     store_judgments,
@@ -116,6 +118,11 @@ class PoolRequest(StrictModel):
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
     fields: Fields = Field([ALL_FIELDS])
+    order: Literal['random', 'unsure'] = Field(
+        'random',
+        description='unsure: documents whose probability is nearest to a half come first, and '
+        'every third is drawn at random; refused where confidence is not known',
+    )
 
 
 class LearningRequest(StrictModel):
@@ -170,9 +177,13 @@ async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Respo
 
     def pool(served: ServedIndex, trace: RequestTrace) -> models.PoolResponse:
         docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
+        is_by_doubt = body.order == 'unsure'
+        if is_by_doubt:
+            docids = order_by_doubt(call.service, served, body.question, docids, trace)
         size = AnswerSize(call.service.settings.limits.answer_bytes, _LESS)
         options = AnswerOptions(fields=body.fields, size=size)
-        return pool_answer(served, store, Pool(body.question, docids, body.judge), options)
+        shown = Pool(body.question, docids, body.judge, is_by_doubt)
+        return pool_answer(served, store, shown, options)
 
     return await _answer(call, index, pool, reranks=bool(body.rerank))
 
@@ -285,6 +296,17 @@ async def use(call: Call, index: IndexName, body: UseRequest) -> Response:
 
     await call.service.run(change)
     return await _answer_learning(call, index)
+
+
+@router.get(
+    '/{index}/history',
+    summary='How well the judged questions were answered, generation by generation',
+    response_model=models.HistoryResponse,
+)
+async def history(call: Call, index: IndexName) -> Response:
+    learner = call.service.learner(index)
+    store = call.service.judgments(index)
+    return await _answer(call, index, lambda served, _: history_answer(served, store, learner))
 
 
 async def _answer_learning(call: Call, index: str) -> Response:

@@ -103,6 +103,7 @@ class ServiceTools:
         prf: requests.Feedback = None,
         like: requests.Like = None,
         confidence: requests.Confidence = False,
+        min_confidence: requests.MinConfidence = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -126,7 +127,14 @@ class ServiceTools:
         if isinstance(text, dict):
             text = str(text.get('query_txt') or '')
         whole = requests.SearchedRequest.model_validate(
-            {**settings, 'query': text, 'like': like, 'hits': hits, 'confidence': confidence}
+            {
+                **settings,
+                'query': text,
+                'like': like,
+                'hits': hits,
+                'confidence': confidence,
+                'min_confidence': min_confidence,
+            }
         )
         search = whole.asked_search(provenance, self.service.settings.limits)
 

@@ -79,6 +79,15 @@ Confidence = Annotated[
         'refused where that is not known'
     ),
 ]
+MinConfidence = Annotated[
+    FiniteFloat | None,
+    Field(
+        ge=0,
+        le=1,
+        description='of a collection: leave out hits that are less likely relevant; answers also '
+        "have what 'confidence' adds",
+    ),
+]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -176,6 +185,7 @@ class SearchedRequest(PipelineRequest):
     like: Like = None
     hits: Hits = None
     confidence: Confidence = False
+    min_confidence: MinConfidence = None
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
         """The search for the question, or for the document.
@@ -192,7 +202,10 @@ class SearchedRequest(PipelineRequest):
         if self.like is not None and self.query:
             raise InputError("'query' and 'like' were given: give one of them")
         search = self.search(self.query, self.hits, provenance, limits)
-        return replace(search, like=self.like, confidence=self.confidence)
+        is_asked = self.confidence or self.min_confidence is not None
+        return replace(
+            search, like=self.like, confidence=is_asked, min_confidence=self.min_confidence
+        )
 
 
 class BatchQuery(StrictModel):
@@ -299,6 +312,7 @@ class Search:
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     like : finds documents like this one: its docid; None: the question is asked
     confidence : whether the answer says how far it can be believed
+    min_confidence : the least P(relevant) of a hit; None: any
     """
 
     query: str
@@ -308,6 +322,7 @@ class Search:
     provenance: bool
     like: str | None = None
     confidence: bool = False
+    min_confidence: float | None = None
 
     @property
     def text(self) -> str:

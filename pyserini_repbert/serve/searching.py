@@ -97,7 +97,7 @@ class Answer:
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
-    confidence : how far the ranking can be believed; None where nobody asked
+    confidence : how far the hits can be believed; None where nobody asked
     """
 
     search: Search
@@ -141,7 +141,13 @@ def answer_search(
     topic = Query(_QID, search.text)
     pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
     ranking = pipeline.rank([topic], None, depth, notes)[_QID]
+    confidence = None
     hits = ranking[: search.hits]
+    if search.confidence:
+        confidence = _estimate(search, index, ranking, notes.parts['search'])
+        rows = confidence.believed_rows(search.min_confidence)[: search.hits]
+        hits = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+        confidence = confidence.of_rows(rows)
     if pipeline.has_excerpts:
         hits = pipeline.with_decisive_texts(topic, hits, notes)
 
@@ -157,14 +163,18 @@ def answer_search(
         # A system that finds something has read words.
         if not part.ranking:
             warnings += system.warnings(search.text)
-    confidence = None
-    if search.confidence:
-        rankings = {}
-        for leaf in notes.parts['search'].leaves():
-            rankings[leaf.name] = leaf.run[_QID]
-        estimator = index.estimator(search.systems)
-        confidence = estimator.estimate(search.query, ranking.docids, rankings)
     return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), confidence)
+
+
+def _estimate(
+    search: Search, index: ServedIndex, ranking: Ranking, notes: Notes
+) -> AnswerConfidence:
+    """How far an answer can be believed; `notes` are of the first stage."""
+    rankings = {}
+    for leaf in notes.leaves():
+        rankings[leaf.name] = leaf.run[_QID]
+    estimator = index.estimator(search.systems)
+    return estimator.estimate(search.query, ranking.docids, rankings)
 
 
 def _search_depth(search: Search) -> int:

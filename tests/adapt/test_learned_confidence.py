@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from folders import N_QUESTIONS
 
-from pyserini_repbert.adapt.confidence import ask_questions, learn_confidence
+from pyserini_repbert.adapt.confidence import ask_questions, features_elsewhere, learn_confidence
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.confidence import HitFeatures, question_features
 from pyserini_repbert.evaluate.calibration import counts_unjudged
@@ -76,6 +76,25 @@ def test_questions_are_judged_by_models_of_other_folds(searcher):
     # Answers at random places are told by nothing: who knows the outcome would be at 1.
     assert learned.hits.auc < 0.7
     assert learned.hits.ece < 0.1
+    assert learned.elsewhere_auc is None
     model = learned.model('sha')
     assert model.source == 'learned'
     assert model.hard_auc == learned.questions.auc
+
+
+def test_questions_of_another_collection_are_the_easy_case(searcher):
+    topics = [Query(str(number), f'w{number} mat') for number in range(N_QUESTIONS)]
+    qrels = {}
+    for topic in topics:
+        (best,) = searcher.search(topic.text, 1)
+        qrels[topic.qid] = {best.docid: 1}
+    asked = ask_questions(searcher, topics, qrels)
+    # Questions that are answered as those here are, and others that are not at all.
+    same = np.stack([question.question for question in asked])
+    assert learn_confidence(asked, elsewhere=same).elsewhere_auc == pytest.approx(0.5, abs=0.15)
+    removed = np.stack([question.removed for question in asked])
+    learned = learn_confidence(asked, elsewhere=removed)
+    assert learned.elsewhere_auc == pytest.approx(learned.questions.auc, abs=0.15)
+    others = features_elsewhere(searcher, [Query('1', 'w3 mat'), Query('2', 'the moon')])
+    assert np.allclose(others[0], asked[3].question)
+    assert len(others) == 2

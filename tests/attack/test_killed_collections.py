@@ -27,6 +27,7 @@ from pyserini_repbert.collection import (
     spare_shards,
     staging,
     store,
+    trials,
 )
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
@@ -63,6 +64,17 @@ class FakeEncoder:
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) for text in texts]
         vectors = [np.random.default_rng(seed).standard_normal(DIMENSION) for seed in seeds]
         return np.array(vectors, np.float32)
+
+
+class OtherEncoder(FakeEncoder):
+    """Another model, whose vectors are shorter."""
+
+    name = 'other'
+    weights_sha256 = '3' * 64
+    dimension = DIMENSION // 2
+
+    def embed(self, texts, token_budget=None, on_progress=int):
+        return super().embed(texts)[:, : self.dimension]
 
 
 class FakeTerms:
@@ -127,7 +139,33 @@ COMMANDS = {
     'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
+    'try': lambda collection: other_one(collection).encode_trial(),
+    'use': lambda collection: other_one(collection).use_trial(),
+    'go back': lambda collection: collection.go_back(),
 }
+
+
+def other_one(collection):
+    """The same collection, opened with another encoder, to be tried."""
+    source = collection._source
+    sparse = 'none'
+    if collection.generation.settings.sparse_model is not None:
+        sparse = source.sparse.opened
+    return Collection.open(
+        collection.folder, OtherEncoder(source.opened.log), passage_tokens=6, sparse=sparse
+    )
+
+
+def prepare(name, folder, log, sparse):
+    """Make a collection as a command expects it."""
+    if name == 'older':
+        make_older(folder)
+    if name in ('use', 'go back'):
+        with open_one(folder, log, sparse) as collection:
+            COMMANDS['try'](collection)
+    if name == 'go back':
+        with open_one(folder, log, sparse) as collection:
+            COMMANDS['use'](collection)
 
 
 def rebuild(collection):
@@ -177,6 +215,14 @@ def published_files(folder):
     return {path.name + path.parent.name: path.read_bytes() for path in paths}
 
 
+def side_entries(folder):
+    """The names in a collection's folder, and of what it keeps beside its generation."""
+    entries = [path.name for path in folder.iterdir() if not path.name.endswith(('-wal', '-shm'))]
+    for side in ('trial', 'before'):
+        entries += [path.relative_to(folder).as_posix() for path in (folder / side).rglob('*')]
+    return sorted(entries)
+
+
 def encoded(log):
     return [json.loads(line) for line in log.read_text(encoding='utf-8').splitlines()]
 
@@ -186,6 +232,7 @@ def small_batches(monkeypatch):
     """Shards of two or three passages, and a point at which to kill at every SQL statement."""
     monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
     monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 2)
+    monkeypatch.setattr(trials, '_SHARD_ROWS', 2)
     connect = sqlite3.connect
 
     def connect_with_points(path, **options):
@@ -233,8 +280,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         collection.add([('added', text(90))])
         collection.delete('d7')
     open_one(base, log, sparse).sync(BEFORE, source='one')
-    if name == 'older':
-        make_older(base)
+    prepare(name, base, log, sparse)
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
@@ -255,6 +301,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
     whole = kill_at.run(run, work)
     assert (whole.status, len(whole.points) > 60) == (0, True), whole.output
     after = answers(folder)
+    entries = side_entries(folder)
     generation = open_generation(base)
     number = generation.number
     generation.close()
@@ -271,15 +318,18 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         is_published = f'{number + 1:06d}.jsongenerations' in files
         assert is_published or files == before[1], where
         clear_logs()
-        run()
+        # A switch that was over is no switch again.
+        is_over = name in ('use', 'go back') and side_entries(folder) == entries
+        if is_over:
+            assert found == after, where
+        else:
+            run()
         assert answers(folder) == after, where
         for path, batches in zip(logs, first, strict=True):
             again = [passage for batch in encoded(path) for passage in batch]
             staged = [passage for batch in batches[:-1] for passage in batch]
             assert not set(again) & set(staged), where
-        assert sorted(path.name for path in folder.iterdir()) == sorted(
-            path.name for path in base.iterdir()
-        )
+        assert side_entries(folder) == entries, where
 
 
 @pytest.mark.jvm

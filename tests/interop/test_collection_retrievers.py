@@ -2,13 +2,18 @@
 
 import pytest
 
-from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.interop.hits import excerpt_metadata, hits_with_text
+from pyserini_repbert.interop.hits import (
+    excerpt_metadata,
+    hits_with_text,
+    retrieved_hits,
+)
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Excerpt
+from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -84,6 +89,45 @@ def test_the_passage_that_a_reranker_preferred_is_the_text(folder, mono):
         assert alone.score == pytest.approx(hit.score, abs=1e-5)
         assert hit.text == hit.excerpts[0].model_input
     pipeline.close()
+
+
+@pytest.fixture
+def even_odds(monkeypatch):
+    """Each hit is relevant with a probability of a half."""
+    numbers = (0.0,) * len(HIT_FEATURES)
+    logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
+    model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
+    monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+
+
+def test_probabilities_in_langchain(folder, hits, even_odds):
+    pytest.importorskip('langchain_core')
+    from pyserini_repbert.interop.langchain import DocumentRetriever
+
+    documents = DocumentRetriever(searcher=str(folder), k=2, confidence=True).invoke(QUERY)
+    plain = DocumentRetriever(searcher=str(folder), k=2).invoke(QUERY)
+    assert [document.id for document in documents] == [hit.docid for hit in hits[:2]]
+    for document, without in zip(documents, plain, strict=True):
+        assert document.page_content == without.page_content
+        assert document.metadata == {**without.metadata, 'probability': 0.5}
+
+
+def test_probabilities_in_llama_index(folder, hits, even_odds):
+    pytest.importorskip('llama_index.core')
+    from pyserini_repbert.interop.llama_index import NodeRetriever
+
+    nodes = NodeRetriever(str(folder), k=2, confidence=True).retrieve(QUERY)
+    assert [node.node_id for node in nodes] == [hit.docid for hit in hits[:2]]
+    assert [node.metadata['probability'] for node in nodes] == [0.5, 0.5]
+
+
+def test_probabilities_are_of_a_collection_and_known(folder, searcher):
+    opened = open_searcher(PipelineSpec(index=str(folder)))
+    with pytest.raises(InputError, match='confidence is not known'):
+        retrieved_hits(opened, QUERY, 2, None, confidence=True)
+    opened.close()
+    with pytest.raises(InputError, match='of the search of a collection alone'):
+        retrieved_hits(searcher, QUERY, 2, None, confidence=True)
 
 
 def test_langchain(folder, hits):

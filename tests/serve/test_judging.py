@@ -11,10 +11,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.adapt.watching import measure_generation
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.data.judgments import NextQuestion, WhyNext
 from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
@@ -238,6 +240,7 @@ def test_a_frozen_index_has_a_file_of_judgments(bundle, serving, tmp_path):
     assert judge(client, 'cat', pool['documents'][0]['docid'], 2).status_code == 200
     assert path.is_file()
     assert client.get('/v1/mine/learn').status_code == 403
+    assert client.get('/v1/mine/history').status_code == 403
 
 
 def test_twenty_people_judge_at_once(client):
@@ -317,6 +320,40 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
     again = client.get('/v1/mine/search?query=cat+w3').json()
     assert again['system'] == ['dense']
     assert [hit['score'] for hit in again['candidates']] == scores
+
+
+def test_questions_that_are_to_be_judged_next_come_first(client, folder):
+    client.post('/v1/mine/questions', json={'questions': ['one', 'two', 'three']})
+    store = judgments_of(folder)
+    qid_of = {question.text: question.qid for question in store.questions()}
+    store.set_next_questions([NextQuestion(qid_of['three'], 'three', WhyNext.RANDOM)])
+    listed = client.get('/v1/mine/questions').json()['questions']
+    assert [question['text'] for question in listed] == ['three', 'one', 'two']
+
+
+def test_the_history_has_what_was_lost(client, folder):
+    before = {'api': 'v1', 'index': 'mine', 'generations': [], 'is_newest': False}
+    assert client.get('/v1/mine/history').json() == before
+    for number in range(3):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    first = measure_generation(folder)
+    with Collection.open(folder) as collection:
+        collection.delete('wanted1')
+    measure_generation(folder)
+    history = client.get('/v1/mine/history').json()
+    assert history['is_newest'] is True
+    older, newer = history['generations']
+    assert older['questions'] == 3
+    assert older['ndcg']['mean'] == first.ndcg.mean
+    assert older['change'] is None
+    change = newer['change']
+    assert change['since'] == older['generation']
+    lost = change['questions'][0]
+    assert lost['question'] == 'cat w1'
+    assert lost['before']['condensed'] == 1
+    assert lost['after'] == {'ndcg': 0, 'condensed': 0, 'answered': None}
+    judge(client, 'cat w1', 'plain1', 2)
+    assert client.get('/v1/mine/history').json()['is_newest'] is False
 
 
 def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
@@ -413,6 +450,8 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     refused = client.get(address)
     assert refused.status_code == 400
     assert 'confidence is not known for encoder' in refused.text
+    body = {'question': 'cat w3', 'order': 'unsure'}
+    assert client.post('/v1/mine/pools', json=body).status_code == 400
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
@@ -430,6 +469,33 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     assert all(0 <= probability <= 1 for probability in probabilities)
     assert answer['candidates'] == plain['candidates']
     assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
+
+    body = {'question': 'cat w3', 'depth': 6}
+    at_random = client.post('/v1/mine/pools', json=body).json()
+    unsure = client.post('/v1/mine/pools', json={**body, 'order': 'unsure'}).json()
+    docids = [document['docid'] for document in at_random['documents']]
+    ordered = [document['docid'] for document in unsure['documents']]
+    assert sorted(ordered) == sorted(docids)
+    assert unsure['pool'].startswith('unsure-')
+    hits = client.get('/v1/mine/search?query=cat+w3&confidence=true&hits=44').json()['candidates']
+    doubt = {hit['docid']: abs(hit['probability'] - 0.5) for hit in hits}
+    assert doubt[ordered[0]] == min(doubt[docid] for docid in docids)
+    left = [docid for docid in docids if docid not in ordered[:2]]
+    assert ordered[2] == left[0]
+
+    least = sorted(probabilities)[1]
+    believed = [p for p in probabilities if p >= least]
+    address = f'/v1/mine/search?query=cat+w3&hits=3&min_confidence={least - 1e-6}'
+    sure = client.get(address).json()
+    assert [candidate['probability'] for candidate in sure['candidates']][: len(believed)]
+    assert min(candidate['probability'] for candidate in sure['candidates']) >= least - 1e-5
+    assert sure['confidence'] == said
+    nothing = client.get('/v1/mine/search?query=cat+w3&min_confidence=1').json()
+    assert nothing['candidates'] == []
+    refused = client.get('/v1/mine/search?query=cat+w3&min_confidence=2')
+    assert refused.status_code == 400
+    assert 'min_confidence' in refused.json()['error']
+    assert client.get('/v1/mine/search?like=plain3&min_confidence=0.1').status_code == 400
 
 
 @pytest.mark.slow

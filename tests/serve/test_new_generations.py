@@ -90,6 +90,31 @@ def test_a_service_goes_over_to_a_new_generation(folder):
         assert client.get('/v1/mine/doc/cat-1').status_code == 404
 
 
+def test_a_service_goes_over_to_a_trial_and_back(folder, tiny_checkpoint):
+    other = str(tiny_checkpoint('other', seed=7))
+
+    def scores(client):
+        answer = client.get('/v1/mine/search?query=the+cat&hits=20').json()
+        return {hit['docid']: hit['score'] for hit in answer['candidates']}
+
+    with served(folder) as client:
+        before = scores(client)
+        with Collection.open(folder, encoder=other) as collection:
+            collection.encode_trial()
+        # The trial beside it changes no answer.
+        assert search(client) == (1, {'1'})
+        assert scores(client) == before
+        with Collection.open(folder) as collection:
+            collection.use_trial()
+        assert wait_for(client, 2) == {'1'}
+        assert scores(client) != before
+        assert client.get('/v1/mine').json()['encoder'] == 'other'
+        with Collection.open(folder) as collection:
+            collection.go_back()
+        assert wait_for(client, 3) == {'1'}
+        assert scores(client) == before
+
+
 def many(count):
     """Enough documents for an approximate index."""
     texts = [' '.join(WORDS[number % place] for place in range(2, 7)) for number in range(count)]

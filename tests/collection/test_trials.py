@@ -1,0 +1,198 @@
+"""Another encoder is tried beside the live one: nothing is encoded twice, and nothing is lost."""
+
+import contextlib
+
+import pytest
+
+from pyserini_repbert.adapt.trying import compare_trial
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.encoding import PassageEncoder
+from pyserini_repbert.collection.side_folders import Side, read_side
+from pyserini_repbert.collection.trials import open_trial
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.errors import DamagedFileError, InputError
+
+DOCUMENTS = [
+    (
+        f'd{number}',
+        f'{first} {second} and {first} sat on the {second}. The {first} ate it in the sun.',
+    )
+    for number, (first, second) in enumerate(
+        zip('cat dog fish bird sea sun'.split(), 'mat hat moon tree leaf root'.split(), strict=True)
+    )
+]
+
+
+@pytest.fixture
+def other(tiny_checkpoint):
+    """The folder of another tiny encoder."""
+    return str(tiny_checkpoint('other', seed=7))
+
+
+@pytest.fixture
+def folder(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS, source='one')
+        return collection.folder
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """The inputs that were encoded, in order."""
+    inputs = []
+    encode = PassageEncoder.encode
+
+    def noted(self, texts):
+        inputs.extend(texts)
+        return encode(self, texts)
+
+    monkeypatch.setattr(PassageEncoder, 'encode', noted)
+    return inputs
+
+
+def hits(folder, question='cat on the moon'):
+    with Collection.open(folder) as collection:
+        found = collection.search(question)
+    return [(hit.docid, round(hit.score, 3)) for hit in found]
+
+
+def test_a_trial_is_used_and_left_without_encoding(folder, other, encoded):
+    before = hits(folder)
+    with Collection.open(folder, encoder=other) as collection:
+        trial = collection.encode_trial()
+        assert len(encoded) == trial.passages > len(DOCUMENTS)
+        assert collection.encode_trial() == trial
+    assert hits(folder) == before
+    assert 'trial: whole' in check_collection(folder).splitlines()[1]
+    encoded.clear()
+    with Collection.open(folder) as collection:
+        assert collection.use_trial().number == 2
+    assert encoded == []
+    assert read_side(folder, Side.TRIAL) is None
+    after = hits(folder)
+    assert after != before
+    check_collection(folder)
+    with Collection.open(folder) as collection:
+        assert collection.go_back().settings.encoder != other
+        assert collection.use_trial().settings.encoder == other
+        assert collection.go_back().number == 5
+    assert encoded == []
+    assert hits(folder) == before
+    with Collection.open(folder) as collection:
+        collection.compact()
+    assert read_side(folder, Side.TRIAL) is read_side(folder, Side.BEFORE) is None
+    assert not list(folder.glob('*trial*'))
+    assert hits(folder) == before
+
+
+def test_a_trial_ranks_as_the_collection_then_does(folder, other):
+    with Collection.open(folder, encoder=other) as collection:
+        collection.encode_trial()
+    judgments_of(folder).add([Judgment('cat on the moon', 'd1', 2), Judgment('sea', 'd4', 1)])
+    compared = compare_trial(folder)
+    assert compared.n_questions == 2
+    with contextlib.closing(open_trial(folder)) as generation:
+        assert [len(live.shard) for live in generation.shards] == [generation.manifest.passages]
+    with Collection.open(folder) as collection:
+        collection.use_trial()
+    with Collection.open(folder, encoder=read_side(folder, Side.BEFORE).settings.encoder) as live:
+        live.encode_trial()
+    again = compare_trial(folder)
+    assert again.condensed.now == compared.condensed.trial
+    assert again.ndcg.trial == compared.ndcg.now
+    assert again.in_common == compared.in_common
+
+
+def test_only_what_is_new_since_the_trial_is_encoded(folder, other, encoded):
+    with Collection.open(folder, encoder=other) as collection:
+        collection.encode_trial()
+    with Collection.open(folder) as collection:
+        collection.add([('new', 'red fish')])
+        encoded.clear()
+        with pytest.raises(InputError, match='has changed since it was tried'):
+            open_trial(folder)
+        assert 'as of generation 1' in check_collection(folder)
+        collection.use_trial()
+    assert encoded == ['red fish']
+    with Collection.open(folder) as collection:
+        encoded.clear()
+        assert collection.go_back().documents == len(DOCUMENTS) + 1
+    assert encoded == []
+
+
+def test_another_language_has_words_of_its_own_and_the_same_vectors(folder, encoded):
+    with Collection.open(folder, passage_tokens=5, overlap=1) as collection:
+        assert collection.encode_trial().settings.passage_tokens == 5
+    encoded.clear()
+    with Collection.open(folder, language='de') as collection:
+        trial = collection.encode_trial()
+    assert encoded == []
+    assert [shard.name for shard in trial.shards] == [
+        shard.name for shard in Collection.open(folder).generation.manifest.shards
+    ]
+    assert not list((folder / 'trial' / 'shards').iterdir())
+
+
+def test_what_cannot_be_tried(folder, open_collection):
+    with pytest.raises(InputError, match='is searched by these settings already'):
+        Collection.open(folder).encode_trial()
+    with pytest.raises(InputError, match='has no trial: name what to try'):
+        Collection.open(folder).use_trial()
+    with pytest.raises(InputError, match='has nothing to go back to'):
+        Collection.open(folder).go_back()
+    with pytest.raises(InputError, match='holds no collection'):
+        open_collection('none').encode_trial()
+
+
+def test_a_damaged_trial_is_found_and_encoded_again(folder, other, encoded):
+    with Collection.open(folder, encoder=other) as collection:
+        trial = collection.encode_trial()
+    vectors = folder / 'trial' / 'shards' / trial.shards[0].name / 'vectors.npy'
+    content = bytearray(vectors.read_bytes())
+    content[-1] ^= 1
+    vectors.write_bytes(content)
+    with pytest.raises(DamagedFileError, match='vectors.npy'):
+        check_collection(folder)
+    encoded.clear()
+    with Collection.open(folder) as collection:
+        collection.use_trial()
+    assert len(encoded) == trial.passages
+    check_collection(folder)
+    manifest = folder / 'before' / 'generation.json'
+    manifest.write_text('{}', encoding='utf-8')
+    with pytest.raises(DamagedFileError, match='is not the manifest of a trial'):
+        Collection.open(folder).go_back()
+
+
+@pytest.fixture
+def tried(folder, capsys):
+    """tried(*flags) -> (status, output, errors) of `index try`."""
+
+    def act(*flags):
+        status = run(main, ['index', 'try', '--index', str(folder), '--quiet', *flags])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return act
+
+
+def test_the_command(tried, folder, other, capsys):
+    assert tried()[2].startswith('error: collection ')
+    assert tried('--use', '--encoder', other)[0] == 2
+    assert tried('--use', '--go-back')[0] == 2
+    status, printed, _ = tried('--encoder', other)
+    assert status == 0
+    assert 'nothing is compared: no question has a relevant document yet' in printed
+    judgments_of(folder).add([Judgment('cat on the moon', 'd1', 2)])
+    _, printed, said = tried()
+    assert '1 judged question, now -> tried:' in printed
+    assert 'best ten in common        100%' in printed
+    assert 'say little of others' in said
+    run(main, ['index', 'status', '--index', str(folder)])
+    assert f"trial: encoder '{other}', 10 wordpieces a passage" in capsys.readouterr().out
+    assert 'searched as tried, generation 2' in tried('--use')[1]
+    assert 'searched as before, generation 3' in tried('--go-back')[1]
