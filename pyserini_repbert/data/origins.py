@@ -122,9 +122,7 @@ def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int 
     start, end : the rows that are left out, from 0; `end` is the first one behind them
     first : the number of the first line in the file
     """
-    rows = [row for row in range(len(lines)) if not start <= row < end]
-    while rows and not lines[rows[0]].strip():
-        rows.pop(0)
+    rows = _rows_of_text(lines, start, end)
     text = '\n'.join(lines[row] for row in rows).strip()
     if not text:
         return PlacedText('', Origin())
@@ -135,6 +133,29 @@ def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int 
         if before - n_removed < len(text):
             places.append(LineStart(before - n_removed, first + end))
     return PlacedText(text, Origin(lines=tuple(places)))
+
+
+def positions_of_rows(lines: Sequence[str], start: int = 0, end: int = 0) -> dict[int, int]:
+    """The characters of the text of `text_of_rows` at which its rows begin, from row 0."""
+    rows = _rows_of_text(lines, start, end)
+    if not rows:
+        return {}
+    first = lines[rows[0]]
+    position = len(first.lstrip()) - len(first)
+    positions = {}
+    for row in rows:
+        positions[row] = max(position, 0)
+        position += len(lines[row]) + 1
+    return positions
+
+
+def _rows_of_text(lines: Sequence[str], start: int, end: int) -> list[int]:
+    """The rows without those from `start` to before `end`, and without empty ones in front."""
+    rows = [row for row in range(len(lines)) if not start <= row < end]
+    first = 0
+    while first < len(rows) and not lines[rows[first]].strip():
+        first += 1
+    return rows[first:]
 
 
 def name_in_corpus(corpus: str, path: Path) -> str:

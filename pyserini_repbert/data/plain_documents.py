@@ -1,20 +1,34 @@
 """reStructuredText, AsciiDoc, Org and source files as documents: their text, with a title.
 
-Each has a title by the rules of its format. Its line is then left out of the text.
+Each has a title by the rules of its format. Its line is then left out of the text. Other
+headings stay in the text, and are known by their places.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import FileToRead, read_text
-from pyserini_repbert.data.origins import LineStart, Origin, text_of_rows
+from pyserini_repbert.data.origins import (
+    Heading,
+    LineStart,
+    Origin,
+    positions_of_rows,
+    text_of_rows,
+)
+from pyserini_repbert.data.plain_headings import (
+    RowHeading,
+    asciidoc_headings,
+    is_rst_line,
+    line_of,
+    org_headings,
+    restructured_headings,
+)
 from pyserini_repbert.data.unread_files import without_text
 
-# A row of one sign, as reStructuredText underlines headings with.
-_RST_LINE = re.compile(r'([!-/:-@[-`{-~])\1+[ \t]*')
 # Markup that may stand before the title: directives and comments, targets, substitutions, roles.
 _RST_MARKUP = re.compile(r'\.\.(?:[ \t]|$)')
 _RST_FIELD = re.compile(r':[^:\s][^:]*:(?:[ \t]|$)')
@@ -32,14 +46,15 @@ def restructured_documents(file: FileToRead) -> Iterator[Document]:
     long as it is.
     """
     lines = read_text(file).split('\n')
+    headings = restructured_headings(lines)
     row = _first_rst_content(lines)
     for start in (row, row + 1):
-        title = _line(lines, start).strip()
-        is_overlined = start > row and _is_rst_line(lines, row, title)
-        if title and _is_rst_line(lines, start + 1, title) and (start == row or is_overlined):
-            yield _document(file, lines, title, row, start + 2)
+        title = line_of(lines, start).strip()
+        is_overlined = start > row and is_rst_line(lines, row, title)
+        if title and is_rst_line(lines, start + 1, title) and (start == row or is_overlined):
+            yield _document(file, lines, headings, title, row, start + 2)
             return
-    yield _document(file, lines)
+    yield _document(file, lines, headings)
 
 
 def _first_rst_content(lines: Sequence[str]) -> int:
@@ -55,44 +70,38 @@ def _is_rst_markup(line: str) -> bool:
     return bool(_RST_MARKUP.match(line) or _RST_FIELD.match(line))
 
 
-def _is_rst_line(lines: Sequence[str], row: int, title: str) -> bool:
-    """Whether a line underlines or overlines a title."""
-    line = _line(lines, row)
-    is_row = _RST_LINE.fullmatch(line) is not None
-    is_title_row = _RST_LINE.fullmatch(title) is not None
-    return is_row and not is_title_row and len(line.rstrip()) >= len(title)
-
-
 def asciidoc_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an AsciiDoc file; '= Title' may follow comments and attributes."""
     lines = read_text(file).split('\n')
+    headings = asciidoc_headings(lines)
     for row, line in enumerate(lines):
         match = _ASCIIDOC_TITLE.fullmatch(line)
         if match:
-            yield _document(file, lines, match[1], row, row + 1)
+            yield _document(file, lines, headings, match[1], row, row + 1)
             return
         is_before = line.startswith('//') or _ASCIIDOC_ATTRIBUTE.match(line)
         if line.strip() and not is_before:
             break
-    yield _document(file, lines)
+    yield _document(file, lines, headings)
 
 
 def org_documents(file: FileToRead) -> Iterator[Document]:
     """The document of an Org file: `#+TITLE:`, else a heading before any text."""
     lines = read_text(file).split('\n')
+    headings = org_headings(lines)
     for row, line in enumerate(lines):
         match = _ORG_TITLE.fullmatch(line)
         if match and match[1].strip():
-            yield _document(file, lines, match[1], row, row + 1)
+            yield _document(file, lines, headings, match[1], row, row + 1)
             return
     for row, line in enumerate(lines):
         match = _ORG_HEADING.fullmatch(line)
         if match:
-            yield _document(file, lines, match[1], row, row + 1)
+            yield _document(file, lines, headings, match[1], row, row + 1)
             return
         if line.strip() and not _ORG_KEYWORD.match(line):
             break
-    yield _document(file, lines)
+    yield _document(file, lines, headings)
 
 
 def source_documents(file: FileToRead) -> Iterator[Document]:
@@ -106,13 +115,13 @@ def source_documents(file: FileToRead) -> Iterator[Document]:
     yield Document(file.docid, stripped, file.docid, origin=origin)
 
 
-def _line(lines: Sequence[str], row: int) -> str:
-    """A line; '' behind the last one."""
-    return lines[row] if row < len(lines) else ''
-
-
 def _document(
-    file: FileToRead, lines: Sequence[str], title: str = '', start: int = 0, end: int = 0
+    file: FileToRead,
+    lines: Sequence[str],
+    headings: Sequence[RowHeading],
+    title: str = '',
+    start: int = 0,
+    end: int = 0,
 ) -> Document:
     """A document without the lines of its title.
 
@@ -120,8 +129,16 @@ def _document(
     ----------
     file : which it is
     lines : of the file
+    headings : of the file; that of the title is left out
     title : '' for none
     start, end : the rows of the title, from 0; `end` is the first one behind it
     """
     placed = text_of_rows(lines, start, end)
-    return Document(file.docid, placed.text, ' '.join(title.split()), origin=placed.origin)
+    positions = positions_of_rows(lines, start, end)
+    kept = [
+        Heading(positions[heading.row], heading.level, heading.title, heading.anchor)
+        for heading in headings
+        if heading.row in positions
+    ]
+    origin = replace(placed.origin, headings=tuple(kept))
+    return Document(file.docid, placed.text, ' '.join(title.split()), origin=origin)

@@ -9,6 +9,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.data import plain_documents
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from tests.data.mixed_files import write_files
@@ -91,6 +92,26 @@ def test_a_heading_that_moves_encodes_nothing(collection):
         (('Docker',), 9),
         (('Ports',), 13),
     ]
+
+
+def test_headings_of_an_earlier_release_are_added_without_encoding(
+    tmp_path, monkeypatch, open_collection
+):
+    page = 'Cat\n===\n\nA cat sat.\n\nDog\n---\n\nA dog ran.\n'
+    folder = write_files(tmp_path / 'pages', {'a.rst': page})
+    with open_collection(passage_tokens=8, overlap=0) as collection:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(plain_documents, 'restructured_headings', lambda lines: [])
+            collection.sync(folder)
+        changes = collection.sync(folder)
+        assert (changes.changed, changes.unchanged, changes.encoded) == (0, 1, 0)
+        (found,) = collection.generation.excerpts({0: range(2)}).values()
+        assert [(own.headings, own.anchor, own.line) for own in found] == [
+            ((), '', 4),
+            # As it was cut before: not at the heading.
+            (('Dog',), 'dog', 9),
+        ]
+        check_collection(collection.folder)
 
 
 @pytest.mark.parametrize(
