@@ -90,6 +90,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
         words: int = WORDS,
         prompt: str | None = None,
     ) -> None:
+        self.method = RankingMethod(method)
         if llm is None:
             raise InputError(
                 f"'{name}' is a language model, and none was named: give its name and its address",
@@ -97,7 +98,6 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
             )
         self.name = name
         self.model = LanguageModel(llm)
-        self.method = RankingMethod(method)
         self.compares = self.method is RankingMethod.LISTWISE
         self.window = window or DEFAULT_WINDOW
         self.step = step or min(DEFAULT_STEP, self.window)
