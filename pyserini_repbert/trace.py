@@ -12,7 +12,19 @@ _Item = TypeVar('_Item')
 _END: Any = object()
 
 # What `StageCost` adds up over queries.
-_SUMMED = ('queries', 'inferences', 'seconds', 'tokens', 'candidates', 'truncated', 'stored')
+_SUMMED = (
+    'queries',
+    'inferences',
+    'seconds',
+    'tokens',
+    'candidates',
+    'truncated',
+    'stored',
+    'calls',
+    'repaired',
+)
+# What only a language model by address counts.
+_OF_ADDRESSES = ('calls', 'repaired')
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,9 @@ class StageCost:
         and `truncated`
     precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does
         not say
+    calls : requests to a language model's address, without answers that were kept from before; None
+        for other models
+    repaired : answers of a language model that were not as it was asked; None for other models
     """
 
     stage: str
@@ -44,6 +59,8 @@ class StageCost:
     truncated: int | None
     stored: int = 0
     precision: str | None = None
+    calls: int | None = None
+    repaired: int | None = None
 
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""
@@ -74,7 +91,11 @@ class StageCost:
 
     def as_json(self) -> dict[str, object]:
         """All values, with inferences and seconds per query."""
-        return asdict(self) | {
+        values = asdict(self)
+        for name in _OF_ADDRESSES:
+            if values[name] is None:
+                del values[name]
+        return values | {
             'inferences_per_query': self.inferences_per_query,
             'seconds_per_query': self._per_query(self.seconds),
         }

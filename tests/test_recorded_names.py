@@ -33,6 +33,7 @@ RECORDED = {
     'systems.duobert.saved_scores:ScoreRecorder': 'ScoreRecorder',
     'systems.epic.reranker:EpicReranker': 'EpicReranker',
     'systems.impact_searcher:EpicImpactSearcher': 'EpicImpactSearcher',
+    'systems.llm.reranker:LanguageModelReranker': 'LanguageModelReranker',
     'systems.monobert.reranker:MonoBertReranker': 'MonoBertReranker',
     'systems.multi_vector.reranker:MultiVectorReranker': 'MultiVectorReranker',
     'systems.sentence_transformers.reranker:SentenceCrossEncoderReranker': (

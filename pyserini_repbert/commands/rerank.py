@@ -9,7 +9,13 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
-from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
+from pyserini_repbert.commands.reranking import (
+    add_stage_arguments,
+    answers_used,
+    connect_to_ray,
+    report,
+    spec_of,
+)
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Query, Run
@@ -136,6 +142,7 @@ def _rerank(options: argparse.Namespace) -> None:
         ('run', 'topics', 'corpus', 'index'),
         models=opened.models,
         rankers=opened.rankers,
+        used=answers_used(bars),
     )
     about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}
     report(options, pipeline.rerankers, bars, about)

@@ -26,6 +26,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     add_flags(parser, 'stages', flag=flag)
     add('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
     add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
+    add_flags(parser, 'llm', 'llm_model', 'llm_answers')
     add(
         '--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model'
     )
@@ -46,7 +47,29 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     }
     spec = {name: value for name, value in values.items() if name in PipelineSpec.model_fields}
     machine = {name: value for name, value in values.items() if name in Machine.model_fields}
-    return PipelineSpec.of(spec), Machine.of(machine)
+    asked = PipelineSpec.of(spec)
+    command.refuse(
+        asked.language_model and not asked.asks_language_model,
+        '--llm-model is for a stage llm@K: name one, or leave it out',
+    )
+    return asked, Machine.of(machine)
+
+
+def answers_used(notes: Notes) -> dict[str, Any]:
+    """What language models answered in each stage, for the record; empty without one.
+
+    A run that is repeated by kept answers has the same values.
+    """
+    stages = {}
+    for part in notes.walk():
+        cost = part.cost
+        if cost is not None and cost.repaired is not None:
+            stages[cost.stage] = {
+                'answers': cost.inferences,
+                'tokens': cost.tokens,
+                'repaired': cost.repaired,
+            }
+    return {'language_models': stages} if stages else {}
 
 
 def _workers(options: argparse.Namespace) -> int:

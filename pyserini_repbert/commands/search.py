@@ -25,7 +25,13 @@ from pyserini_repbert.commands.flags import (
     record_output,
     used_fusion,
 )
-from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
+from pyserini_repbert.commands.reranking import (
+    add_stage_arguments,
+    answers_used,
+    connect_to_ray,
+    report,
+    spec_of,
+)
 from pyserini_repbert.commands.terminal import (
     ProgressBars,
     answer_questions,
@@ -521,7 +527,7 @@ def _write_run(
         models=opened.models,
         inputs=opened.indexes,
         rankers=opened.rankers,
-        used=used,
+        used={**used, **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]

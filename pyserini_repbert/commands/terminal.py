@@ -263,6 +263,9 @@ def _cost_text(cost: StageCost) -> str:
     if cost.truncated_share is not None:
         among = 'of the others' if cost.stored else 'of candidates'
         parts.append(f'{100 * cost.truncated_share:.1f}% {among} truncated')
+    if cost.calls is not None:
+        parts.append(f'{cost.calls} answers asked for, {cost.inferences - cost.calls} kept')
+        parts.append(f'{cost.repaired} repaired')
     return '; '.join(parts)
 
 

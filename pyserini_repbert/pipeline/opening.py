@@ -89,7 +89,7 @@ def open_resolved(
     for searcher in searchers:
         indexes += searcher.inputs
     rankers: tuple[Mapping[str, Any], ...] = ()
-    if spec.has_own_rankers:
+    if spec.has_own_rankers or spec.asks_language_model:
         rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
     return OpenedPipeline(pipeline, models_of(pipeline), tuple(indexes), rankers)
 
@@ -261,6 +261,7 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         precision=spec.precision,
         backend=spec.backend,
         token_budget=machine.batch_tokens,
+        llm=spec.language_model,
     )
     check_excerpts(reranker, stage.name, n_excerpts)
     return reranker.with_settings(

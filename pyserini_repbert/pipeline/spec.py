@@ -18,6 +18,7 @@ from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
+from pyserini_repbert.systems.llm.settings import LanguageModelSettings, is_language_model
 from pyserini_repbert.systems.registry import StageOption, stage_options, systems
 
 
@@ -248,6 +249,22 @@ class PipelineSpec(CheckedValues):
         'FOLDER@50:sample=10,layout=code or MODULE:CLASS@50; repeatable, for several stages',
         json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
     )
+    llm: str | None = Field(
+        default=None,
+        description='address of an OpenAI-style server, as http://127.0.0.1:8000/v1, which gets '
+        'questions and passages; none: kept answers alone are used',
+        json_schema_extra={'metavar': 'ADDRESS'},
+    )
+    llm_model: str | None = Field(
+        default=None,
+        description="the language model of the reranker 'llm'",
+        json_schema_extra={'metavar': 'NAME'},
+    )
+    llm_answers: str | None = Field(
+        default=None,
+        description='the file that keeps its answers, so that a run is repeated without it',
+        json_schema_extra={'metavar': 'FILE'},
+    )
     precision: str = Field(default='float32', description='what models run in')
     backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(
         default='torch', description='what runs models'
@@ -309,6 +326,27 @@ class PipelineSpec(CheckedValues):
             depth=self.depth,
         )
         return settings.changed(self.alpha)
+
+    @property
+    def language_model(self) -> LanguageModelSettings | None:
+        """The language model that stages ask; None where none is named.
+
+        Raises InputError for an address or a file of answers without a model.
+        """
+        if self.llm_model is None:
+            if self.llm is not None or self.llm_answers is not None:
+                raise InputError(
+                    'a language model has an address or a file of answers, and no name: give the '
+                    'name that its server knows',
+                    parameters=('llm_model',),
+                )
+            return None
+        return LanguageModelSettings(self.llm_model, self.llm, self.llm_answers)
+
+    @property
+    def asks_language_model(self) -> bool:
+        """Whether a stage is a language model."""
+        return any(is_language_model(stage.name) for stage in self.stages)
 
     @property
     def searches(self) -> bool:

@@ -283,7 +283,7 @@ class Reranker(Ranker):
         At the end of the context, `trace` gets the cost.
         """
         start = time.perf_counter()
-        counting = self.with_settings(work=self.work and Work())
+        counting = self.with_settings(work=self.work and type(self.work)())
         yield counting
         seconds = time.perf_counter() - start
         lengths = [len(candidates) for candidates in lists]

@@ -1,0 +1,41 @@
+"""Language models behind an address: they rerank, judge, and rewrite questions.
+
+Use them as a last stage, on a few dozen candidates: a call takes seconds, and costs money or a GPU.
+Listwise: RankGPT, Sun et al. 2023, https://arxiv.org/abs/2304.09542
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyserini_repbert.data.values import integer
+from pyserini_repbert.systems.llm.windows import DEFAULT_STEP, DEFAULT_WINDOW, sliding_windows
+from pyserini_repbert.systems.registry import StageOption, System
+
+
+def count_answers(k: int, options: Mapping[str, Any]) -> int:
+    """The answers for k candidates: one a window; pointwise, one a candidate."""
+    if options.get('method') == 'pointwise':
+        return k
+    window = options.get('window', DEFAULT_WINDOW)
+    return len(sliding_windows(k, window, options.get('step', min(DEFAULT_STEP, window))))
+
+
+def _one_or_more(text: str) -> int:
+    """A whole number from 1 on. Raises ValueError for anything else."""
+    return integer(text, 1)
+
+
+SYSTEM = System(
+    name='llm',
+    title='language model',
+    recognises='pyserini_repbert.systems.llm.settings:is_language_model',
+    reranker='pyserini_repbert.systems.llm.reranker:LanguageModelReranker',
+    stage_options=(
+        StageOption('METHOD', 'method', str),
+        StageOption('window=N', 'window', _one_or_more),
+        StageOption('step=N', 'step', _one_or_more),
+        StageOption('words=N', 'words', _one_or_more),
+        StageOption('prompt=FILE', 'prompt', str),
+    ),
+    count_inputs=count_answers,
+)

@@ -1,0 +1,146 @@
+"""The answers of language models in one SQLite file, so that a run is repeated without the model.
+
+An answer is found by a digest of all that decided it: the model's name, the settings and the
+prompt. The first answer that is stored stays, whichever process stores it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.sqlite_files import make_tables, refuse_code, sqlite_errors, transaction
+from pyserini_repbert.systems.llm.client import Answer
+
+_ADVICE = 'restore it from a copy, or begin another file of answers'
+_APPLICATION = 0x70726C6D  # says in the file's header that it is ours
+_FORMAT = 1
+_WAIT = 60  # seconds for another connection's lock
+_SCHEMA = """
+CREATE TABLE answers (
+    digest TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    answer TEXT NOT NULL
+);
+"""
+
+
+class AnswerFile:
+    """The file of answers, which is made when the first is stored.
+
+    Every call opens the file and closes it, so that threads and programs share it.
+
+    Parameters
+    ----------
+    path : of the file
+
+    Raises InputError for a folder, or a file in a folder that is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.is_dir() or not path.parent.is_dir():
+            raise InputError(
+                f'file of answers {path}: a file in an existing folder was expected',
+                parameters=('llm_answers',),
+            )
+        self.path = path
+
+    def find(self, digest: str) -> Answer | None:
+        """The stored answer; None where there is none."""
+        if not self.path.is_file():
+            return None
+        with self._connected() as connection:
+            return self._select(connection, digest)
+
+    def store(self, digest: str, model: str, answer: Answer) -> Answer:
+        """Store an answer, unless the digest has one; returns the one that is stored.
+
+        Parameters
+        ----------
+        digest : of model, settings and prompt
+        model : its name
+        answer : of the model
+        """
+        values = json.dumps(asdict(answer))
+        with self._connected() as connection, transaction(connection):
+            connection.execute(
+                'INSERT OR IGNORE INTO answers VALUES (?, ?, ?)', [digest, model, values]
+            )
+            stored = self._select(connection, digest)
+        assert stored is not None
+        return stored
+
+    def _select(self, connection: sqlite3.Connection, digest: str) -> Answer | None:
+        row = connection.execute('SELECT answer FROM answers WHERE digest = ?', [digest]).fetchone()
+        return None if row is None else self._parsed(row[0])
+
+    def _parsed(self, text: object) -> Answer:
+        """The answer of a row. Raises DamagedFileError for a row of another form."""
+        try:
+            values = parse_json(str(text))
+            top_tokens = [(str(token), float(logprob)) for token, logprob in values['top_tokens']]
+            answer = Answer(
+                text=str(values['text']),
+                prompt_tokens=int(values['prompt_tokens']),
+                answer_tokens=int(values['answer_tokens']),
+                top_tokens=tuple(top_tokens),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedFileError(
+                f'{self.path} is damaged, an answer in it has another form: {_ADVICE}'
+            ) from error
+        if not all(math.isfinite(logprob) for _, logprob in answer.top_tokens):
+            raise DamagedFileError(
+                f'{self.path} is damaged, a probability in it is no number: {_ADVICE}'
+            )
+        return answer
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a file of this form; makes its table where there is none."""
+        with sqlite_errors(self.path, _ADVICE):
+            connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            with contextlib.closing(connection):
+                if _number(connection, 'user_version') == 0:
+                    with transaction(connection):
+                        self._make(connection)
+                self._check(connection)
+                yield connection
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        """Make the table, unless another process has made it meanwhile."""
+        if _number(connection, 'user_version') != 0:
+            return
+        if connection.execute('SELECT COUNT(*) FROM sqlite_schema').fetchone()[0]:
+            raise DamagedFileError(
+                f'{self.path} holds other data than answers of a language model: check the path'
+            )
+        make_tables(connection, _SCHEMA)
+        connection.execute(f'PRAGMA application_id = {_APPLICATION}')
+        connection.execute(f'PRAGMA user_version = {_FORMAT}')
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        if _number(connection, 'application_id') != _APPLICATION:
+            raise DamagedFileError(
+                f'{self.path} holds other data than answers of a language model: check the path'
+            )
+        version = _number(connection, 'user_version')
+        if version != _FORMAT:
+            raise DamagedFileError(
+                f'{self.path} has format version {version}, this release reads {_FORMAT}: use the '
+                'release that wrote it'
+            )
+        refuse_code(connection, self.path, _ADVICE)
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    """A number in the header of the file."""
+    return int(connection.execute(f'PRAGMA {pragma}').fetchone()[0])
