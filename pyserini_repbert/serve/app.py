@@ -22,6 +22,7 @@ from pyserini_repbert.serve import (
     inference_routes,
     judging_routes,
     operations,
+    reading_routes,
     routes,
     write_routes,
 )
@@ -74,6 +75,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.router.routes.extend(inference_routes.router.routes)
     app.router.routes.extend(write_routes.router.routes)
     app.router.routes.extend(judging_routes.router.routes)
+    app.router.routes.extend(reading_routes.router.routes)
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
