@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-ASKED = '?q=keep+slugs+off+lettuce'
+ASKED = '?view=search&q=keep+slugs+off+lettuce'
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_commands_and_comparisons_have_the_filter(mine):
 
 
 def test_an_index_without_fields_has_no_box(opened):
-    page = opened().open('?q=lettuce')
+    page = opened().open('?view=search&q=lettuce')
     assert page.locator('.filter').count() == 0
 
 
