@@ -30,5 +30,5 @@ def long_page(n_bytes):
         section = f'\n{level} Chapter {number}\n\n{words} {number}.\n\n{words}.\n'
         size += len(section)
         parts.append(section)
-    parts.insert(len(parts) // 2, f'\n### The keeper\n\n{ANSWER}\n')
+    parts.insert(len(parts) // 2, f'\n## The keeper\n\n{ANSWER}\n')
     return ''.join(parts)

@@ -150,9 +150,8 @@ def test_commands_and_comparisons_have_the_filter(mine):
     assert "--filter 'year:[2020 TO *]'" in command
     curl = page.get_by_label('curl', exact=True).inner_text()
     assert "--data-urlencode 'filter=year:[2020 TO *]'" in curl
-    page = mine.open(
-        f'{ASKED}&view=compare&system=dense&b.system=bm25&filter=type%3Aguide', '.pair'
-    )
+    compared = ASKED.replace('search', 'compare')
+    page = mine.open(f'{compared}&system=dense&b.system=bm25&filter=type%3Aguide', '.pair')
     docids = page.locator('.pair-row .docid').all_inner_texts()
     assert set(docids) == {'guide/slugs', 'tomatoes'}
 
