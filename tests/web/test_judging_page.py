@@ -76,7 +76,7 @@ def test_from_the_name_to_the_summary_with_the_keyboard_alone(
 ):
     name = request.node.originalname
     own = opened(address=served_judging)
-    page = own.open('', '.views [data-view=judge]:visible')
+    page = own.open('?view=search', '.views [data-view=judge]:visible')
     for _ in range(20):
         page.keyboard.press('Tab')
         if page.evaluate('document.activeElement.dataset.view') == 'judge':
