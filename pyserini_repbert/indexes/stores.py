@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.passages import PassageTexts
 
 # Stands for all fields of a document.
@@ -57,6 +58,10 @@ class DocumentStore:
     def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
         """The fields of documents that have these names; `ALL_FIELDS` among them stands for all."""
         return [{} for _ in docids]
+
+    def origins(self, docids: Sequence[str]) -> list[Origin]:
+        """Where documents stand in their sources; an empty one where that is not known."""
+        return [Origin() for _ in docids]
 
     def versions(self, docids: Sequence[str]) -> list[str]:
         """A digest of each document's title and text; '' where documents never change."""

@@ -8,6 +8,7 @@ result. `examples/own_rankers.py` has one in a few lines.
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -123,6 +124,15 @@ class Reranker(Ranker):
 
         Returns an array for each list, float (n,), in the order of its candidates.
         """
+
+    def relevance(self, score: float) -> float:
+        """A score as a number from 0 to 1, in the same order; by default its sigmoid.
+
+        It is for programs that expect such a number, and is no calibrated probability.
+        """
+        # The exponent is never above 0.
+        power = math.exp(-abs(score))
+        return 1 / (1 + power) if score >= 0 else power / (1 + power)
 
     def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
         """Make what `score_lists` will need for these lists.

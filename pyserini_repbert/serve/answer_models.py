@@ -375,6 +375,10 @@ class IndexInfo(TypedDict):
     fusions: Annotated[list[str], Field(description='ways to fuse rankings')]
     rerankers: Annotated[list[dict[str, str]], Field(description='the name and the system of each')]
     topics: Annotated[int, Field(description='how many topics it has')]
+    confidence: Annotated[
+        bool,
+        Field(description='whether a search that names no system can have confidence=true'),
+    ]
     judging: Annotated[bool, Field(description='whether it takes judgments')]
     learning: Annotated[bool, Field(description='whether it learns from judgments')]
     judged_topics: Annotated[int, Field(description='how many topics have judgments')]
@@ -458,6 +462,58 @@ class DocumentResponse(OfIndex):
             list[Part] | None,
             Field(description='with display=true: the document, cleaned up for reading'),
         ]
+    ]
+
+
+class TextPartResponse(OfIndex):
+    """A part of the text of a document."""
+
+    docid: Annotated[str, Field(description='docid of the document')]
+    start: Annotated[int, Field(description='its first character, from 0')]
+    end: Annotated[int, Field(description='the character after its last')]
+    length: Annotated[int, Field(description='characters of the whole text')]
+    text: Annotated[str, Field(description='the part')]
+    words: Annotated[
+        list[list[int]],
+        Field(
+            description='of each word of the query in it, its first character in the whole text, '
+            'and the character after its last'
+        ),
+    ]
+
+
+class OutlinedHeading(TypedDict):
+    """A heading of a document."""
+
+    start: Annotated[int, Field(description='the character of the text at which it begins')]
+    level: Annotated[int, Field(description='from 1, the highest')]
+    title: Annotated[str, Field(description='its words')]
+    anchor: Annotated[str, Field(description="its address in the page; '' if it has none")]
+
+
+class OutlinedPassage(TypedDict):
+    """A passage of a document that fits a question."""
+
+    start: Annotated[int, Field(description='its first character of the text, from 0')]
+    end: Annotated[int, Field(description='the character after its last')]
+    rank: Annotated[int, Field(description='among the passages of the document, from 1')]
+
+
+class OutlineResponse(OfIndex):
+    """What a document is, without its text."""
+
+    docid: Annotated[str, Field(description='docid of the document')]
+    title: Annotated[str, Field(description="its title; '' if it has none")]
+    length: Annotated[int, Field(description='characters of its text')]
+    file: Annotated[str, Field(description="its file in its source; '' if not known")]
+    is_code: Annotated[bool, Field(description='whether it is the source of a program')]
+    headings: Annotated[
+        list[OutlinedHeading],
+        Field(description='in their order; where they are many, without the lower levels'),
+    ]
+    passages: Annotated[
+        list[OutlinedPassage],
+        Field(description='of a collection: those that fit the query best, in their order'),
     ]
 
 

@@ -422,6 +422,7 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics),
+        'confidence': index.tells_confidence,
         'judging': index.alias in service.judgment_stores,
         'learning': index.alias in service.learners,
         'judged_topics': len(index.qrels),

@@ -22,6 +22,7 @@ from pyserini_repbert.serve import (
     inference_routes,
     judging_routes,
     operations,
+    reading_routes,
     routes,
     write_routes,
 )
@@ -34,6 +35,12 @@ from pyserini_repbert.serve.settings import ServeSettings
 logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).with_name('page')
+_READER = 'index.html'
+_LABORATORY = 'lab.html'
+# What only the laboratory shows: an address that names one of these is its own.
+_OF_LABORATORY = frozenset(
+    'view system fusion weights normalize rrf_k rerank like open why'.split()
+)
 
 
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
@@ -74,6 +81,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.router.routes.extend(inference_routes.router.routes)
     app.router.routes.extend(write_routes.router.routes)
     app.router.routes.extend(judging_routes.router.routes)
+    app.router.routes.extend(reading_routes.router.routes)
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
@@ -97,12 +105,19 @@ def _add_page(app: FastAPI) -> None:
     """Serve the page's files, by all names that no route has."""
     for folder in ('js', 'style'):
         app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
-    files = StaticFiles(directory=PAGE, html=True)
+    files = StaticFiles(directory=PAGE)
 
     @app.api_route('/', methods=operations.PROBED, include_in_schema=False)
     @app.api_route('/{name}', methods=operations.PROBED, include_in_schema=False)
     async def file(request: Request) -> Response:
-        return await files.get_response(request.path_params.get('name', '.'), request.scope)
+        name = request.path_params.get('name') or _first_page(request)
+        return await files.get_response(name, request.scope)
+
+
+def _first_page(request: Request) -> str:
+    """The page at the service's own address: the reader's, or the laboratory."""
+    names = _OF_LABORATORY.intersection(request.query_params)
+    return _LABORATORY if names else _READER
 
 
 async def _open(service: Service, app: FastAPI) -> None:

@@ -516,6 +516,15 @@ class ServedIndex:
             self._estimators[key] = ConfidenceEstimator(dense, words, key)
         return self._estimators[key]
 
+    @property
+    def tells_confidence(self) -> bool:
+        """Whether a search that names no systems can say how far it can be believed."""
+        try:
+            self.estimator(self.default)
+        except InputError:
+            return False
+        return True
+
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:

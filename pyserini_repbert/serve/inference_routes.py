@@ -81,7 +81,12 @@ class RerankedText(BaseModel):
     """A text in its new place."""
 
     index: int = Field(description='its position in the request')
-    relevance_score: float = Field(description="the reranker's own score")
+    relevance_score: float = Field(
+        ge=0,
+        le=1,
+        description="from the reranker's score, in its order: monoBERT's probability, the sigmoid "
+        'of other scores',
+    )
     document: TextDocument | None = Field(None, description='with return_documents=true')
 
 
@@ -210,10 +215,13 @@ async def rerank(call: Call, body: RerankTextsRequest) -> Response:
         ranking = rerank_texts(
             service.rerankers, body.model, body.query, texts, service.settings.limits, trace
         )
+        best = ranking[: body.top_n]
+        name = service.rerankers.resolve_name(body.model)
+        relevances = service.rerankers.relevances(name, best.scores)
         results: list[dict[str, Any]] = []
-        for hit in ranking[: body.top_n]:
+        for hit, relevance in zip(best, relevances, strict=True):
             position = int(hit.docid)
-            result: dict[str, Any] = {'index': position, 'relevance_score': float(hit.score)}
+            result: dict[str, Any] = {'index': position, 'relevance_score': relevance}
             if body.return_documents:
                 result['document'] = _shown_document(body.documents[position], texts[position])
             results.append(result)

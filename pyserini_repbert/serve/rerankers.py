@@ -100,6 +100,11 @@ class Rerankers:
             self._opened[name] = reranker
         return self._opened[name]
 
+    def relevances(self, name: str, scores: Sequence[float]) -> list[float]:
+        """Scores of a reranker that has ranked, each as a number from 0 to 1."""
+        reranker = self._opened[name]
+        return [reranker.relevance(score) for score in scores]
+
     def stage(self, spec: StageSpec, trace: Trace) -> BatchedRanker:
         """A stage that `check` let pass."""
         reranker: Reranker | None = self._opened.get(spec.name)

@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.rerank import EpicReranker, MonoBertReranker
 from pyserini_repbert.serve.settings import Limits
 
 TEXTS = ['the fish ate the bird', 'cat sat on the mat', 'a red moon']
@@ -30,8 +30,24 @@ def test_texts_are_reranked(client, rerankers):
     expected = MonoBertReranker(rerankers[0]).rerank('cat on the mat', candidates)
     found = [(hit['index'], hit['relevance_score']) for hit in answer['results']]
     assert [index for index, _ in found] == [int(hit.docid) for hit in expected]
-    np.testing.assert_allclose([score for _, score in found], [hit.score for hit in expected], 1e-5)
+    probabilities = np.exp([hit.score for hit in expected])
+    np.testing.assert_allclose([score for _, score in found], probabilities, 1e-5)
     assert 'document' not in answer['results'][0]
+
+
+@pytest.mark.parametrize('model', ['monobert', 'duobert', 'epic', 'cedr'])
+def test_relevance_lies_within_0_and_1_in_the_order_of_scores(client, model):
+    asked = {'model': model, 'query': 'cat on the mat', 'documents': TEXTS}
+    answer = client.post('/v2/rerank', json=asked).json()
+    scores = [hit['relevance_score'] for hit in answer['results']]
+    assert scores == sorted(scores, reverse=True)
+    assert 0 <= min(scores) <= max(scores) <= 1
+
+
+@pytest.mark.parametrize(('score', 'relevance'), [(0, 0.5), (1e4, 1), (-1e4, 0), (2, 0.880797)])
+def test_the_sigmoid_of_any_score(tiny_epic, score, relevance):
+    reranker = EpicReranker(tiny_epic('own'))
+    assert reranker.relevance(score) == pytest.approx(relevance, abs=1e-6)
 
 
 def test_the_best_texts_come_with_their_text_where_asked_for(client):
@@ -89,7 +105,7 @@ def test_fields_of_documents_are_joined(client, rerankers):
     expected = MonoBertReranker(rerankers[0]).rerank('cat on the mat', candidates)
     assert [hit['index'] for hit in answer['results']] == [int(hit.docid) for hit in expected]
     found = [hit['relevance_score'] for hit in answer['results']]
-    np.testing.assert_allclose(found, [hit.score for hit in expected], 1e-5)
+    np.testing.assert_allclose(found, np.exp([hit.score for hit in expected]), 1e-5)
     returned = {hit['index']: hit['document'] for hit in answer['results']}
     assert returned[0] == {'text': joined[0], **documents[0]}
     assert returned[2] == {'text': documents[2]}

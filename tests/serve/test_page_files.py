@@ -29,6 +29,13 @@ def test_the_files(client):
         assert client.get(lacking).status_code == 404
 
 
+def test_an_address_of_the_laboratory_stays_its_own(client):
+    laboratory = (PAGE / 'lab.html').read_text(encoding='utf-8')
+    for address in ('/?view=compare&q=cat', '/?q=cat&system=dense', '/?q=cat&rerank=a%401'):
+        assert client.get(address).text == laboratory
+    assert client.get('/?q=cat').text != laboratory
+
+
 def test_the_policy(client):
     policy = client.get('/').headers['content-security-policy']
     assert 'unsafe' not in policy and '*' not in policy
@@ -46,5 +53,6 @@ def test_nothing_comes_from_elsewhere_or_goes_around_the_policy():
         assert not re.search(
             r'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function', text
         ), path
-    html = (PAGE / 'index.html').read_text(encoding='utf-8')
-    assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)
+    for name in ('index.html', 'lab.html'):
+        html = (PAGE / name).read_text(encoding='utf-8')
+        assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)

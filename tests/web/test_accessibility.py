@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 SEARCH = '?q=keep+slugs+off+lettuce&system=dense&system=bm25&hits=4'
 STATES = {
-    'start': ('', '.example'),
+    'start': ('?view=search', '.example'),
     'hits': (f'{SEARCH}&rerank=monobert-demo%404', '.hit'),
     'epic': (f'{SEARCH}&open=g3&why=epic', '.terms'),
     'cedr': (f'{SEARCH}&open=g3&why=cedr', '.heat'),
@@ -56,7 +56,7 @@ def test_a_state(opened, state, width, scheme):
 def test_documents_of_a_collection(opened, served_collection, width, scheme):
     settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
     own = opened(width, scheme, address=served_collection, **settings)
-    page = own.open('?q=keep+slugs+off+lettuce&filter=type%3Aguide')
+    page = own.open('?view=search&q=keep+slugs+off+lettuce&filter=type%3Aguide')
     summary = page.get_by_text('How to search')
     if summary.is_visible():
         summary.click()
@@ -97,5 +97,5 @@ def test_judging(opened, served_judging, width, scheme):
     page.keyboard.press('?')
     page.wait_for_selector('.keys')
     check(page)
-    check(own.open('?q=keep+slugs+off+lettuce', '.own-grade .badge'))
+    check(own.open('?view=search&q=keep+slugs+off+lettuce', '.own-grade .badge'))
     check(own.open('?view=judge', '.judge-kept'))

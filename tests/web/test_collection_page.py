@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-ASKED = '?q=keep+slugs+off+lettuce'
+ASKED = '?view=search&q=keep+slugs+off+lettuce'
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def whole_text(served, docid):
 
 
 def test_a_hit_has_its_title_and_its_passage_around_the_words(mine, served_collection):
-    page = mine.open('', '.start')
+    page = mine.open('?view=search', '.start')
     assert '3 documents in mine' in page.locator('.start').inner_text()
     page = mine.open(ASKED)
     assert mine.docids()[0] == 'guide/slugs'
@@ -63,7 +63,9 @@ def test_its_own_fusion_is_what_the_controls_show(mine):
 
 
 def test_a_comparison_opens_whole_documents(mine):
-    page = mine.open(f'{ASKED}&view=compare&system=dense&b.system=bm25', '.pair-row')
+    page = mine.open(
+        f'{ASKED.replace("search", "compare")}&system=dense&b.system=bm25', '.pair-row'
+    )
     page.locator('.pair-row button').first.click()
     dialog = page.locator('#dialog')
     assert dialog.locator('.document-title').inner_text() == 'Lettuce without slugs'

@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-ASKED = '?q=keep+slugs+off+lettuce'
+ASKED = '?view=search&q=keep+slugs+off+lettuce'
 
 
 @pytest.fixture
@@ -150,15 +150,14 @@ def test_commands_and_comparisons_have_the_filter(mine):
     assert "--filter 'year:[2020 TO *]'" in command
     curl = page.get_by_label('curl', exact=True).inner_text()
     assert "--data-urlencode 'filter=year:[2020 TO *]'" in curl
-    page = mine.open(
-        f'{ASKED}&view=compare&system=dense&b.system=bm25&filter=type%3Aguide', '.pair'
-    )
+    compared = ASKED.replace('search', 'compare')
+    page = mine.open(f'{compared}&system=dense&b.system=bm25&filter=type%3Aguide', '.pair')
     docids = page.locator('.pair-row .docid').all_inner_texts()
     assert set(docids) == {'guide/slugs', 'tomatoes'}
 
 
 def test_an_index_without_fields_has_no_box(opened):
-    page = opened().open('?q=lettuce')
+    page = opened().open('?view=search&q=lettuce')
     assert page.locator('.filter').count() == 0
 
 

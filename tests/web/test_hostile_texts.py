@@ -50,7 +50,7 @@ def test_comparison_and_topics(opened):
     page.locator('.pair-row', has_text='Ripe').first.get_by_role('button').click()
     assert HOSTILE_TEXT in page.locator('dialog').text_content()
     clean(page)
-    page = opened().open('', '.example')
+    page = opened().open('?view=search', '.example')
     page.get_by_role('button', name='melons').click()
     page.wait_for_selector('.hit')
     clean(page)
@@ -58,7 +58,7 @@ def test_comparison_and_topics(opened):
 
 def test_texts_cannot_become_markup_even_by_mistake(opened, served):
     own = opened()
-    page = own.open('', '.example')
+    page = own.open('?view=search', '.example')
     refused = page.evaluate(
         "() => { try { document.body.innerHTML = '<b>x</b>'; return 'done' } catch (e) { return "
         'e.name } }'

@@ -69,7 +69,7 @@ def judge_question(page, question):
 
 
 def default_docids(own):
-    own.open('?q=how+to+sharpen+a+blade')
+    own.open('?view=search&q=how+to+sharpen+a+blade')
     return own.docids()
 
 

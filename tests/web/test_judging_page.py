@@ -76,7 +76,7 @@ def test_from_the_name_to_the_summary_with_the_keyboard_alone(
 ):
     name = request.node.originalname
     own = opened(address=served_judging)
-    page = own.open('', '.views [data-view=judge]:visible')
+    page = own.open('?view=search', '.views [data-view=judge]:visible')
     for _ in range(20):
         page.keyboard.press('Tab')
         if page.evaluate('document.activeElement.dataset.view') == 'judge':
@@ -245,7 +245,7 @@ def test_the_keys_are_listed_and_can_be_switched_off(judge, stored):
 
 def test_hits_of_a_search_are_marked_and_judged(judge, stored):
     own = judge()
-    page = own.open('?q=keep+slugs+off+lettuce', '.hit-grade')
+    page = own.open('?view=search&q=keep+slugs+off+lettuce', '.hit-grade')
     first, second = page.locator('.hit').all()[:2]
     assert page.locator('.own-grade .badge').count() == 0
     page.keyboard.press('j')
@@ -264,7 +264,7 @@ def test_hits_of_a_search_are_marked_and_judged(judge, stored):
 
 
 def test_a_search_leads_to_the_judging_of_its_question(judge):
-    page = judge().open('?q=keep+slugs+off+lettuce', '.hit')
+    page = judge().open('?view=search&q=keep+slugs+off+lettuce', '.hit')
     page.locator('.views [data-view=judge]').click()
     wait_for_document(page, 1)
     assert page.locator('.judge-head h2').inner_text() == SLUGS
@@ -326,7 +326,7 @@ def test_an_index_that_does_not_learn(judge):
 
 def test_where_nothing_can_be_judged(opened):
     own = opened()
-    page = own.open('?q=keep+slugs+off+lettuce')
+    page = own.open('?view=search&q=keep+slugs+off+lettuce')
     judging = page.evaluate(
         'fetch("v1/garden").then((own) => own.json()).then((own) => own.judging)'
     )

@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-ASKED = '?q=keep+slugs+off+lettuce'
+ASKED = '?view=search&q=keep+slugs+off+lettuce'
 
 
 @pytest.fixture

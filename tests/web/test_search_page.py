@@ -12,7 +12,7 @@ ASKED = '?q=keep+slugs+off+lettuce&system=dense&system=bm25'
 
 def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
     own = opened()
-    page = own.open('', '.example')
+    page = own.open('?view=search', '.example')
     assert 'garden' in page.locator('.start').inner_text()
     page.get_by_role('button', name=QUERY).click()
     page.wait_for_selector('.hit')
@@ -140,7 +140,7 @@ def test_keys(opened):
 
 
 def test_themes(opened):
-    page = opened(scheme='dark').open('', '.example')
+    page = opened(scheme='dark').open('?view=search', '.example')
     paper = 'getComputedStyle(document.body).backgroundColor'
     dark = page.evaluate(paper)
     page.get_by_text('More', exact=True).click()

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.indexes.stores import ALL_FIELDS, DocumentStore, document_values
 
 
@@ -49,6 +50,11 @@ class CollectionStore(DocumentStore):
                 fields = {name: fields[name] for name in names if name in fields}
             selected.append(fields)
         return selected
+
+    def origins(self, docids: Sequence[str]) -> list[Origin]:
+        docnos = self._generation.docnos(docids).tolist()
+        known = self._generation.origins(docnos)
+        return [known.get(docno, Origin()) for docno in docnos]
 
     def versions(self, docids: Sequence[str]) -> list[str]:
         return self._generation.versions(docids)

@@ -60,6 +60,10 @@ class MonoBertReranker(CrossEncoderReranker, recorded_as='MonoBertReranker'):
         scores = log_probabilities(self._differences(inputs, on_progress))
         return in_lists(scores, lists)
 
+    def relevance(self, score: float) -> float:
+        """The probability of relevance, whose logarithm a score is."""
+        return math.exp(min(score, 0.0))
+
     def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
         """The model input of each candidate, and how many candidates' texts were cut."""
         ids = super()._read(queries, lists)

@@ -8,6 +8,11 @@ export const SEARCH_KEYS = [
   { label: 'j, k', text: 'next and previous hit', acts: { j: () => move(1), k: () => move(-1) } },
   { label: 'Enter', text: 'on a hit: why it is there', acts: {} },
 ];
+/** The keys of a document that is read, each with how far it goes. */
+export const READER_KEYS = [
+  { label: 'n', text: 'next match', key: 'n', step: 1 },
+  { label: 'p', text: 'previous match', key: 'p', step: -1 },
+];
 const COMMON_KEYS = [
   { label: 'Esc', text: 'leaves what is being written, closes', acts: {} },
   { label: '?', text: 'this list', acts: { '?': openKeys } },

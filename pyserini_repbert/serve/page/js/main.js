@@ -1,16 +1,18 @@
-// The page: its address holds its state, from which everything is drawn.
+// The laboratory: its address holds its state, from which everything is drawn.
 
 import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
-import { button, byId, field, h, keep, select } from './dom.js';
+import { button, byId, field, h, select } from './dom.js';
 import { filterBox } from './filters.js';
 import { HIT_KEYS } from './grades.js';
+import { fillIndexChoice, useMenu, useTheme } from './frame.js';
 import { judging } from './judge.js';
 import { judgmentsOf } from './judgments.js';
 import { SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during, message } from './messages.js';
 import { picker } from './picker.js';
+import { readerAddress } from './reader_state.js';
 import { results } from './results.js';
 import { BARE, addressOf, askedOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
 import { count, held, pipelineName, whole } from './words.js';
@@ -61,6 +63,7 @@ function drawHead() {
     link.href = addressOf(stateOfView(view));
     link.hidden = view === 'judge' && !about?.judging;
   }
+  byId('reader').href = readerAddress(state);
   byId('copy').hidden = !about || !state.q.trim() || state.view === 'judge';
 }
 
@@ -233,13 +236,8 @@ function start() {
 }
 
 function chooseIndex() {
-  const choice = byId('index');
   about = indexes.find((own) => own.name === state.index) ?? null;
-  const helpers = new Set(indexes.map((own) => own.base_index)); // each is a part of another index
-  const offered = indexes.filter((own) => own === about || !helpers.has(own.name));
-  choice.replaceChildren(...offered.map((own) => h('option', { value: own.name }, own.name)));
-  choice.disabled = false;
-  choice.parentElement.hidden = offered.length < 2;
+  const offered = fillIndexChoice(indexes, about);
   if (!about && state.index) {
     drawHead();
     found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
@@ -253,7 +251,7 @@ function chooseIndex() {
     state = { ...state, a: { ...state.a, system } };
   }
   if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };
-  choice.value = about.name;
+  byId('index').value = about.name;
   question.maxLength = about.limits.query_characters;
   return true;
 }
@@ -276,24 +274,8 @@ function load() {
   }, { retry: load });
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId('theme').textContent = `Theme: ${theme}`;
-}
-
-byId('theme').addEventListener('click', () => {
-  const next = { auto: 'light', light: 'dark', dark: 'auto' }[document.documentElement.dataset.theme];
-  keep('localStorage', 'theme', next);
-  setTheme(next);
-});
-for (const [id, open] of [['copy', () => openCommands(state, about)], ['help', openKeys]]) {
-  byId(id).addEventListener('click', () => {
-    const menu = document.querySelector('.menu');
-    menu.open = false;
-    menu.firstElementChild.focus(); // which gets the focus again when the dialog closes
-    open();
-  });
-}
+useTheme();
+useMenu({ copy: () => openCommands(state, about), help: openKeys });
 byId('index').addEventListener('change', (event) => take(event.target.value));
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
@@ -309,11 +291,9 @@ for (const link of document.querySelectorAll('.views [data-view]')) {
     go(state.view === 'judge' ? next : { ...next, q: question.value.trim() });
   });
 }
-byId('dialog').addEventListener('click', (event) => { if (event.target.id === 'dialog') event.target.close(); });
 window.addEventListener('popstate', () => {
   state = stateOf(location.search);
   if (indexes.length) drawAll();
 });
-setTheme(document.documentElement.dataset.theme ?? 'auto');
 listen();
 load();

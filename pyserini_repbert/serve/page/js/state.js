@@ -1,4 +1,4 @@
-// The state of the page, to its address and back.
+// The state of the laboratory, to its address and back. The address has a view: one without it is the reader's page.
 
 const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
@@ -100,6 +100,6 @@ function viewParameters({ view, hits, filter, a, b, open, why }) {
 /** The address of a state, relative to the page. */
 export function addressOf(state) {
   const { view, index, q, like } = state;
-  const pairs = [['view', view === 'search' ? '' : view], ['index', index], ['q', q], ['like', view === 'search' ? like : ''], ...viewParameters(state)].filter(([, value]) => value !== '');
-  return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
+  const pairs = [['view', view], ['index', index], ['q', q], ['like', view === 'search' ? like : ''], ...viewParameters(state)].filter(([, value]) => value !== '');
+  return `./?${new URLSearchParams(pairs)}`;
 }

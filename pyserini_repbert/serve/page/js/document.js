@@ -1,0 +1,195 @@
+// A document of any length, opened at a passage: parts of its text are fetched as one scrolls, in either direction.
+
+import { address, ask } from './api.js';
+import { button, h, say } from './dom.js';
+import { during } from './messages.js';
+import { proseElements, unitsOf } from './prose.js';
+import { whole } from './words.js';
+
+const PART = 20_000; // characters
+const MOST_PARTS = 10; // that are on the page
+const NEAR = '1500px'; // before an end of what is on the page comes into view, more is fetched
+const MATCHES = 10;
+
+/** The [start, end] pairs of a part, which are of the whole text, as {start, end, kind} of the part's string. */
+function placed(part, pairs, kind) {
+  const inside = pairs.filter(([start, end]) => end > part.start && start < part.end);
+  const edges = inside.flatMap(([start, end]) => [Math.max(start - part.start, 0), Math.min(end, part.end) - part.start]);
+  const order = [...edges].sort((one, other) => one - other);
+  const units = unitsOf(part.text, order);
+  const unitOf = new Map(order.map((character, number) => [character, units[number]]));
+  return inside.map((_, number) => ({ start: unitOf.get(edges[2 * number]), end: unitOf.get(edges[2 * number + 1]), kind }));
+}
+
+/** The element of a part of a text. */
+function partElement(part, { passages, headings, isCode }) {
+  const words = placed(part, part.words, 'mark');
+  const spans = placed(part, passages.map(({ start, end }) => [start, end]), 'passage');
+  const starts = headings.map(({ start }) => start).filter((start) => start >= part.start && start < part.end);
+  const units = unitsOf(part.text, starts.map((start) => start - part.start));
+  const marks = [...words, ...spans].sort((one, other) => one.start - other.start);
+  return h('div', { class: 'part' }, proseElements(part.text, { marks, headings: new Set(units), isCode }));
+}
+
+/** The block of a part in which a character of the whole text stands. */
+function blockAt({ part, element }, character) {
+  const [unit] = unitsOf(part.text, [character - part.start]);
+  const blocks = [...element.querySelectorAll('[data-unit]')];
+  return blocks.filter((own) => Number(own.dataset.unit) <= unit).at(-1) ?? element;
+}
+
+/**
+ * The elements of a document, with what moves through it: {elements, jump(step), stop()}.
+ * at: the passage {start, end} at which it opens, or null; onat(passage): called when another is shown.
+ */
+async function reading({ about, docid, query, at, onat }, { signal }) {
+  const partAddress = (parameters) => address([about.name, 'text', docid], [...parameters, ['characters', PART], ['query', query]]);
+  const [first, outline] = await Promise.all([
+    ask(partAddress(at ? [['at', at.start]] : [['start', 0]]), { signal }),
+    ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0]]), { signal }),
+  ]);
+  const isKnown = at && outline.passages.some((own) => own.start === at.start && own.end === at.end);
+  const passages = at && !isKnown ? [...outline.passages, at].sort((one, other) => one.start - other.start) : outline.passages;
+  const shape = { passages, headings: outline.headings, isCode: outline.is_code };
+  const shown = []; // {part, element} in the order of the text
+  const box = h('div', { class: `parts${outline.is_code ? ' code' : ''}` });
+  const above = h('div', { class: 'edge' });
+  const below = h('div', { class: 'edge' });
+  const counter = h('span', { class: 'note', 'aria-live': 'polite' });
+  let now = at ? passages.findIndex((own) => own.start === at.start && own.end === at.end) : -1;
+  let isBusy = false;
+
+  function put(part, isAbove) {
+    const own = { part, element: partElement(part, shape) };
+    if (isAbove) {
+      keepPlace(() => {
+        shown.unshift(own);
+        above.after(own.element);
+      });
+      if (shown.length > MOST_PARTS) shown.pop().element.remove();
+      return;
+    }
+    shown.push(own);
+    below.before(own.element);
+    if (shown.length > MOST_PARTS) keepPlace(() => shown.shift().element.remove());
+  }
+
+  /** Change what stands above what is read, which stays where it is on the screen. */
+  function keepPlace(change) {
+    const anchor = shown.at(-1)?.element ?? below;
+    const before = anchor.getBoundingClientRect().top;
+    change();
+    window.scrollBy(0, anchor.getBoundingClientRect().top - before);
+  }
+
+  async function more(isAbove) {
+    const edge = isAbove ? shown[0]?.part : shown.at(-1)?.part;
+    const isWhole = !edge || (isAbove ? edge.start === 0 : edge.end === edge.length);
+    if (isBusy || isWhole) return;
+    isBusy = true;
+    try {
+      const part = await ask(partAddress([isAbove ? ['end', edge.start] : ['start', edge.end]]), { signal });
+      if (shown.some((own) => own.part === edge)) put(part, isAbove);
+    } catch (error) {
+      if (error.name !== 'AbortError') (isAbove ? above : below).replaceChildren(h('p', { class: 'note' }, error.message));
+    } finally {
+      isBusy = false;
+    }
+    watch();
+  }
+
+  const watcher = new IntersectionObserver((entries) => {
+    for (const own of entries) if (own.isIntersecting) more(own.target === above);
+  }, { rootMargin: NEAR });
+
+  /** Look anew at the ends of what is on the page: one that stays in view is not told of again. */
+  function watch() {
+    for (const edge of [above, below]) {
+      watcher.unobserve(edge);
+      watcher.observe(edge);
+    }
+  }
+
+  /** Show a character of the text, whose part is fetched where it is not on the page. */
+  async function goTo(character) {
+    const holds = ({ part }) => part.start <= character && (character < part.end || part.end === part.length);
+    if (!shown.some(holds)) {
+      const part = await ask(partAddress([['at', character]]), { signal });
+      for (const own of shown.splice(0)) own.element.remove();
+      put(part, false);
+    }
+    const block = blockAt(shown.find(holds), character);
+    block.scrollIntoView({ block: 'start' });
+    watch();
+    return block;
+  }
+
+  function tell() {
+    counter.textContent = passages.length ? `Match ${now < 0 ? '–' : now + 1} of ${passages.length}` : '';
+  }
+
+  async function jump(step) {
+    if (!passages.length) return;
+    now = now < 0 ? (step > 0 ? 0 : passages.length - 1) : (now + step + passages.length) % passages.length;
+    tell();
+    onat(passages[now]);
+    await goTo(passages[now].start);
+  }
+
+  /** The headings in a list, from which one jumps. */
+  function outlineElement() {
+    if (!outline.headings.length) return null;
+    const top = Math.min(...outline.headings.map(({ level }) => level));
+    const items = outline.headings.map(({ start, level, title }) => h('li', { class: `level-${Math.min(level - top, 3)}` },
+      button(title, async () => {
+        await goTo(start);
+        if (!wide.matches) details.open = false;
+        say(title);
+      }, { class: 'quiet' })));
+    const wide = window.matchMedia('(min-width: 56rem)');
+    const details = h('details', { class: 'outline', open: wide.matches }, h('summary', null, 'Contents'),
+      h('nav', { 'aria-label': 'Headings', tabindex: '0' }, h('ol', null, items)));
+    return details;
+  }
+
+  tell();
+  const title = outline.title || docid;
+  const tools = passages.length > 0 && h('div', { class: 'matches' }, counter,
+    button('Previous', () => jump(-1), { class: 'quiet', 'aria-label': 'Previous match', 'aria-keyshortcuts': 'p' }),
+    button('Next', () => jump(1), { class: 'quiet', 'aria-label': 'Next match', 'aria-keyshortcuts': 'n' }));
+  const place = [outline.file || (outline.title && docid), `${whole(outline.length)} characters`].filter(Boolean).join(' · ');
+  box.append(above, below);
+  put(first, false);
+  const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },
+    h('header', null, h('h2', null, title), h('p', { class: 'note' }, place)), box);
+  return {
+    elements: [outlineElement(), h('div', { class: 'sheet' }, tools, article)],
+    jump,
+    start: async () => {
+      article.focus({ preventScroll: true });
+      if (at) await goTo(at.start);
+      watch();
+    },
+    stop: () => watcher.disconnect(),
+  };
+}
+
+/**
+ * Open a document in `place`. Returns {jump(step), stop()}: to the next match (1) or the one before (-1); end it.
+ * asked: {about, docid, query, at, onat}; back: the element that leads away from it.
+ */
+export function openDocument(place, asked, back) {
+  let opened = null;
+  const giveUp = during(place, 'Opening', async (how) => {
+    opened = await reading(asked, how);
+    setTimeout(opened.start); // once its elements are on the page
+    return [h('div', { class: 'document-bar' }, back), h('div', { class: 'document-body' }, opened.elements)];
+  }, { retry: () => openDocument(place, asked, back), announce: () => 'Document' });
+  return {
+    jump: (step) => opened?.jump(step),
+    stop: () => {
+      opened?.stop();
+      giveUp();
+    },
+  };
+}

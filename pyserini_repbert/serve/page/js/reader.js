@@ -1,0 +1,184 @@
+// The reader's page: a question, its hits, and a document opened where the answer stands. The address holds the state.
+
+import { address, ask } from './api.js';
+import { openDocument } from './document.js';
+import { button, byId, h } from './dom.js';
+import { facets, filterChips } from './facets.js';
+import { fillIndexChoice, useMenu, useTheme } from './frame.js';
+import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
+import { during, message } from './messages.js';
+import { hitElements, isPlainClick } from './reader_hits.js';
+import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
+import { count, held } from './words.js';
+
+const MOST_HITS = 100;
+const EXAMPLES = 6;
+const EXAMPLE_LENGTH = 60; // characters
+
+const found = byId('found');
+const question = byId('q');
+let indexes = [];
+let about = null;
+let state = stateOf(location.search);
+let giveUp = () => {};
+let opened = null; // the document that is read
+let drawn = ''; // the address of the hits that are on the page
+let leftAt = 0; // how far they were scrolled when a document was opened
+
+/** Make a state the page's: put it into the address, and draw it. */
+function go(next, { replace = false } = {}) {
+  if (!state.doc && next.doc) leftAt = window.scrollY;
+  state = next;
+  history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
+  draw();
+}
+
+function withoutDocument(own) {
+  return { ...own, doc: '', passage: null };
+}
+
+function draw() {
+  opened?.stop();
+  opened = null;
+  document.title = [state.doc || state.q, 'Search · pyserini_repbert'].filter(Boolean).join(' · ');
+  byId('title').textContent = state.doc ? 'Document' : 'Search';
+  byId('lab').href = laboratoryAddress(state, about);
+  byId('document').hidden = !state.doc;
+  document.querySelector('.reader').hidden = Boolean(state.doc);
+  if (state.doc) read();
+  else hits();
+}
+
+function read() {
+  useKeys([...SEARCH_KEYS.slice(0, 1), ...READER_KEYS.map((own) => ({ ...own, acts: actsOf(own) }))]);
+  window.scrollTo(0, 0);
+  const onat = ({ start, end }) => {
+    state = { ...state, passage: { start, end } };
+    history.replaceState(null, '', addressOf(state));
+  };
+  const asked = { about, docid: state.doc, query: state.q, at: state.passage, onat };
+  opened = openDocument(byId('document'), asked, state.q && backLink());
+}
+
+function actsOf({ step, key }) {
+  return { [key]: () => opened?.jump(step) };
+}
+
+/** The link from a document to the hits. */
+function backLink() {
+  const next = withoutDocument(state);
+  return h('a', { class: 'back', href: addressOf(next), onclick: (event) => {
+    if (!isPlainClick(event)) return;
+    event.preventDefault();
+    go(next);
+  } }, '← All hits');
+}
+
+function hits() {
+  useKeys(SEARCH_KEYS.map((own) => (own.label === 'Enter' ? { ...own, text: 'on a hit: open it' } : own)));
+  const shown = addressOf(state);
+  if (shown === drawn) {
+    window.scrollTo(0, leftAt);
+    return;
+  }
+  giveUp();
+  giveUp = () => {};
+  question.value = state.q;
+  drawFilters();
+  if (!state.q.trim()) {
+    drawn = shown;
+    start();
+    return;
+  }
+  giveUp = search(shown);
+}
+
+function drawFilters() {
+  const box = byId('filters');
+  const own = state.q.trim() && facets({ about, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
+  const isDrawn = box.dataset.chosen === JSON.stringify([about.name, state.chosen]);
+  box.hidden = !own;
+  if (own && !isDrawn && !box.contains(document.activeElement)) box.replaceChildren(own);
+  box.dataset.chosen = JSON.stringify([about.name, state.chosen]);
+}
+
+function search(shown) {
+  const filter = filterOf(state, about);
+  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
+  if (filter) parameters.push(['filter', filter]);
+  if (about.confidence) parameters.push(['confidence', 'true']);
+  let answer = null;
+  const work = async (how) => {
+    answer = await ask(address([about.name, 'search'], parameters), how);
+    drawn = shown;
+    const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
+    return [
+      filterChips(state, (change) => go({ ...state, ...change, hits: HITS })),
+      ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null }),
+    ];
+  };
+  const announce = () => (answer.confidence?.found === 'nothing' ? 'Nothing here seems to answer this' : count(answer.candidates.length, 'hit'));
+  return during(found, 'Searching', work, { retry: () => { drawn = ''; draw(); }, announce });
+}
+
+/** Show what is searched, and examples, before a question is asked. */
+function start() {
+  const list = h('ul', { class: 'examples' });
+  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
+    h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`), list));
+  if (!about.topics) return;
+  ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
+    const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
+    list.replaceChildren(...short.map((own) => h('li', null, button(own.text, () => go({ ...state, q: own.text }), { class: 'example' }))));
+  }, () => {});
+}
+
+function chooseIndex() {
+  about = indexes.find((own) => own.name === state.index) ?? null;
+  const offered = fillIndexChoice(indexes, about);
+  if (!about && state.index) {
+    found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
+      h('ul', { class: 'examples' }, offered.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
+    return false;
+  }
+  about ??= offered[0];
+  state = { ...state, index: about.name };
+  byId('index').value = about.name;
+  question.maxLength = about.limits.query_characters;
+  question.value = state.q;
+  return true;
+}
+
+function take(name) {
+  state = { ...withoutDocument(state), index: name, q: state.q, filter: '', chosen: [], hits: HITS };
+  if (chooseIndex()) go(state);
+}
+
+function drawAll() {
+  if (chooseIndex()) go(state, { replace: true });
+}
+
+function load() {
+  giveUp = during(found, 'Opening', async (how) => {
+    indexes = (await ask(address(['indexes']), how)).indexes;
+    setTimeout(drawAll);
+    return [];
+  }, { retry: load });
+}
+
+useTheme();
+useMenu({ help: openKeys });
+byId('index').addEventListener('change', (event) => take(event.target.value));
+byId('ask').addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (!about) return;
+  drawn = '';
+  go({ ...withoutDocument(state), q: question.value.trim(), hits: HITS });
+  found.focus({ preventScroll: true });
+});
+window.addEventListener('popstate', () => {
+  state = stateOf(location.search);
+  if (indexes.length && chooseIndex()) draw();
+});
+listen();
+load();

@@ -1,0 +1,132 @@
+"""A long document in parts: each follows the other, and the outline says where to jump."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.data.origins import Heading
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from tests.data.mixed_files import write_files
+
+SECTION = '## {name}\n\nThe {name} ran on the red mat.\n\n'
+NAMES = ('cat', 'dog', 'fish', 'bird')
+PAGE = '# Pets\n\n' + ''.join(SECTION.format(name=name) for name in NAMES)
+
+
+def asked(start=None, end=None, at=None, characters=100):
+    return PartRequest(start, end, at, characters)
+
+
+@pytest.mark.parametrize('characters', [1, 7, 100, 1000])
+@pytest.mark.parametrize('text', ['word ' * 200, 'line\n' * 200, 'x' * 990 + ' 🐈', ''])
+def test_parts_follow_each_other_in_both_directions(text, characters):
+    forwards = []
+    start = 0
+    while start < len(text):
+        part = find_part(text, asked(start=start, characters=characters))
+        assert part.start == start < part.end
+        forwards.append(text[part.start : part.end])
+        start = part.end
+    assert ''.join(forwards) == text
+    backwards = []
+    end = len(text)
+    while end:
+        part = find_part(text, asked(end=end, characters=characters))
+        assert part.start < part.end == end
+        backwards.append(text[part.start : part.end])
+        end = part.start
+    assert ''.join(reversed(backwards)) == text
+
+
+@pytest.mark.parametrize('at', [0, 1, 499, 500, 998, 999])
+@pytest.mark.parametrize('characters', [1, 8, 100, 5000])
+def test_a_part_holds_the_character_that_is_named(at, characters):
+    text = 'some line\n' * 100
+    part = find_part(text, asked(at=at, characters=characters))
+    assert part.start <= at < part.end
+
+
+def test_parts_are_cut_at_lines():
+    text = 'a line of text\n' * 100
+    part = find_part(text, asked(at=700))
+    assert text[part.start - 1] == text[part.end - 1] == '\n'
+
+
+def test_beyond_the_end_there_is_nothing():
+    assert find_part('short', asked(start=99)).start == 5
+    assert find_part('short', asked(at=99)).end == 5
+
+
+def test_an_outline_of_many_headings_leaves_out_the_lower_levels():
+    headings = []
+    for number in range(3000):
+        level = 1 if number % 3 == 0 else 2
+        headings.append(Heading(number, level, f'heading {number}', ''))
+    assert [heading.level for heading in outline_of(headings)] == [1] * 1000
+    assert len(outline_of(headings[:1500])) == 1500
+
+
+@pytest.fixture
+def client(tiny_checkpoint, tmp_path):
+    """A client of a service of a page, a program and a record."""
+    files = {'pets.md': PAGE, 'run.py': 'def run():\n    return cat\n'}
+    docs = write_files(tmp_path / 'docs', files)
+    with Collection.open(
+        tmp_path / 'mine',
+        encoder=str(tiny_checkpoint('encoder')),
+        sparse='none',
+        passage_tokens=12,
+        overlap=0,
+    ) as collection:
+        collection.sync(docs)
+        collection.add([{'id': 'bare', 'text': '', 'lang': 'de'}])
+    index = IndexSettings(path=str(tmp_path / 'mine'))
+    with TestClient(create_app(ServeSettings(indexes={'mine': index}))) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        yield client
+
+
+def test_a_document_is_read_part_by_part(client):
+    whole = client.get('/v1/mine/doc/pets.md').json()['doc']['text']
+    first = client.get('/v1/mine/text/pets.md?characters=40').json()
+    assert (first['start'], first['length']) == (0, len(whole))
+    rest = client.get(f'/v1/mine/text/pets.md?start={first["end"]}&query=dogs').json()
+    assert first['text'] + rest['text'] == whole
+    words = [whole[start:end] for start, end in rest['words']]
+    assert words and set(words) == {'dog'}
+    before = client.get(f'/v1/mine/text/pets.md?end={first["end"]}').json()
+    assert before['text'] == first['text']
+    assert client.get('/v1/mine/text/bare').json()['text'] == ''
+
+
+def test_the_outline_has_headings_and_the_best_passages(client):
+    whole = client.get('/v1/mine/doc/pets.md').json()['doc']['text']
+    outline = client.get('/v1/mine/outline/pets.md?query=fish&passages=3').json()
+    assert (outline['title'], outline['file'], outline['is_code']) == ('Pets', 'pets.md', False)
+    titles = []
+    for heading in outline['headings']:
+        title = heading['title']
+        titles.append(title)
+        assert whole[heading['start'] :].startswith(title)
+    assert titles == list(NAMES)
+    (hit,) = client.get('/v1/mine/search?query=fish&hits=1').json()['candidates']
+    starts = [passage['start'] for passage in outline['passages']]
+    assert len(starts) == 3 and starts == sorted(starts)
+    by_rank = {passage['rank']: passage for passage in outline['passages']}
+    if hit['docid'] == 'pets.md':
+        assert by_rank[1]['start'] == hit['passage']['start']
+    assert client.get('/v1/mine/outline/pets.md').json()['passages'] == []
+    assert client.get('/v1/mine/outline/run.py').json()['is_code'] is True
+
+
+def test_what_cannot_be_read_is_refused(client):
+    refused = client.get('/v1/mine/text/pets.md?start=1&end=2')
+    assert refused.status_code == 400
+    assert refused.json()['error'] == "'start' and 'end' were given: give one of them"
+    assert client.get('/v1/mine/text/pets.md?characters=99999').status_code == 400
+    assert client.get('/v1/mine/text/pets.md?start=-1').status_code == 400
+    assert client.get('/v1/mine/text/none').status_code == 404
+    assert client.get('/v1/mine/outline/none').status_code == 404

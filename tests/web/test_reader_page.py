@@ -1,0 +1,159 @@
+"""The reader's page: hits of a few lines, filters, and a document of 5 MB opened at its passage."""
+
+import time
+from urllib.parse import quote_plus
+
+import pytest
+from long_texts import QUESTION, SHORT, long_page
+from test_accessibility import violations
+from web_service import command, run_service
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+ASKED = '?q=keep+slugs+off+lettuce'
+LONG = 'chronicle.md'
+# Seconds in which a document opens, on a quiet machine; others work beside the tests.
+OPENED = 1.0
+BUSY = 5
+
+
+@pytest.fixture
+def library(tiny_checkpoint, tmp_path):
+    """The address of a service over a collection of a page of 5 MB and a short one."""
+    ranking = {'system': 'repbert', 'max_query_length': 20, 'max_doc_length': 500}
+    tiny_checkpoint('encoder', max_position_embeddings=512, ranking=ranking)
+    docs = tmp_path / 'docs'
+    docs.mkdir()
+    (docs / LONG).write_text(long_page(5_000_000), encoding='utf-8')
+    (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
+    made = ('--corpus', 'docs', '--encoder', 'encoder', '--passage-tokens', '400')
+    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=tmp_path)
+    with run_service(tmp_path, '--index', 'mine') as address:
+        yield address
+
+
+@pytest.fixture
+def mine(opened, served_collection):
+    """The reader's page of the garden's collection."""
+    return opened(address=served_collection, bypass_csp=True)
+
+
+def is_in_view(page, selector):
+    top = page.locator(selector).first.evaluate('own => own.getBoundingClientRect().top')
+    return 0 <= top < page.viewport_size['height']
+
+
+def test_a_document_of_5_mb_opens_at_its_passage(opened, library):
+    # Playwright waits by `eval`.
+    own = opened(address=library, bypass_csp=True)
+    page = own.open(f'?q={quote_plus(QUESTION)}', '.hit')
+    start = time.perf_counter()
+    page.get_by_role('link', name='The long chronicle').click()
+    page.wait_for_selector('.in-passage')
+    page.wait_for_function('document.querySelector(".in-passage").getBoundingClientRect().top > 0')
+    seconds = time.perf_counter() - start
+    assert seconds < OPENED * BUSY, seconds
+    assert is_in_view(page, '.in-passage')
+    assert 'Match' in page.locator('.matches').inner_text()
+    # No more than some parts of the text are on the page.
+    assert len(page.locator('.parts').inner_text()) < 300_000
+
+    first = page.locator('.part').first.inner_text()
+    page.keyboard.press('n')
+    page.wait_for_function(
+        'text => !document.querySelector(".part").innerText.startsWith(text)', arg=first[:200]
+    )
+    page.wait_for_selector('.in-passage')
+    page.get_by_role('button', name='The keeper').click()
+    page.locator('.heading', has_text='The keeper').wait_for()
+    assert is_in_view(page, '.heading:has-text("The keeper")')
+    shown = page.locator('.part p', has_text='The lost key of the lighthouse').inner_text()
+    assert shown == 'The lost key of the lighthouse lies below the third step, see the map.'
+    page.get_by_role('link', name='All hits').click()
+    page.wait_for_selector('.hit')
+    check_both_directions(own)
+
+
+def check_both_directions(own):
+    """Parts above and below those on the page are fetched, and none is left out."""
+    page = own.open(f'?doc={LONG}&at=2500000-2500100', '.part')
+    for place in ('0', 'document.body.scrollHeight', '0', 'document.body.scrollHeight'):
+        count = page.locator('.part').count()
+        page.evaluate(f'window.scrollTo(0, {place})')
+        page.wait_for_function(f'document.querySelectorAll(".part").length > {count}')
+    parts = page.locator('.part').all_inner_texts()
+    chapters = []
+    for part in parts:
+        for line in part.split('\n'):
+            if line.startswith('Chapter '):
+                chapters.append(int(line.split()[1]))
+    assert len(chapters) > 40
+    assert chapters == list(range(chapters[0], chapters[-1] + 1))
+
+
+def test_a_hit_has_its_title_and_a_few_lines(mine):
+    page = mine.open(ASKED, '.hit')
+    first = page.locator('.hit').first
+    assert first.get_by_role('heading').inner_text() == 'Lettuce without slugs'
+    assert 'slugs' in first.locator('mark').all_text_contents()
+    assert first.locator('.snippet').bounding_box()['height'] < 120
+    for word in ('score', 'dense', 'bm25', 'interpolation'):
+        assert word not in page.locator('main').inner_text()
+    first.get_by_role('link', name='Lettuce without slugs').click()
+    page.wait_for_selector('.in-passage')
+    assert 'Bed number 0 ' in page.locator('.parts').text_content()
+    page.go_back()
+    page.wait_for_selector('.hit')
+
+
+def test_filters_are_the_values_of_fields(mine):
+    page = mine.open(ASKED, '.hit')
+    assert page.locator('.hit').count() == 3
+    page.get_by_role('checkbox', name='guide').check()
+    page.wait_for_selector('.chips')
+    page.wait_for_function('document.querySelectorAll(".hit").length === 2')
+    assert 'f.type=guide' in page.url
+    page.get_by_role('button', name='Without the filter type: guide').click()
+    page.wait_for_function('document.querySelectorAll(".hit").length === 3')
+
+
+def test_the_laboratory_is_one_control_away_and_keeps_its_address(mine):
+    page = mine.open(ASKED, '.hit')
+    page.get_by_text('More', exact=True).click()
+    page.get_by_role('link', name='Laboratory').click()
+    page.wait_for_selector('.steps')
+    assert page.locator('#q').input_value() == 'keep slugs off lettuce'
+    page.get_by_text('More', exact=True).click()
+    page.get_by_role('link', name='Reader’s page').click()
+    page.wait_for_selector('.snippet')
+    mine.open('?q=lettuce&system=dense', '.steps')
+
+
+def test_nothing_answers(mine):
+    def answer(route):
+        found = route.fetch().json()
+        found['confidence'] = {'found': 'nothing', 'answered': 0.04, 'source': 'learned'}
+        for hit in found['candidates']:
+            hit['probability'] = 0.04
+        route.fulfill(json=found)
+
+    mine.page.route('**/v1/mine/search*', answer)
+    page = mine.open(ASKED, '.nearest')
+    assert 'Nothing here seems to answer this' in page.locator('.message').inner_text()
+    assert not page.locator('.hit').first.is_visible()
+    page.get_by_text('The nearest 3 hits').click()
+    assert page.locator('.likely').first.inner_text() == '4 % likely'
+
+
+@pytest.mark.parametrize(('width', 'scheme'), [(1280, 'light'), (1280, 'dark'), (360, 'light')])
+def test_anybody_can_read_it(opened, served_collection, width, scheme):
+    settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
+    own = opened(width, scheme, address=served_collection, **settings)
+    for address, wait in (
+        ('', '.start'),
+        (f'{ASKED}&f.type=guide', '.hit'),
+        ('?q=slugs&doc=guide%2Fslugs', '.part'),
+    ):
+        page = own.open(address, wait)
+        assert violations(page) == []
+        assert page.evaluate('document.documentElement.scrollWidth') <= width
