@@ -50,7 +50,11 @@ SCRIPT_PATTERN = re.compile(r'[(=] ?/(?![*/])((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\
 WHOLE = ('match', 'fullmatch')
 SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
 # Calls whose pattern depends on what a function is given: `other_patterns` has examples of them.
-OF_FUNCTIONS = {'folder_forms.py: is_temporary', 'folder_forms.py: _pattern'}
+OF_FUNCTIONS = {
+    'folder_forms.py: is_temporary',
+    'folder_forms.py: _pattern',
+    'systems/llm/prompts.py: fill',
+}
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
 
 
@@ -186,6 +190,7 @@ def other_patterns():
         'files.py: leftovers',
         Used(re.compile(rf'\.run\.txt\.{folder_forms._MARK}'), {'match'}),
     )
+    yield 'prompts.py: fill', Used(re.compile(r'{(query|passages|number)}'), {'sub'})
     for _, form, _ in yaml_schema._CORE_SCHEMA:
         yield f'yaml_schema.py: {form}', Used(re.compile(rf'(?:{form})\Z'), {'match'})
     for path in sorted(PACKAGE.rglob('*.py')):
