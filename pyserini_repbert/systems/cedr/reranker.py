@@ -38,13 +38,13 @@ class CedrReranker(TextReranker, recorded_as='CedrReranker'):
     score depends on its batch by rounding only; in DRMM, which counts similarities in bins,
     rounding may move one to the next bin.
 
+    `MonoBertReranker` explains the parameters that are not here.
+
     Parameters
     ----------
     precision : of BERT; similarities and heads are always in float32
     max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
-
-    `MonoBertReranker` explains the other parameters.
     """
 
     def __init__(

@@ -51,6 +51,8 @@ class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
     As in Multi-Stage section 3.3 (eq. 3-7); 'min' and 'max' give log p. A list of n candidates
     takes n(n - 1) model inputs, with 'sample' n times `samples`.
 
+    `MonoBertReranker` explains the parameters that are not here.
+
     Parameters
     ----------
     model : catalog name or checkpoint folder; a body of two token types gets a zero embedding for
@@ -59,8 +61,6 @@ class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
     layout : how long texts are cut, 'paper' or 'code' (`TripleLayout`); default: the checkpoint's,
         else 'paper'
     samples, seed : m of 'sample', and the seed of the sampling
-
-    `MonoBertReranker` explains the other parameters.
     """
 
     system = NAME
