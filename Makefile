@@ -5,7 +5,7 @@
 # make test-slow    the slow tests that have no target of their own; they take a share of the kill points, bits and seeds that
 #              the quick tests leave, with FLAGS=--exhaustive all of them
 # make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
-# make demo-cache    the demo's indexes in build/demo-cache; tests use them again with FLAGS='--demo-cache build/demo-cache'
+# make demo-cache    the demo's indexes in build/demo-cache; tests use them again with FLAGS='--demo-cache=build/demo-cache'
 # make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make install-pytorch    an environment with PyTorch alone, which `make install` begins with
