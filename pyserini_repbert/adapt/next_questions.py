@@ -21,7 +21,6 @@ from pyserini_repbert.adapt.watching import answered_by_question
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.confidence import runs_of_rankings
 from pyserini_repbert.data.judgments import NextQuestion, WhyNext
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.overlap import rank_biased_overlap
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
@@ -60,8 +59,7 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
 
     Raises InputError for a folder that is no collection.
     """
-    if not kind_of(str(folder)).is_writable:
-        raise InputError(f"'{folder}' is no collection: name one")
+    kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     judged = {topic.qid for topic in store.topics()}
     topics = []

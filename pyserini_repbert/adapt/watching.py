@@ -60,8 +60,7 @@ class JudgedQuestions:
 
 def judged_questions(folder: Path) -> JudgedQuestions:
     """The questions that are asked again. Raises InputError for a folder that is no collection."""
-    if not kind_of(str(folder)).is_writable:
-        raise InputError(f"'{folder}' is no collection: name one")
+    kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     qrels = {}
     for qid, grades in store.qrels().items():

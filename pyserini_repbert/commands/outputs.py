@@ -26,6 +26,7 @@ _OUTPUTS = (
     'export_qrels',
     'log_file',
     'confidence',
+    'llm_answers',
 )
 
 

@@ -12,7 +12,6 @@ from pyserini_repbert.commands.watching import warn_of_few
 
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.trying import MeasureOfTrial, TrialComparison
-    from pyserini_repbert.collection import Collection
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
 
 # Attributes of `CollectionSettings` that are named where they differ.
@@ -51,7 +50,7 @@ def try_settings(options: argparse.Namespace) -> None:
         chosen |= _settings_of_trial(folder)
     with (
         Collection.open(folder, **chosen) as collection,
-        command.progress(_count(collection), 'try', 'documents', options.quiet) as bar,
+        command.progress(len(collection), 'try', 'documents', options.quiet) as bar,
     ):
         live = collection.generation.manifest
         trial = collection.encode_trial(on_progress=bar.update)
@@ -67,11 +66,6 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
     settings = required_side(folder, Side.TRIAL).settings
     wanted = vars(wanted_of(settings))
     return {**wanted, 'encoder': settings.encoder, 'precision': settings.precision}
-
-
-def _count(collection: Collection) -> int:
-    """How many documents are encoded."""
-    return len(collection)
 
 
 def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest) -> None:

@@ -81,7 +81,9 @@ def measure_after(options: argparse.Namespace) -> bool:
     from pyserini_repbert.evaluate.calibration import counts_unjudged
 
     folder = Path(options.index)
-    if not judged_questions(folder).topics:
+    judged = judged_questions(folder)
+    n_questions = len(judged.topics)
+    if not n_questions:
         print(
             f'{options.index}: nothing to watch: no question has a relevant document yet',
             file=sys.stderr,
@@ -90,8 +92,6 @@ def measure_after(options: argparse.Namespace) -> bool:
     change = measure_generation(folder, options.device).change
     if change is None:
         return False
-    judged = judged_questions(folder)
-    n_questions = len(judged.topics)
     if change.questions:
         _print_change(change, n_questions)
         warn_of_few(n_questions)

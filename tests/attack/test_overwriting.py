@@ -205,6 +205,7 @@ search --index dz --topics t.tsv --output dz/manifest.json --overwrite => --outp
 search --index dz --topics t.tsv --output dz/run.txt => --output dz/run.txt lies in the index
 search --index dz --topics t.tsv --output out.txt --cost lucene/cost.json => --cost lucene/cost.json lies in the index
 search --index mine --topics t.tsv --output out.txt --confidence mine/collection.sqlite --overwrite => --confidence mine/collection.sqlite lies in the index
+search --index dz --topics t.tsv --output out.txt --rerank llm@2 --llm-model m --llm-answers mine/answers.sqlite => --llm-answers mine/answers.sqlite lies in the index
 index judgments --index mine --export mine/collection.sqlite --overwrite => --export mine/collection.sqlite lies in
 index judgments --index mine --export-qrels link/qrels.txt => --export-qrels link/qrels.txt lies in the index
 index copy --index mine --output mine/copy => --output mine/copy lies in the index

@@ -7,7 +7,7 @@ import pytest
 from chat_server import chat_server, reply, send, status
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.systems.llm.client import Answer, ChatClient
+from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 BODY = {'model': 'm', 'messages': [{'role': 'user', 'content': 'hello'}]}
@@ -23,7 +23,7 @@ def answer_of(rule, waits=None):
 def test_an_answer_has_text_tokens_and_likely_tokens(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_LLM_KEY', 'secret')
     answer, server = answer_of(lambda prompt: reply('hi', {'hi': -0.5}, 7, 1))
-    assert answer == Answer('hi', 7, 1, (('hi', -0.5),))
+    assert answer == ModelAnswer('hi', 7, 1, (('hi', -0.5),))
     assert server.bodies == [BODY] and server.keys == ['Bearer secret']
 
 
@@ -104,7 +104,7 @@ def test_strange_values_within_an_answer_are_left_out():
     }
     body = json.dumps({'choices': [choice], 'usage': {'prompt_tokens': -5}}).encode()
     answer, _ = answer_of(lambda prompt: body)
-    assert answer == Answer('')
+    assert answer == ModelAnswer('')
     answer, _ = answer_of(lambda prompt: reply('half \ud800', {'x': float('nan')}))
     assert answer.text == 'half ?' and answer.top_tokens == ()
 

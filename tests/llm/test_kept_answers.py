@@ -8,11 +8,11 @@ from chat_server import chat_server
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 from pyserini_repbert.systems.llm.answers import AnswerFile
-from pyserini_repbert.systems.llm.client import Answer
+from pyserini_repbert.systems.llm.client import ModelAnswer
 from pyserini_repbert.systems.llm.model import LanguageModel
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
-ANSWER = Answer('yes\n', 3, 1, (('yes', -0.1),))
+ANSWER = ModelAnswer('yes\n', 3, 1, (('yes', -0.1),))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_the_first_answer_stays(path):
     answers = AnswerFile(path)
     assert answers.find('d') is None
     assert answers.store('d', 'm', ANSWER) == ANSWER
-    assert answers.store('d', 'm', Answer('no')) == ANSWER
+    assert answers.store('d', 'm', ModelAnswer('no')) == ANSWER
     assert AnswerFile(path).find('d') == ANSWER
 
 
@@ -65,7 +65,9 @@ def test_several_writers_share_a_file(path):
 
     def write(number):
         for digest in range(10):
-            stored.append((digest, AnswerFile(path).store(str(digest), 'm', Answer(str(number)))))
+            stored.append(
+                (digest, AnswerFile(path).store(str(digest), 'm', ModelAnswer(str(number))))
+            )
 
     threads = [threading.Thread(target=write, args=[number]) for number in range(4)]
     for thread in threads:

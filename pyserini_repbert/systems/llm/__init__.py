@@ -1,4 +1,4 @@
-"""Language models behind an address: they rerank, judge, and rewrite questions.
+"""Language models behind an address: they rerank.
 
 Use them as a last stage, on a few dozen candidates: a call takes seconds, and costs money or a GPU.
 Listwise: RankGPT, Sun et al. 2023, https://arxiv.org/abs/2304.09542

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.sqlite_files import make_tables, refuse_code, sqlite_errors, transaction
-from pyserini_repbert.systems.llm.client import Answer
+from pyserini_repbert.systems.llm.client import ModelAnswer
 
 _ADVICE = 'restore it from a copy, or begin another file of answers'
 _APPLICATION = 0x70726C6D  # says in the file's header that it is ours
@@ -53,14 +53,14 @@ class AnswerFile:
             )
         self.path = path
 
-    def find(self, digest: str) -> Answer | None:
+    def find(self, digest: str) -> ModelAnswer | None:
         """The stored answer; None where there is none."""
         if not self.path.is_file():
             return None
         with self._connected() as connection:
             return self._select(connection, digest)
 
-    def store(self, digest: str, model: str, answer: Answer) -> Answer:
+    def store(self, digest: str, model: str, answer: ModelAnswer) -> ModelAnswer:
         """Store an answer, unless the digest has one; returns the one that is stored.
 
         Parameters
@@ -78,16 +78,16 @@ class AnswerFile:
         assert stored is not None
         return stored
 
-    def _select(self, connection: sqlite3.Connection, digest: str) -> Answer | None:
+    def _select(self, connection: sqlite3.Connection, digest: str) -> ModelAnswer | None:
         row = connection.execute('SELECT answer FROM answers WHERE digest = ?', [digest]).fetchone()
         return None if row is None else self._parsed(row[0])
 
-    def _parsed(self, text: object) -> Answer:
+    def _parsed(self, text: object) -> ModelAnswer:
         """The answer of a row. Raises DamagedFileError for a row of another form."""
         try:
             values = parse_json(str(text))
             top_tokens = [(str(token), float(logprob)) for token, logprob in values['top_tokens']]
-            answer = Answer(
+            answer = ModelAnswer(
                 text=str(values['text']),
                 prompt_tokens=int(values['prompt_tokens']),
                 answer_tokens=int(values['answer_tokens']),

@@ -36,7 +36,7 @@ _PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a language model answered.
 
     Attributes
@@ -83,7 +83,7 @@ class ChatClient:
         self._wait = wait
         self._opener = urllib.request.build_opener(_NoRedirect)
 
-    def complete(self, body: Mapping[str, Any]) -> Answer:
+    def complete(self, body: Mapping[str, Any]) -> ModelAnswer:
         """The answer to the body of a request. What may pass is tried again, as `WAITS` says.
 
         Raises MissingResourceError for a server that cannot be reached, fails or refuses,
@@ -207,7 +207,7 @@ def _shown(value: object) -> str:
     return ascii(' '.join(str(value).split())[:_SHOWN])[1:-1]
 
 
-def _parse(body: bytes, address: str) -> Answer:
+def _parse(body: bytes, address: str) -> ModelAnswer:
     """The answer in a response of the OpenAI form."""
     try:
         response = parse_json(body)
@@ -221,7 +221,7 @@ def _parse(body: bytes, address: str) -> Answer:
         ) from error
     text = content if isinstance(content, str) else ''
     usage = response.get('usage')
-    return Answer(
+    return ModelAnswer(
         text.encode('utf-8', 'replace').decode('utf-8'),
         _count(usage, 'prompt_tokens'),
         _count(usage, 'completion_tokens'),

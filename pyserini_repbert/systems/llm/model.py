@@ -11,7 +11,7 @@ from pathlib import Path
 from pyserini_repbert.download import OFFLINE_VARIABLE
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.systems.llm.answers import AnswerFile
-from pyserini_repbert.systems.llm.client import Answer, ChatClient
+from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 # The likeliest first tokens that are asked for: the most that OpenAI's servers give.
@@ -29,7 +29,7 @@ class Reply:
     is_new : False where it was kept from before
     """
 
-    answer: Answer
+    answer: ModelAnswer
     is_new: bool
 
 
@@ -50,7 +50,7 @@ class LanguageModel:
         self._client: ChatClient | None = None
         if settings.address is not None and os.environ.get(OFFLINE_VARIABLE, '') in ('', '0'):
             self._client = ChatClient(settings.address)
-        self._remembered: dict[str, Answer] = {}
+        self._remembered: dict[str, ModelAnswer] = {}
 
     def ask(self, question: str, prompt: str, max_tokens: int, top_tokens: int = 0) -> Reply:
         """The model's answer to a prompt, always the same once it is kept.
@@ -81,12 +81,12 @@ class LanguageModel:
             raise self._missing(digest, question)
         return Reply(self._keep(digest, self._client.complete(body)), is_new=True)
 
-    def _find(self, digest: str) -> Answer | None:
+    def _find(self, digest: str) -> ModelAnswer | None:
         if self._file is not None:
             return self._file.find(digest)
         return self._remembered.get(digest)
 
-    def _keep(self, digest: str, answer: Answer) -> Answer:
+    def _keep(self, digest: str, answer: ModelAnswer) -> ModelAnswer:
         """The answer that is kept: another process may have been faster."""
         if self._file is not None:
             return self._file.store(digest, self.name, answer)

@@ -14,7 +14,7 @@ from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Scores, Work
-from pyserini_repbert.systems.llm.client import Answer
+from pyserini_repbert.systems.llm.client import ModelAnswer
 from pyserini_repbert.systems.llm.model import TOP_TOKENS, LanguageModel, Reply
 from pyserini_repbert.systems.llm.permutation import parse_permutation
 from pyserini_repbert.systems.llm.prompts import cut_words, is_cut, read_prompt
@@ -215,7 +215,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
         return f"ranked by the language model '{self.model.name}', {self.method}"
 
 
-def yes_log_odds(answer: Answer) -> float | None:
+def yes_log_odds(answer: ModelAnswer) -> float | None:
     """ln P(yes) - ln P(no) of an answer's first token; None where both are not among the likeliest.
 
     Tokens that differ in case and in white space around them are one. Where one of the two is not
@@ -229,7 +229,7 @@ def yes_log_odds(answer: Answer) -> float | None:
     return (least if yes is None else yes) - (least if no is None else no)
 
 
-def _log_probability(answer: Answer, word: str) -> float | None:
+def _log_probability(answer: ModelAnswer, word: str) -> float | None:
     """ln of the probability of a word as the first token; None where it is not listed."""
     logprobs = []
     for token, logprob in answer.top_tokens:
