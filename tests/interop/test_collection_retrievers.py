@@ -210,9 +210,11 @@ def test_a_filter_of_pyterrier_is_for_a_collection(folder, tmp_path):
     with Collection.open(folder) as collection:
         retriever = ours.Retriever(collection.searcher(), filter='year:2020')
         assert retriever.ranker.search('fish', 3)[0].docid == 'guide/b'
-        for other in (retriever.ranker.dense, str(tmp_path / 'none')):
-            with pytest.raises(InputError, match='filter is for a collection'):
-                ours.Retriever(other, filter='year:2020')
+        # One ranking of a collection takes a filter, too.
+        dense = ours.Retriever(retriever.ranker.dense, filter='year:2020')
+        assert [hit.docid for hit in dense.ranker.search('fish', 3)] == ['guide/b']
+        with pytest.raises(InputError, match='filter is for a collection'):
+            ours.Retriever(str(tmp_path / 'none'), filter='year:2020')
         retriever.ranker.close()
 
 
