@@ -1,6 +1,7 @@
 """Unpacking that no archive can make endless: .zip and .tar files, and streams of gzip.
 
-A packed file may give `MAX_RATIO` times its size. Sparse files, which claim more bytes than an
+A packed file may give `MAX_RATIO` times its size, or a number of bytes that its reader states.
+Sparse files, which claim more bytes than an
 archive holds, are refused. Whatever a library raises for a damaged archive becomes one error.
 """
 
@@ -46,22 +47,34 @@ class _UnpackingLimit:
     ----------
     path : of the packed file
     error : what is raised beyond the limit
+    most_bytes : the limit; None: `MAX_RATIO` times the file's size
     """
 
-    def __init__(self, path: Path, error: type[PyseriniRepbertError] = DamagedFileError) -> None:
+    def __init__(
+        self,
+        path: Path,
+        error: type[PyseriniRepbertError] = DamagedFileError,
+        most_bytes: int | None = None,
+    ) -> None:
         self.path = path
         self._error = error
+        self._most_bytes = most_bytes
         self._size = path.stat().st_size
-        self._n_left = FREE_BYTES + MAX_RATIO * self._size
+        self._n_left = FREE_BYTES + MAX_RATIO * self._size if most_bytes is None else most_bytes
 
     def spend(self, n_bytes: int) -> None:
         """Count unpacked bytes; raise the error beyond the limit."""
         self._n_left -= n_bytes
         if self._n_left < 0:
-            raise self._error(
-                f'{self.path} unpacks to more than {MAX_RATIO} times its size ({self._size:,} '
-                f'bytes), as no corpus does: see where it comes from, and unpack it by hand'
-            )
+            raise self._error(f'{self.path} unpacks to more than {self._limit_and_advice()}')
+
+    def _limit_and_advice(self) -> str:
+        if self._most_bytes is not None:
+            return f'{self._most_bytes:,} bytes: split it'
+        return (
+            f'{MAX_RATIO} times its size ({self._size:,} bytes), as no corpus does: see where it '
+            'comes from, and unpack it by hand'
+        )
 
 
 class _LimitedReader(io.RawIOBase):
@@ -136,16 +149,20 @@ class _LimitedTar:
         return int(self._stream.tell())
 
 
-def limited(stream: Any, path: Path, error: type[PyseriniRepbertError]) -> IO[bytes]:
+def limited(
+    stream: Any, path: Path, error: type[PyseriniRepbertError], most_bytes: int | None = None
+) -> IO[bytes]:
     """The unpacked bytes of a packed file, to the limit.
 
     Parameters
     ----------
     stream : of the unpacked bytes
     path : of the packed file
-    error : what is raised beyond `MAX_RATIO` times its size
+    error : what is raised beyond the limit
+    most_bytes : the limit; None: `MAX_RATIO` times the file's size
     """
-    return io.BufferedReader(_LimitedReader(stream, _UnpackingLimit(path, error)))
+    limit = _UnpackingLimit(path, error, most_bytes)
+    return io.BufferedReader(_LimitedReader(stream, limit))
 
 
 @contextmanager

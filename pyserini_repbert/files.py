@@ -139,11 +139,11 @@ def _entries_below(folder: StrPath) -> Iterator[Path]:
 
 
 @contextmanager
-def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
+def open_binary(path: StrPath, most_bytes: int | None = None) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz.
 
-    Damaged gzip data raise InputError, and so do data that unpack to more than `MAX_RATIO` times
-    the file's size.
+    Damaged gzip data raise InputError, and so do data that unpack to more than `most_bytes`, by
+    default `MAX_RATIO` times the file's size.
     """
     file = Path(path)
     if file.suffix.lower() != '.gz':
@@ -152,7 +152,7 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
         return
     try:
         with gzip.open(file, 'rb') as unpacked:
-            yield limited(unpacked, file, InputError)
+            yield limited(unpacked, file, InputError, most_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
 

@@ -121,7 +121,7 @@ def _read_header(text: str) -> _Header:
 
 def _yaml_header(header: str, end: int) -> _Header:
     try:
-        file = parse_yaml(header, 'the header')
+        file = parse_yaml(header, 'the header', has_written_keys=True)
     except InputError as error:
         raise ValueError(f'{error}: mend it, or remove the lines of ---') from error
     if not isinstance(file.value, Mapping):

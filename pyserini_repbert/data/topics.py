@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+from pyserini_repbert.data.answered_topics import (
+    is_answered_line,
+    is_answered_record,
+    parse_answered_lines,
+    parse_answered_records,
+    parse_question_list,
+)
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
-from pyserini_repbert.data.page_encodings import may_say_encoding, xml_encoding
+from pyserini_repbert.data.topic_lines import topic_lines
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics, parse_marked_up
 from pyserini_repbert.data.values import (
@@ -24,14 +31,7 @@ from pyserini_repbert.data.values import (
     parse_json,
 )
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import (
-    StrPath,
-    decoded_lines,
-    existing_file,
-    numbered_bytes,
-    numbered_lines,
-    open_binary,
-)
+from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,10 @@ MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the grea
 _CAR = 'enwiki:'
 # As NIST gives the queries of its Web tracks; the Million Query track has a priority between.
 _NUMBERED = re.compile(r'([0-9]+):(?:[0-9]+:)?(.*)')
+# Topics of TREC CAR 1.5: percent-encoded headings, without a name of a wiki in front.
+_HEADINGS = re.compile(r'[^\s/:]+(?:/[^\s/:]+)+')
+# M-BEIR's question, null where it is an image
+_IMAGE_OR_TEXT = 'query_txt'
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 Qrels = dict[str, dict[str, int]]
 
@@ -60,7 +64,7 @@ class TopicsFormat(Choice, what='topics format'):
 
 # Where JSON lines have their query.
 _QUERY_FIELDS = {
-    TopicsFormat.DEFAULT: ('text', 'title', 'query'),
+    TopicsFormat.DEFAULT: ('text', 'title', 'query', _IMAGE_OR_TEXT),
     TopicsFormat.KILT: ('input',),
     TopicsFormat.RAW_JSONL: ('query',),
 }
@@ -81,21 +85,24 @@ def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> lis
     of its later tracks (`<topic number="151"> … <query>…</query>`) and JSON lines (`id`/`qid`,
     `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files
     (`query<TAB>qid<TAB>text`), lists as of the Web tracks (`151:text`), and TREC CAR's list of
-    headings (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV
-    (`qid<TAB>text`). A topic may have an empty text. Files are in UTF-8; XML may say that it is in
-    another encoding.
+    headings (`enwiki:Aftertaste/Cuisine`, each its own qid), DPR's questions with their answers
+    (numbered from 0), EPIDEMIC-QA's list of JSON; everything else is TSV (`qid<TAB>text`). Some
+    topics may have an empty text. Lines that are not in UTF-8 are in the encoding that is detected,
+    with a warning; XML may say its encoding.
 
     A `topics_format` other than the default says that the file is JSON lines, and where their query
     is: in `input` ('kilt', read without its entity markers) or in `query` ('raw_jsonl').
 
     Raises InputError for a malformed line (with file and line), text outside of the topics, a qid
-    that occurs twice, a file without topics, or an unknown format.
+    that occurs twice, a file without topics or without any text, vectors of queries, or an unknown
+    format.
     """
     chosen = TopicsFormat(topics_format)
-    lines = _read_lines(path)
+    lines = topic_lines(path)
     if chosen is TopicsFormat.DEFAULT:
-        first_line = lines[0][1].lstrip() if lines else ''
-        parsed = _parser_of(first_line)(path, lines)
+        first = list(islice(lines, 1))
+        first_line = first[0][1].lstrip() if first else ''
+        parsed = _parser_of(first_line)(path, chain(first, lines))
     else:
         parsed = _parse_json(path, lines, chosen)
     topics: list[Query] = []
@@ -106,49 +113,17 @@ def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> lis
         if problem:
             raise InputError.at(path, topic.line, f'qid {qid[:60]!r} {problem}')
         if qid in first_lines:
-            raise InputError.at(
-                path, topic.line, f"topic '{qid}' was given before, in line {first_lines[qid]}"
-            )
+            problem = f"topic '{qid}' was given before, in line {first_lines[qid]}"
+            raise InputError.at(path, topic.line, f'{problem}: give it another qid, or delete it')
         first_lines[qid] = topic.line
         topics.append(Query(qid, topic.text))
     if not topics:
         raise InputError(
             f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics"
         )
+    if not any(topic.text for topic in topics):
+        raise InputError(f'topics file {path} has no text in any topic: give topics that have text')
     return topics
-
-
-def _read_lines(path: StrPath) -> NumberedLines:
-    """The lines of a file of topics that are not blank.
-
-    XML may be in another encoding than UTF-8 if it says so. Other errors are those of
-    `numbered_lines`.
-    """
-    with open_binary(existing_file(path, 'topics file')) as stream:
-        numbered = numbered_bytes(stream)
-        first = list(islice(numbered, 1))
-        numbered = chain(first, numbered)
-        if first and may_say_encoding(first[0][1]):
-            numbered = _in_utf8(path, list(numbered))
-        return [(number, line) for number, line in decoded_lines(path, numbered) if line.strip()]
-
-
-def _in_utf8(path: StrPath, lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that may say its encoding, in UTF-8."""
-    raw = b''.join(line for _, line in lines)
-    try:
-        codec = xml_encoding(raw)
-    except ValueError as error:
-        raise InputError.at(path, 1, str(error)) from error
-    if not codec:
-        return iter(lines)
-    try:
-        text = raw.decode(codec)
-    except UnicodeDecodeError as error:
-        number = raw[: error.start].decode(codec, 'ignore').count('\n') + 1
-        problem = f'not valid {codec}, as the file says it is ({error.reason})'
-        raise InputError.at(path, number, f'{problem}: save it as UTF-8') from error
-    return ((number, line.encode()) for number, line in enumerate(text.split('\n'), 1))
 
 
 def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:
@@ -161,8 +136,14 @@ def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:
         return _parse_car
     if first_line.startswith('<'):
         return parse_marked_up
+    if first_line.startswith('[') and '\t' not in first_line:
+        return parse_question_list
     if first_line.startswith('{'):
-        return _parse_json
+        return parse_answered_records if is_answered_record(first_line) else _parse_json
+    if is_answered_line(first_line):
+        return parse_answered_lines
+    if _HEADINGS.fullmatch(first_line):
+        return _parse_headings
     if '\t' not in first_line and _NUMBERED.match(first_line):
         return _parse_numbered
     return _parse_tsv
@@ -180,6 +161,16 @@ def _parse_car(path: StrPath, lines: NumberedLines) -> Topics:
                 path, number, f"expected a heading that begins with '{_CAR}', found {line[:60]!r}"
             )
         yield FoundTopic(number, qid, unquote_plus(qid.removeprefix(_CAR)))
+
+
+def _parse_headings(path: StrPath, lines: NumberedLines) -> Topics:
+    """Percent-encoded headings without a name of a wiki, as TREC CAR 1.5 has them."""
+    for number, line in lines:
+        qid = line.strip()
+        if '\t' in qid:
+            problem = f'expected headings of TREC CAR, as in the first line, found {line[:60]!r}'
+            raise InputError.at(path, number, problem)
+        yield FoundTopic(number, qid, unquote_plus(qid))
 
 
 def _parse_tsv(path: StrPath, lines: NumberedLines) -> Topics:
@@ -225,6 +216,14 @@ def _parse_json(
         except ValueError as error:
             raise InputError.at(path, number, f'{wanted} ({error})') from error
         text = _first_value(record, fields)
+        if text is None and 'vector' in record:
+            problem = (
+                'vectors of queries, without text: give the file that has their text, without an '
+                "encoder's name in its name"
+            )
+            raise InputError.at(path, number, problem)
+        if text is None and _IMAGE_OR_TEXT in record:
+            text = ''
         if not isinstance(text, str):
             raise InputError.at(path, number, f"{wanted} (no '{fields[0]}')")
         if topics_format is TopicsFormat.KILT:

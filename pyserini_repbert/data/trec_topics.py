@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
@@ -23,11 +23,13 @@ _FIELD = re.compile(r'<(/?)(?:\w{2}-)?(\w++)[^<>\n]*+>')
 _NUMBER = 'num'
 _QUERIES = ('title', 'query')
 _DESCRIPTION = 'desc'
+_ARTICLE = 'docid'
 _KEPT_FIELDS = (_NUMBER, *_QUERIES)
 # A field of another name begins a line, or is refused behind the text of a title.
 _OTHER_FIELDS = (_DESCRIPTION, 'narr')
-# NIST numbers its first topics with zeros in front, 'Number: 051', but not in its judgments.
-_NIST_NUMBER = re.compile(r'Number:\s*(?:0+(?=[0-9]+\Z))?')
+# NIST numbers topics with zeros or a track's letters in front, 'Number: 051', 'Number: MB001', but
+# not in its judgments.
+_NIST_NUMBER = re.compile(r'Number:\s*(?:(?:MB|AR)?0*(?=[0-9]+\Z))?')
 _REFERENCE = re.compile(r'&#?\w{1,40};')
 _COMMENT = '<!--'
 _COMMENT_END = '-->'
@@ -63,8 +65,13 @@ _XML_OTHER = 'other'
 # With these, a topic that has no query lacks it; without, all that it says is the query.
 _XML_PROSE = ('description', 'narrative', 'desc', 'narr', 'subtopic')
 _SHOWN = 40
+# What is wrong with the topics of TREC's Background Linking
+ARTICLES = (
+    'a topic is the docid of an article whose background is looked for, without a question '
+    "(Background Linking): give lines 'qid<TAB>text', with the title or words of each article"
+)
 
-NumberedLines = list[tuple[int, str]]
+NumberedLines = Iterable[tuple[int, str]]
 
 
 class FoundTopic(NamedTuple):
@@ -78,8 +85,9 @@ class FoundTopic(NamedTuple):
 Topics = Iterator[FoundTopic]
 
 
-def parse_marked_up(path: StrPath, lines: NumberedLines) -> Topics:
+def parse_marked_up(path: StrPath, numbered: NumberedLines) -> Topics:
     """The topics of a file that begins with a tag: `<top>`s, or XML."""
+    lines = list(numbered)
     markup = _without_sections('\n'.join(line for _, line in lines))
     first = _TOPIC.search(markup)
     if first is None or first[1].lower() == 'top':
@@ -104,7 +112,7 @@ def _without_references(text: str) -> str:
     return _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
 
 
-def _parse_trec(path: StrPath, lines: NumberedLines, markup: str) -> Topics:
+def _parse_trec(path: StrPath, lines: list[tuple[int, str]], markup: str) -> Topics:
     """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed).
 
     A field ends with its closing tag or with the next field. Where no topic has a title, as in
@@ -151,6 +159,8 @@ class _TrecTopic:
         qid = _NIST_NUMBER.sub('', number, count=1).strip()
         names = _QUERIES if have_titles else (_DESCRIPTION,)
         texts = [self.fields[name] for name in names if name in self.fields]
+        if not texts and _ARTICLE in self.fields:
+            raise InputError.at(path, self.line, ARTICLES)
         if not qid or not texts:
             raise InputError.at(path, self.line, 'a <top> without <num> or <title>')
         text = texts[0].strip()
@@ -166,7 +176,7 @@ class _TrecReader:
     between fields, and `_text` its text so far.
     """
 
-    def __init__(self, path: StrPath, lines: NumberedLines) -> None:
+    def __init__(self, path: StrPath, lines: list[tuple[int, str]]) -> None:
         self.topics: list[_TrecTopic] = []
         self._path = path
         self._lines = lines
@@ -180,7 +190,7 @@ class _TrecReader:
         self._text = text
         if self._topic is None or not self._field:
             self._refuse_text(text)
-        elif self._field in (*_KEPT_FIELDS, _DESCRIPTION):
+        elif self._field in (*_KEPT_FIELDS, _DESCRIPTION, _ARTICLE):
             self._topic.fields.setdefault(self._field, text)
         self._row += text.count('\n')
 
@@ -259,7 +269,7 @@ class _XmlReader:
     series (overview of TREC 2004's track), which therefore comes first in its text.
     """
 
-    def __init__(self, path: StrPath, lines: NumberedLines, name: str) -> None:
+    def __init__(self, path: StrPath, lines: list[tuple[int, str]], name: str) -> None:
         self._path = path
         self._lines = lines
         self._name = name  # of the elements that are topics

@@ -74,12 +74,15 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     return parse_yaml(''.join(f'{line}\n' for _, line in numbered_lines(path, what)), str(path))
 
 
-def parse_yaml(text: str, where: str) -> YamlFile:
-    """The values of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`."""
+def parse_yaml(text: str, where: str, has_written_keys: bool = False) -> YamlFile:
+    """The values of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`.
+
+    With `has_written_keys`, keys are text, as they are written: 'null', '1.10'.
+    """
     from pyserini_repbert.data.yaml_schema import YamlFault, compose_yaml
 
     try:
-        composed = compose_yaml(text)
+        composed = compose_yaml(text, has_written_keys)
     except YamlFault as fault:
         raise InputError.at(where, fault.line, fault.message) from fault
     return YamlFile(where, composed.value, composed.node)

@@ -16,6 +16,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.resolver import BaseResolver
+from ruamel.yaml.tag import Tag
 
 MAX_DEPTH = 32  # of nested values, aliases included
 # aliases can repeat a list of lists so often that no reader of the values comes to an end
@@ -102,6 +103,20 @@ class _CheckedComposer(Composer):
         self._sizes[id(node)] = size
 
 
+class _WrittenKeysComposer(_CheckedComposer):
+    """Takes keys as they are written: '1.10', 'null' and '~' are text."""
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        """As ruamel.yaml's."""
+        node = super().compose_mapping_node(anchor)
+        for key, _ in node.value:
+            # One with an anchor may be a value elsewhere.
+            is_text = key.tag == f'{_TAGS}merge' or key.anchor is not None
+            if key.id == 'scalar' and not is_text:
+                key.ctag = Tag(suffix=f'{_TAGS}str')
+        return node
+
+
 def _check_keys(node: Any) -> None:
     """Raises YamlFault for a mapping with a key twice."""
     if node.id != 'mapping':
@@ -151,10 +166,10 @@ def _fault(node: Any, message: str) -> YamlFault:
 class _CoreYaml(YAML):
     """Reads one text."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_written_keys: bool) -> None:
         super().__init__(typ='safe', pure=True)
         self.Resolver = _CoreResolver
-        self.Composer = _CheckedComposer
+        self.Composer = _WrittenKeysComposer if has_written_keys else _CheckedComposer
         self.Constructor = _CheckedConstructor
         self.max_depth = MAX_DEPTH
 
@@ -170,9 +185,12 @@ class ComposedYaml(NamedTuple):
     value: Any
 
 
-def compose_yaml(text: str) -> ComposedYaml:
-    """The nodes and the values of a YAML text. Raises YamlFault."""
-    yaml = _CoreYaml()
+def compose_yaml(text: str, has_written_keys: bool = False) -> ComposedYaml:
+    """The nodes and the values of a YAML text. Raises YamlFault.
+
+    With `has_written_keys`, keys are text, as they are written: not None for 'null', nor 1 for '1'.
+    """
+    yaml = _CoreYaml(has_written_keys)
     try:
         node = yaml.compose(text)
         value = None if node is None else yaml.constructor.construct_document(node)

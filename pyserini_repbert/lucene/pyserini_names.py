@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.trec_topics import ARTICLES
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import (
     InputError,
@@ -87,7 +88,7 @@ def pyserini_topics(name: str) -> list[Query]:
     They are ordered as numbers where all qids are numeric. qids are strings here, although
     Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name, with the
     nearest names, MissingResourceError where Pyserini has to download the topics and cannot,
-    InputError for topics without text: vectors or images of queries.
+    InputError for topics without text: vectors, images of queries, or docids of articles.
     """
     search = _pyserini_search('topics', name)
     published = published_file('topics', name)
@@ -100,10 +101,12 @@ def pyserini_topics(name: str) -> list[Query]:
         topics_by_qid = _read(path, read_topics, f"topics '{name}'")
     else:
         topics_by_qid = _fetched('topics', name, search, search.get_topics)
+    if any('url' in fields for fields in topics_by_qid.values()):
+        raise InputError(f"topics '{name}': {ARTICLES}")
     are_numeric = all(isinstance(qid, int) for qid in topics_by_qid)
     topics = []
     for qid in sorted(topics_by_qid, key=None if are_numeric else str):
-        topics.append(Query(str(qid), _question(topics_by_qid[qid])))
+        topics.append(Query(str(qid), question_of(topics_by_qid[qid])))
     if not any(topic.text for topic in topics):
         has_vectors = any('vector' in fields for fields in topics_by_qid.values())
         content = 'vectors of queries' if has_vectors else 'queries of another kind'
@@ -114,7 +117,7 @@ def pyserini_topics(name: str) -> list[Query]:
     return topics
 
 
-def _question(fields: Mapping[str, Any]) -> str:
+def question_of(fields: Mapping[str, Any]) -> str:
     """The question among the fields of a topic, in one line; '' for a topic without text."""
     for field in _QUESTION_FIELDS:
         text = ' '.join(str(fields.get(field) or '').split())

@@ -214,6 +214,30 @@ def test_headers(text, fields):
     assert document_of_markdown('d', text) == Document('d', 'x', '', fields)
 
 
+@pytest.mark.parametrize(
+    'name',
+    ['null', 'Null', '~', 'true', 'No', '1', '007', '1.0', '1.10', '0x1F', '2024-01-02', '.nan'],
+)
+def test_names_of_fields_are_as_they_are_written(name):
+    nested = f'author:\n  {name}: 1\nbase: &base {{{name}: 2}}\nother: {{<<: *base}}\n'
+    assert document_of_markdown('d', f'---\n{name}: x\n{nested}---\nx').fields == {
+        name: 'x',
+        'author': {name: 1},
+        'base': {name: 2},
+        'other': {name: 2},
+    }
+
+
+def test_a_name_of_a_field_that_is_there_twice():
+    with pytest.raises(ValueError, match="'1' is there twice: remove one"):
+        document_of_markdown('d', '---\n1: x\n"1": y\n---\nx')
+
+
+def test_a_value_that_is_also_a_name_keeps_its_kind():
+    document = document_of_markdown('d', '---\nmap: {&year 2024: x}\nyear: *year\n---\nx')
+    assert document.fields == {'map': {'2024': 'x'}, 'year': 2024}
+
+
 @pytest.mark.parametrize('text', ['---\n- a: b\n---\nx', '+++\nx\n+++', '---\nx'])
 def test_rules_are_no_header(text):
     assert document_of_markdown('d', text).fields == {}

@@ -3,6 +3,8 @@ import time
 
 import pytest
 
+from pyserini_repbert import archives
+from pyserini_repbert.data import topic_lines
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_topics
@@ -233,12 +235,13 @@ TRACKS = {
     'Microblog 2011': (
         '<top>\n<num> Number: MB001 </num>\n<title> BBC World Service </title>\n'
         '<querytime> Tue Feb 08 2011 </querytime>\n<querytweettime> 1 </querytweettime>\n</top>\n',
-        Query('MB001', 'BBC World Service'),
+        # NIST's judgments number it 1.
+        Query('1', 'BBC World Service'),
     ),
     'Microblog 2012': (
         '<top>\n<num> Number: MB051 </num>\n<query> British Government cuts </query>\n'
         '<querytime> Tue Feb 08 2011 </querytime>\n</top>\n',
-        Query('MB051', 'British Government cuts'),
+        Query('51', 'British Government cuts'),
     ),
     'Temporal Summarization': (
         '<top>\n<num> Number: 1\n<type> accident\n<querytime> 1\n<title> train crash\n</top>\n',
@@ -471,7 +474,7 @@ def test_utf16_needs_no_declaration(tmp_path):
         (XML.format('UTF-16', 'x').encode('utf-16')[:-1], ':4: not valid utf-16, as the '),
         (XML.format('ISO-8859-1', 'é</b>').encode('latin-1'), ':3: not XML: mismatched tag'),
         ('1\tcafé\n'.encode('utf-16'), ':1: not valid UTF-8'),
-        ('1\tcafé\n'.encode('latin-1'), ':1: not valid UTF-8'),
+        ('1\té é é '.encode() + b'\xc3\n', ':1: not valid UTF-8: damaged UTF-8'),
     ],
 )
 def test_encodings_that_cannot_be_read(tmp_path, raw, message):
@@ -534,3 +537,83 @@ def test_another_line_among_headings_of_trec_car_is_refused(tmp_path):
     message = r"topics:2: expected a heading that begins with 'enwiki:'"
     with pytest.raises(InputError, match=message):
         topics(tmp_path, 'enwiki:Aftertaste\nother\n')
+
+
+def test_headings_of_trec_car_without_a_wiki(tmp_path):
+    headings = "Aftertaste/Taste%20and%20flavor\nAztec%20cuisine/Drink/''%C4%80t%C5%8Dlli''\n"
+    assert topics(tmp_path, headings) == [
+        Query('Aftertaste/Taste%20and%20flavor', 'Aftertaste/Taste and flavor'),
+        Query("Aztec%20cuisine/Drink/''%C4%80t%C5%8Dlli''", "Aztec cuisine/Drink/''Ātōlli''"),
+    ]
+    with pytest.raises(InputError, match='topics:2: expected headings of TREC CAR, as in the fir'):
+        topics(tmp_path, 'Aftertaste/Taste%20and%20flavor\n1\tquestion\n')
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        'who is he\t[\'a\', "b\'s"]\n"what is a ""b"""\t"[\'c\', \'""d""\']"\n',
+        '{"question": "who is he", "answer": ["a"]}\n'
+        '{"question": "what is a \\"b\\"", "answer": []}',
+    ],
+)
+def test_questions_with_answers_are_numbered(tmp_path, content):
+    assert topics(tmp_path, content) == [Query('0', 'who is he'), Query('1', 'what is a "b"')]
+
+
+def test_a_question_without_answers_is_refused(tmp_path):
+    with pytest.raises(InputError, match="topics:2: expected 'question<TAB>answers', found 'why'"):
+        topics(tmp_path, "who is he\t['a']\nwhy\n")
+    with pytest.raises(InputError, match="topics:2: expected a JSON object with 'question' and 'a"):
+        topics(tmp_path, '{"question": "who", "answer": ["a"]}\n{"question": 1, "answer": []}')
+
+
+def test_a_list_of_epidemic_qa(tmp_path):
+    content = (
+        '[\n  {"question_id": "CQ001", "question": "where from?", "query": "origin"},\n'
+        '  {"question_id": "CQ020", "question": "how?", "query": "spread "}\n]\n'
+    )
+    assert topics(tmp_path, content) == [Query('1', 'origin'), Query('20', 'spread')]
+    with pytest.raises(InputError, match='topics:1: expected a list of .*; record 1 lacks them'):
+        topics(tmp_path, '[{"question_id": "CQ", "query": "origin"}]')
+
+
+def test_questions_that_may_be_images(tmp_path):
+    image = '{"qid": "8:2", "query_txt": null, "query_img_path": "2.jpg"}\n'
+    content = f'{{"qid": "8:1", "query_txt": "three bottles"}}\n{image}'
+    assert topics(tmp_path, content) == [Query('8:1', 'three bottles'), Query('8:2', '')]
+    with pytest.raises(InputError, match='topics has no text in any topic: give topics that have'):
+        topics(tmp_path, image)
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('{"qid": 1, "vector": [0.1]}', 'topics:1: vectors of queries, without text: give the'),
+        ('<top>\n<num> Number: 321 </num>\n<docid>9171</docid>\n<url>u<url>\n</top>',
+         r'topics:1: a topic is the docid of an article .* \(Background Linking\): give lines'),
+    ],
+)  # fmt: skip
+def test_topics_that_are_no_questions(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, content)
+
+
+def test_lines_in_another_encoding_stand_beside_utf8(tmp_path, caplog):
+    lines = ['1:die ärzte'.encode(), '2:la niña'.encode('cp1252'), '3:flüge'.encode()]
+    (tmp_path / 'mq.txt').write_bytes(b'\n'.join(lines))
+    expected = [Query('1', 'die ärzte'), Query('2', 'la niña'), Query('3', 'flüge')]
+    assert read_topics(tmp_path / 'mq.txt') == expected
+    assert [record.getMessage() for record in caplog.records] == [
+        f'{tmp_path}/mq.txt:2 is not in UTF-8: such lines are read as cp1252'
+    ]
+
+
+def test_packed_topics_have_a_limit_in_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, 'FREE_BYTES', 0)
+    text = ' '.join(['how'] * 100_000)
+    (tmp_path / 't.tsv.gz').write_bytes(gzip.compress(f'1\t{text}\n'.encode()))
+    assert read_topics(tmp_path / 't.tsv.gz') == [Query('1', text)]
+    monkeypatch.setattr(topic_lines, 'MAX_TOPICS_BYTES', 300_000)
+    with pytest.raises(InputError, match='t.tsv.gz unpacks to more than 300,000 bytes: split it'):
+        read_topics(tmp_path / 't.tsv.gz')

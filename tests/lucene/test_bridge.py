@@ -183,6 +183,12 @@ def test_topics_without_text_are_refused(registry, fields, content):
         load_topics('one')
 
 
+def test_docids_of_articles_are_no_questions(registry):
+    registry.get_topics = lambda name: {321: {'title': '9171debc', 'url': 'https://a.org/b'}}
+    with pytest.raises(InputError, match=r"topics 'one': a topic is the docid of an article"):
+        load_topics('one')
+
+
 COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'
 HOST = 'https://raw.githubusercontent.com/castorini'
 ADDRESS = f'{HOST}/prebuilt-indexes/{COMMIT}/lucene/other-inverted.json'
