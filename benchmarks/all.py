@@ -49,6 +49,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'sparse': (),
     'collection': ('pyserini',),
     'collection_search': ('pyserini',),
+    'starting': ('pyserini',),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
     'gpu': (CUDA, 'sentence_transformers', 'datasets'),
     'gpu_search': (CUDA,),

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.addresses import address_problem
 from pyserini_repbert.catalog import Entry
 from pyserini_repbert.checksums import digest, remembered_digest
 from pyserini_repbert.errors import (
@@ -35,11 +36,8 @@ _BLOCK = 1 << 20
 _TIMEOUT = 60  # seconds without a byte
 _NAME_DIGITS = 12  # of an address's checksum, in the name of its file
 _NAME_LENGTH = 80  # characters of the address's own last part
-# White space, control characters, and what is beyond ASCII.
-_NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')
 _NOT_IN_NAME = re.compile(r'[^A-Za-z0-9._+-]')
 _CONTENT_RANGE = re.compile(r'bytes (?P<first>\d+)-(?P<last>\d+)/(?P<total>\d+|\*)')
-_SCHEMES = ('http', 'https')
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(
     r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
@@ -61,21 +59,6 @@ def is_offline() -> bool:
 def downloads_folder() -> Path:
     """Where downloaded files lie, and where a user may put them by hand."""
     return cache_folder() / 'downloads'
-
-
-def address_problem(address: str) -> str:
-    """What is wrong with an address to download from; '' if it is one of http or https."""
-    expected = 'expected https:// or http://, a host, and no white space'
-    problem = f"'{address}' is no address: {expected}"
-    if _NOT_IN_ADDRESS.search(address):
-        return problem
-    try:
-        parts = urllib.parse.urlsplit(address)
-        # Reading the port checks it.
-        has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return problem
-    return '' if parts.scheme in _SCHEMES and has_host else problem
 
 
 def stated_bytes(size: str) -> int | None:

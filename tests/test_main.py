@@ -20,9 +20,23 @@ HEAVY = (
     'transformers',
     'sentence_transformers',
     'onnxruntime',
+    'pandas',
+    'scipy',
     'yaml',
     'pyserini_repbert.names.corpora',
 )
+
+# What a command that encodes nothing does not need. PyTorch alone takes a second to import.
+OF_MODELS = {
+    'torch',
+    'transformers',
+    'sentence_transformers',
+    'onnxruntime',
+    'faiss',
+    'scipy',
+    'pandas',
+    'pyserini',
+}
 
 
 def loaded_by(*arguments):
@@ -81,7 +95,7 @@ def test_fusing_files_imports_no_model(tmp_path):
     _, loaded = loaded_by(
         'fusion', '--runs', run, run, '--output', str(tmp_path / 'fused.txt'), '--quiet'
     )
-    assert not {'torch', 'transformers', 'faiss', 'pyserini', 'jnius'} & set(loaded)
+    assert not {*OF_MODELS, 'jnius'} & set(loaded)
 
 
 def test_version():
@@ -146,10 +160,6 @@ def test_an_exception_of_pyserini_without_text_keeps_its_traceback(monkeypatch, 
     assert errors.splitlines()[-1] == 'error: pyserini.index.lucene: AssertionError'
 
 
-# What a command that encodes nothing does not need: PyTorch alone takes a second to import.
-OF_MODELS = {'torch', 'transformers', 'sentence_transformers', 'onnxruntime', 'faiss'}
-
-
 def test_deleting_and_checking_import_no_model(tiny_checkpoint, tmp_path):
     folder = str(tmp_path / 'mine')
     with Collection.open(folder, encoder=str(tiny_checkpoint()), sparse='none') as collection:
@@ -178,4 +188,11 @@ def test_searching_words_imports_no_model(kind, tiny_checkpoint, tmp_path):
     arguments = ['--topics', str(tmp_path / 'topics.tsv'), '--output', str(run)]
     _, loaded = loaded_by('search', '--index', str(folder), *rankings, *arguments)
     assert run.read_text().startswith('1 Q0 a 1 ')
+    assert not OF_MODELS & set(loaded)
+    (tmp_path / 'qrels.txt').write_text('1 0 a 1\n')
+    output, loaded = loaded_by('evaluate', '--qrels', str(tmp_path / 'qrels.txt'), str(run))
+    assert 'MRR@10' in output
+    assert not OF_MODELS & set(loaded)
+    output, loaded = loaded_by('search', '--index', str(folder), *rankings, '--query', 'cat')
+    assert 'the cat sat' in output
     assert not OF_MODELS & set(loaded)

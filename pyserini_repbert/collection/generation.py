@@ -624,6 +624,23 @@ class Generation:
                 excerpts[docno] = tuple(found)
         return excerpts
 
+    def only_excerpts(self, docids: Sequence[str]) -> dict[str, Excerpts] | None:
+        """The only passage of each document, by docid; None where a document has several.
+
+        A document without text has none, and one that is not here is left out. Raises the error of
+        `excerpts`.
+        """
+        docnos = self.docnos(docids).tolist()
+        spans = self.passages([docno for docno in docnos if docno >= 0])
+        numbers: dict[int, list[int]] = {}
+        for docno, passages in spans.items():
+            if len(passages) > 1:
+                return None
+            numbers[docno] = [passage.number for passage in passages]
+        found = self.excerpts(numbers)
+        pairs = zip(docids, docnos, strict=True)
+        return {docid: found[docno] for docid, docno in pairs if docno in found}
+
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
         """Where documents stand in their sources, by number, of those of which that is known.
 

@@ -107,6 +107,11 @@ class _OpenedOnce:
         self._opened: DenseDocumentSearcher | None = None
         self._lock = threading.Lock()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the search of passages was asked for."""
+        return self._opened is not None
+
     def get(self) -> DenseDocumentSearcher:
         """The search of passages."""
         with self._lock:
@@ -120,7 +125,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     A hit's `excerpts` are the passages that fit the query best by their vectors, whichever ranking
     found it. The search of passages, and with it PyTorch, is opened when it is first asked for:
-    BM25 alone, without excerpts, does not need it.
+    BM25 alone does not need it, unless a hit has several passages.
 
     Parameters
     ----------
@@ -270,7 +275,13 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with the passages of each that fit the query best."""
-        return ranking.with_excerpts(self.dense.excerpts(query, ranking.docids, n_excerpts))
+        excerpts = None
+        if not self._dense.is_open:
+            # To open it takes longer than to see that there is nothing to choose.
+            excerpts = self.generation.only_excerpts(ranking.docids)
+        if excerpts is None:
+            excerpts = self.dense.excerpts(query, ranking.docids, n_excerpts)
+        return ranking.with_excerpts(excerpts)
 
     def close(self) -> None:
         super().close()

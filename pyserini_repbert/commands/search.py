@@ -293,20 +293,18 @@ def _start_engines(
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
-    if _runs_a_model(resolved, shows_passages=options.output is None):
+    if _runs_a_model(resolved):
         say_device(options)
     return connect_to_ray(options, machine, held)
 
 
-def _runs_a_model(resolved: ResolvedSearch, shows_passages: bool) -> bool:
-    """Whether a query is encoded, as for the passages that are shown, or candidates reranked."""
+def _runs_a_model(resolved: ResolvedSearch) -> bool:
+    """Whether a ranking encodes the query, or candidates are reranked."""
     if resolved.spec.stages:
         return True
     index = resolved.index
     if index is None:
         return False
-    if shows_passages and index.kind.finds_passages:
-        return True
     return not index.offered.of_models.isdisjoint(index.rankings)
 
 

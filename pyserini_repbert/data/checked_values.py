@@ -13,7 +13,9 @@ from pyserini_repbert.errors import InputError
 class CheckedValues(BaseModel):
     """Settings that are checked when they are made, and never change."""
 
-    model_config = ConfigDict(frozen=True, extra='forbid', arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra='forbid', arbitrary_types_allowed=True, defer_build=True
+    )
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

@@ -147,7 +147,7 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
     if keys is None:
         return None
     runs = compute.run_end_encode(table['qid'].combine_chunks())
-    lengths = np.diff(runs.run_ends.to_numpy(), prepend=0).tolist()
+    lengths = np.diff(np.from_dlpack(runs.run_ends), prepend=0).tolist()
     queries = list(zip(runs.values.to_pylist(), lengths, strict=True))
     return Columns(queries, table['docid'].to_pylist(), keys)
 
@@ -184,7 +184,10 @@ def _keys(table: Any) -> Array | None:
     column = ranks.cast(float64())
     if 'score' in table.column_names:
         column = table['score']
-    keys: Array = column.to_numpy()
+    if column.null_count:
+        return None
+    # Arrow's to_numpy imports pandas, which takes longer than most runs.
+    keys: Array = np.from_dlpack(column.combine_chunks())
     return keys if np.isfinite(keys).all() else None
 
 

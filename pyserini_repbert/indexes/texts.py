@@ -11,7 +11,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.names.corpora import open_corpus
 
 
 def open_texts(
@@ -58,6 +57,9 @@ def texts_opener(
     if corpus is None:
         opened = _index_texts(str(index), download)
         return lambda wanted: opened
+    # Most searches read no corpus, and what reads all kinds of files takes long to import.
+    from pyserini_repbert.names.corpora import open_corpus
+
     passages = open_corpus(corpus, corpus_format, fields, keep_empty=True)
     return lambda wanted: CorpusTexts(passages, wanted)
 

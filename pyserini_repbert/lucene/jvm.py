@@ -36,8 +36,16 @@ from pyserini_repbert.lucene.java_home import (
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-# They take 25 MB less than Java's default initial heap on a server.
-_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')
+# The heap takes 25 MB less than Java's default on a server. The second compiler would take longer
+# than it saves.
+_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m', '-XX:TieredStopAtLevel=1')
+# Log4j writes warnings to stderr. To read its configuration takes half of the time in which Java
+# starts.
+_LOGGING = 'log4j2.loggerContextFactory'
+_PLAIN_LOGGING = (
+    f'-D{_LOGGING}=org.apache.logging.log4j.simple.SimpleLoggerContextFactory',
+    '-Dorg.apache.logging.log4j.simplelog.level=WARN',
+)
 # The user's options of Java, which ours could contradict.
 _OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)
 # Lucene's messages about an index that a newer or a much older Lucene wrote.
@@ -132,15 +140,15 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
-    for a process that ends soon, Java gets a small initial heap and the collector that takes least
-    memory, unless the user's environment has options of Java.
+    for a process that ends soon, Java gets a small initial heap, the collector that takes least
+    memory and the compiler that takes least time. The user's own options of Java replace these.
     """
 
     def load() -> None:
         with suppress(Exception):
             users_options = any(os.environ.get(name) for name in _OPTION_VARIABLES)
             if few_queries and not users_options:
-                start_jvm(_FEW_QUERIES)
+                start_jvm((*_FEW_QUERIES, *_PLAIN_LOGGING))
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
         _detach()
@@ -248,10 +256,16 @@ def java_reason(error: Exception) -> str:
 
 
 def quiet_java() -> None:
-    """Show only warnings and errors of Anserini, and only errors of Lucene."""
-    level = java_class('org.apache.logging.log4j.Level')
-    configurator = java_class('org.apache.logging.log4j.core.config.Configurator')
-    configurator.setAllLevels('io.anserini', level.WARN)
+    """Show only warnings and errors of Anserini, and only errors of Lucene.
+
+    Starts the virtual machine, unless one is running.
+    """
+    start_jvm(_PLAIN_LOGGING)
+    if java_class('java.lang.System').getProperty(_LOGGING) is None:
+        # Other code has started Java.
+        level = java_class('org.apache.logging.log4j.Level')
+        configurator = java_class('org.apache.logging.log4j.core.config.Configurator')
+        configurator.setAllLevels('io.anserini', level.WARN)
     severe = java_class('java.util.logging.Level').SEVERE
     logger_class = java_class('java.util.logging.Logger')
     logger_class.getLogger('org.apache.lucene').setLevel(severe)

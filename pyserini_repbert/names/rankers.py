@@ -13,7 +13,6 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath, cache_folder
-from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.ranking import Ranker
 
@@ -139,6 +138,9 @@ def find_sparse(
     location: str | Path = named
     if not named or _collection(named) is not None:
         location = _index_for(entry, named or index, on_build)
+    # Help needs the names alone.
+    from pyserini_repbert.index.manifest import is_collection
+
     if is_collection(Path(location)):
         raise InputError(
             f"'{location}' is a collection, which is searched by its name: give it as the index, "

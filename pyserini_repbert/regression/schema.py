@@ -22,9 +22,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pyserini_repbert import catalog
+from pyserini_repbert.addresses import address_problem
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import decimal
-from pyserini_repbert.download import address_problem
 from pyserini_repbert.regression.placeholders import (
     DOWNLOAD_FOLDERS,
     FOLDERS,

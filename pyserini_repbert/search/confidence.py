@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError
@@ -57,6 +55,9 @@ class LogisticModel:
 
     def probabilities(self, rows: Rows) -> Rows:
         """The probability of each row of features, (n,); rows are (n, features)."""
+        # Here and below: SciPy takes long to import, and searches seldom need it.
+        from scipy.special import expit
+
         standard = (rows - np.array(self.centre)) / np.array(self.scale)
         values: Rows = expit(standard @ np.array(self.weights) + self.intercept)
         return values
@@ -133,6 +134,9 @@ def fit_logistic(
     outcomes : (n,)
     prior : its centre and scale are used, too; None: the rows' own
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     targets = np.asarray(outcomes, np.float64)
     n_features = rows.shape[1]
     goal = np.zeros(n_features)

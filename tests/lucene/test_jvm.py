@@ -134,3 +134,21 @@ print(found)
 """
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ('[6, 6]\n', '')
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('few_queries', [False, True])
+def test_java_shows_warnings_without_the_settings_of_log4j(few_queries):
+    code = f"""
+from pyserini_repbert.lucene import jvm
+with jvm.started_ahead(few_queries={few_queries}):
+    pass
+manager = jvm.java_class('org.apache.logging.log4j.LogManager')
+print(manager.getFactory().getClass().getName())
+logger = manager.getLogger('io.anserini.search')
+logger.info('opened')
+logger.warn('this is old')
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.stdout.endswith('.SimpleLoggerContextFactory\n')
+    assert 'this is old' in done.stderr and 'opened' not in done.stderr

@@ -7,7 +7,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.download import address_problem
+from pyserini_repbert.addresses import address_problem
 from pyserini_repbert.errors import InputError
 
 NAME = 'llm'

@@ -1,0 +1,131 @@
+"""What each command takes before its first result: processor seconds of a process, one thread.
+
+python benchmarks/starting.py [--runs 5] [--only search] [--encoder minilm]
+
+Builds a collection, a dense index and a Lucene index of 300 short documents, then runs each command
+several times and takes the least time. User and system time are added: with other work beside it,
+they vary less than the time on a clock. Below stand the parts that a command cannot do without:
+Python, NumPy, Java with Anserini's searcher, PyTorch with FAISS.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import figures
+from figures import Figure
+
+DOCUMENTS = 300
+_WORDS = 'snail salad tomato water garden lettuce soil plant seed grow frost light bed beer'.split()
+_JAVA = """
+from pyserini_repbert.lucene.jvm import java_class, started_ahead
+with started_ahead(few_queries=True):
+    java_class('io.anserini.search.SimpleSearcher')
+"""
+# What is imported or started, and by which code.
+PARTS = {
+    'Python alone': 'pass',
+    'NumPy': 'import numpy',
+    "Java, with Anserini's searcher": _JAVA,
+    'PyTorch and FAISS': 'import torch, faiss',
+}
+# The goals, in seconds: a question to a small index, and help.
+_QUESTION = 1.5
+_HELP = 0.25
+COMMANDS = {
+    'search, collection': 'search --index mine --query snail',
+    'search, collection, BM25 alone': 'search --index mine --query snail --rankings bm25',
+    'search, collection, vectors alone': 'search --index mine --query snail --rankings dense',
+    'search, dense index': 'search --index dense --query snail',
+    'search, Lucene index': 'search --index words --query snail',
+    'encode, five documents': 'encode --corpus few.jsonl --encoder {encoder} --output few '
+    '--overwrite --quiet',
+    'index sync, nothing new': 'index sync --corpus docs.jsonl --index mine',
+    'index check, collection': 'index check --index mine',
+    'index check, dense index': 'index check --index dense',
+    'index status': 'index status --index mine',
+    'evaluate': 'evaluate --qrels qrels.txt run.txt',
+    'fusion': 'fusion --runs run.txt run.txt --output fused.txt --overwrite --quiet',
+}
+HELP = ('encode', 'index', 'search', 'fusion', 'rerank', 'explain', 'train', 'evaluate', 'adapt')
+
+
+def command(words: str) -> list[str]:
+    """The words of a command of this package."""
+    name, *rest = words.split()
+    return [sys.executable, '-m', f'pyserini_repbert.{name}', *rest]
+
+
+def seconds(words: Sequence[str], folder: Path, runs: int) -> float:
+    """The least processor time of some runs of a process, in seconds.
+
+    Raises
+    ------
+    RuntimeError
+        where a run fails
+    """
+    times = []
+    for _ in range(runs):
+        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f'{" ".join(words)} ended with status {process.returncode}')
+        times.append(used.ru_utime + used.ru_stime)
+    return min(times)
+
+
+def prepare(folder: Path, encoder: str) -> None:
+    """Make the documents, the indexes and a run."""
+    generator = random.Random(1)
+    lines = []
+    for number in range(DOCUMENTS):
+        text = ' '.join(generator.choices(_WORDS, k=30))
+        lines.append(f'{{"id": "d{number}", "contents": "{text}"}}\n')
+    (folder / 'docs.jsonl').write_text(''.join(lines), encoding='utf-8')
+    (folder / 'few.jsonl').write_text(''.join(lines[:5]), encoding='utf-8')
+    (folder / 'run.txt').write_text('1 Q0 d1 1 2.0 x\n1 Q0 d2 2 1.0 x\n', encoding='utf-8')
+    (folder / 'qrels.txt').write_text('1 0 d1 1\n', encoding='utf-8')
+    for words in (
+        f'index sync --corpus docs.jsonl --index mine --encoder {encoder} --quiet',
+        f'encode --corpus docs.jsonl --output dense --encoder {encoder} --quiet',
+        'index lucene --corpus docs.jsonl --output words --quiet',
+    ):
+        subprocess.run(command(words), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    """Measure parts, commands and help, and print a figure of each."""
+    parser = figures.parser(__doc__, runs=5)
+    parser.add_argument('--only', default='', help='measure what has this in its name')
+    parser.add_argument('--encoder', default='minilm')
+    options = parser.parse_args()
+    os.environ['OMP_NUM_THREADS'] = '1'
+    measured: list[Figure] = []
+
+    def measure(name: str, words: Sequence[str], goal: float | None = None) -> None:
+        if options.only in name:
+            value = seconds(words, folder, options.runs)
+            measured.append(Figure(name, value, 's', goal, at_most=True))
+
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        prepare(folder, options.encoder)
+        for name, code in PARTS.items():
+            measure(name, [sys.executable, '-c', code])
+        for name, words in COMMANDS.items():
+            goal = _QUESTION if name.startswith('search') else None
+            measure(name, command(words.format(encoder=options.encoder)), goal)
+        for name in HELP:
+            measure(f'{name} --help', command(f'{name} --help'), _HELP)
+    figures.tell(options, measured)
+
+
+if __name__ == '__main__':
+    main()
