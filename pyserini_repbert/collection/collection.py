@@ -321,13 +321,16 @@ class Collection:
         """The hits of a question, with their probabilities."""
         from pyserini_repbert.collection.confidence import topic_rankings
         from pyserini_repbert.collection.estimating import ConfidenceEstimator
+        from pyserini_repbert.fusion.fused import look_deeper
+        from pyserini_repbert.fusion.settings import DEPTH
         from pyserini_repbert.search.confidence import TOP
 
         check_question(query)
         estimator = ConfidenceEstimator.of(searcher)
         topic = Query('0', query)
         notes = Notes()
-        ranking = searcher.rank([topic], None, max(k, TOP), notes)[topic.qid]
+        deeper = look_deeper(searcher, DEPTH)
+        ranking = deeper.rank([topic], None, max(k, TOP), notes)[topic.qid]
         rankings = topic_rankings(searcher, notes, topic.qid)
         confidence = estimator.estimate(query, ranking.docids, rankings)
         hits = searcher.with_stored_texts(query, ranking[:k])
@@ -382,8 +385,8 @@ class Collection:
         aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
-        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation after min-max,
-            0.6 for the dense ranking
+        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation of scores over
+            the best, 0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is no part of it:

@@ -138,6 +138,8 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """
 
     has_excerpts = True
+    # At once, each needs the interpreter of the other (benchmarks/hybrid.py).
+    _searches_in_turn = True
 
     def __init__(
         self,
