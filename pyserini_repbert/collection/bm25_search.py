@@ -124,8 +124,7 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
-        docnos = self._generation.docnos(ranking.docids)
-        is_allowed = (docnos >= 0) & self._documents[docnos]
+        is_allowed = self._generation.are_among(self._documents, ranking.docids)
         rows = np.flatnonzero(is_allowed).tolist()
         return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
 

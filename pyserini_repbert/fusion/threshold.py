@@ -8,7 +8,7 @@ A document that one ranking found gets its scores in the others, too. A document
 found has, in each, at most the score of the last hit. Where the fusion of these last scores is
 below the score of the k-th document, no document is missing; else the rankings have to be deeper.
 
-Where even the first `_DEEPEST` hits prove nothing, because the scores of all documents are nearly
+Where even the hits of `greatest_depth` prove nothing, because all scores are nearly
 alike, the k best documents among these hits are taken.
 """
 
@@ -28,7 +28,9 @@ from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranking
 
-_DEEPEST = 500
+# How much deeper the second search goes, and how deep at most.
+_DEEPER = 4
+_DEEPEST = 1000
 # So many questions begin deep after `_FAILURES` in a row that had to be searched twice.
 _REMEMBERED = 16
 _FAILURES = 2
@@ -44,7 +46,8 @@ def first_depth(k: int) -> int:
 
 def greatest_depth(k: int) -> int:
     """How many hits of each ranking are searched at most, for k fused ones."""
-    return max(first_depth(k), _DEEPEST)
+    first = first_depth(k)
+    return max(first, min(_DEEPER * first, _DEEPEST))
 
 
 class BeginningDepth:

@@ -250,8 +250,8 @@ class Documents:
     def docids(self, docnos):
         return [f'd{docno:03}' for docno in docnos]
 
-    def docnos(self, docids):
-        return np.array([int(docid[1:]) for docid in docids])
+    def are_among(self, documents, docids):
+        return documents[[int(docid[1:]) for docid in docids]]
 
 
 @pytest.mark.parametrize('k', [1, 10, 50, 200])

@@ -2,7 +2,6 @@
 
 import random
 from contextlib import closing
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +18,13 @@ pytestmark = pytest.mark.jvm
 
 def text(drawn, longest):
     return ' '.join(drawn.choices(WORDS, k=drawn.randint(0, longest)))
+
+
+@pytest.fixture(autouse=True)
+def few_hits_at_first(monkeypatch):
+    """Searches begin k deep, and end at whole rankings."""
+    monkeypatch.setattr(threshold, 'first_depth', lambda k: k)
+    monkeypatch.setattr(threshold, '_DEEPER', 100)
 
 
 @pytest.fixture
@@ -57,8 +63,7 @@ def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, want
         for number, question in enumerate(['red cat', 'moon', 'zebra sky sea', 'dog dog', 'none']):
             topic = Query(str(number), question)
             expected = fused_by_hand(searcher, topic, docids, 5)
-            with mock.patch.object(threshold, 'first_depth', lambda k: k):
-                ranked = searcher.rank([topic], None, 5)[topic.qid]
+            ranked = searcher.rank([topic], None, 5)[topic.qid]
             assert ranked.docids == expected.docids
             assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)
 
@@ -83,7 +88,6 @@ def test_documents_as_questions_are_fused_alike(lived_collection):
         topic = Query('q', 'd9')
         others = [docid for docid in docids if docid != 'd9']
         expected = fused_by_hand(searcher, topic, others, 5)
-        with mock.patch.object(threshold, 'first_depth', lambda k: k):
-            ranked = searcher.rank([topic], None, 5)['q']
+        ranked = searcher.rank([topic], None, 5)['q']
         assert ranked.docids == expected.docids
         assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)
