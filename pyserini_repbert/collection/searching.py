@@ -138,7 +138,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """
 
     has_excerpts = True
-    # At once, each needs the interpreter of the other (benchmarks/hybrid.py).
+    # A few hits of Lucene take less than a thread of their own.
     _searches_in_turn = True
 
     def __init__(

@@ -39,7 +39,7 @@ _FAILURES = 2
 def first_depth(k: int) -> int:
     """How many hits of each ranking are searched at first, for k fused ones.
 
-    They are enough for nearly all questions (benchmarks/hybrid.py).
+    They are enough for nearly all questions of text collections.
     """
     return 2 * k + 40
 
