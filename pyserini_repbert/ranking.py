@@ -485,6 +485,22 @@ class Ranker(StoredTexts, ABC):
         """Whether it searches a document of this docid."""
         return any(part.holds(docid) for part in self.parts)
 
+    @property
+    def gives_document_scores(self) -> bool:
+        """Whether `document_scores` gives the scores of documents below a ranking's last hit."""
+        return False
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        """The scores of documents in the whole ranking of a topic, however deep it was searched.
+
+        Parameters
+        ----------
+        topic : the query
+        docids : of the documents; one that the whole ranking lacks has 0
+        hits : the first hits of the topic, whose scores are known
+        """
+        raise NotImplementedError(f"'{self.label}' gives no scores of single documents")
+
 
 class Searcher(Ranker):
     """A first stage, as other projects call it: a question in, hits out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,10 @@ from pyserini_repbert.trace import Trace
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
+# Of Anserini's scores, which are rounded. Those that were alike differ by 1e-6, as far as float32
+# tells that.
+_DECIMALS = 4
+_MOST_BETWEEN_TIES = 1e-5
 
 
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
@@ -39,6 +44,19 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         """The same search among the documents that a filter lets through."""
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
 
+    @property
+    def gives_document_scores(self) -> bool:
+        return True
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        """As in `Ranker`, without what Anserini takes off scores that are alike."""
+        score_of = _scores_before_ties(hits)
+        missing = [docid for docid in docids if docid not in score_of]
+        if missing:
+            others = self.among(missing).rank([topic], None, len(missing))[topic.qid]
+            score_of |= _scores_before_ties(others)
+        return [score_of.get(docid, 0.0) for docid in docids]
+
 
 class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     """BM25's hits among the allowed documents: k of them, if there are as many.
@@ -51,9 +69,10 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     """
 
     def __init__(
-        self, searcher: LuceneSparseSearcher, generation: Generation, documents: NDArray[np.bool_]
+        self, searcher: Bm25DocumentSearcher, generation: Generation, documents: NDArray[np.bool_]
     ) -> None:
         self._generation = generation
+        self._unfiltered = searcher
         self._documents = documents
         self._n_allowed = int(np.count_nonzero(documents))
         self._has_few = self._n_allowed < _FEW * searcher.size
@@ -90,14 +109,22 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         return found
 
     def by_documents(self) -> Self:
-        return self.with_settings(_searcher=self._searcher.by_documents())
+        return self.with_settings(
+            _searcher=self._searcher.by_documents(), _unfiltered=self._unfiltered.by_documents()
+        )
+
+    @property
+    def gives_document_scores(self) -> bool:
+        return True
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        return self._unfiltered.document_scores(topic, docids, hits)
 
     def holds(self, docid: str) -> bool:
         return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
-        docnos = self._generation.docnos(ranking.docids)
-        is_allowed = (docnos >= 0) & self._documents[docnos]
+        is_allowed = self._generation.are_among(self._documents, ranking.docids)
         rows = np.flatnonzero(is_allowed).tolist()
         return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
 
@@ -106,3 +133,20 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
 
     def close(self) -> None:
         self._searcher.close()
+
+
+def _scores_before_ties(ranking: Ranking) -> dict[str, float]:
+    """The scores that Anserini gives documents by themselves, by docid.
+
+    It rounds to four decimals, and takes 1e-6 off each score that equals the one before, which
+    depends on what else is found.
+    """
+    scores: dict[str, float] = {}
+    before = inf
+    score = inf
+    for docid, lowered in zip(ranking.docids, ranking.scores, strict=True):
+        if before - lowered > _MOST_BETWEEN_TIES:
+            score = round(lowered, _DECIMALS)
+        scores[docid] = score
+        before = lowered
+    return scores

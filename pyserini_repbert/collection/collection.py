@@ -435,8 +435,8 @@ class Collection:
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
-        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation after min-max,
-            0.6 for the dense ranking
+        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation of scores over
+            the best, 0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is no part of it:

@@ -30,7 +30,7 @@ from pyserini_repbert.collection.rankings import CollectionRanking, default_fusi
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Excerpts, Ranking
+from pyserini_repbert.ranking import Excerpts, Query, Ranking
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
@@ -246,6 +246,35 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return self.generation.texts(docids)
+
+    @property
+    def gives_document_scores(self) -> bool:
+        # Feedback searches for another vector than that of the question.
+        return self.feedback is None
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        score_of = dict(zip(hits.docids, hits.scores, strict=True))
+        missing = [docid for docid in docids if docid not in score_of]
+        if missing:
+            totals = self._totals(self.vector_of(topic.text), missing)
+            score_of |= dict(zip(missing, totals.tolist(), strict=True))
+        return [score_of[docid] for docid in docids]
+
+    def _totals(self, query: NDArray[np.float32], docids: Sequence[str]) -> NDArray[np.float32]:
+        """The scores of documents by their rows that count, float32 (n,); 0 without any."""
+        rows, counts = self.vectors.rows_of(self.generation.docnos(docids))
+        is_counted = self._counted[rows]
+        owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
+        found, starts = np.unique(owners, return_index=True)
+        totals = np.zeros(len(docids), np.float32)
+        if not len(found):
+            return totals
+        scores = self.vectors.scores(query, rows[is_counted])
+        if self.aggregation is PassageAggregation.FIRST:
+            totals[found] = scores[starts]
+        else:
+            totals[found] = aggregate_groups(scores, starts, self.aggregation)
+        return totals
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         depth = k * -(-len(self.vectors) // max(len(self), 1))

@@ -21,6 +21,8 @@ from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.fused import look_deeper
+from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,
@@ -192,7 +194,7 @@ def search_with_confidence(
     estimator = ConfidenceEstimator.of(searcher)
     topic = Query('0', query)
     notes = Notes()
-    reranked = RerankedCollectionSearcher(searcher, rerankers)
+    reranked = RerankedCollectionSearcher(look_deeper(searcher, DEPTH), rerankers)
     ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
     rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
     confidence = estimator.estimate(query, ranking.docids, rankings)

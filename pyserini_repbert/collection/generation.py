@@ -314,6 +314,28 @@ class Generation:
                 raise self.damage(f"document '{docid}' has the number {docno!r:.40}")
         return np.array([by_docid.get(docid, -1) for docid in docids], np.int64)
 
+    def are_among(self, documents: NDArray[np.bool_], docids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether documents are in a mask, in the order of `docids`, bool (n,).
+
+        Where the mask is at hand, nobody asks again which documents are alive, as `docnos` does.
+
+        Parameters
+        ----------
+        documents : of the generation, by their numbers, bool (numbers,)
+        docids : of the documents
+        """
+        rows = self.select(
+            'SELECT docid, docno FROM documents '
+            'WHERE docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        among = set()
+        for docid, docno in rows:
+            # Later generations may have others.
+            if isinstance(docno, int) and 0 <= docno < len(documents) and documents[docno]:
+                among.add(docid)
+        return np.array([docid in among for docid in docids], np.bool_)
+
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         """Documents with texts, titles and fields; None for a docid that is not here.
 

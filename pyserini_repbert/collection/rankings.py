@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
 
 # The dense ranking's share in the interpolation of a collection's rankings.
@@ -64,10 +64,12 @@ def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking])
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
-    Two are interpolated after min-max, the dense one with a share of `DENSE_SHARE`.
+    Two are interpolated, each score as a share of its ranking's best, the dense ones with a weight
+    of `DENSE_SHARE`.
     """
     if len(rankings) < 2:
         return FusionSettings()
     leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
     share = DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
-    return FusionSettings(FusionMethod.INTERPOLATION).changed(alpha=share)
+    settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.MAX)
+    return settings.changed(alpha=share)

@@ -143,6 +143,8 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """
 
     has_excerpts = True
+    # A few hits of Lucene take less than a thread of their own.
+    _searches_in_turn = True
 
     def __init__(
         self,

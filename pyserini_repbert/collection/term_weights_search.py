@@ -104,6 +104,22 @@ class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
             rankings[topic.qid] = self.of_vector(vector, k)
         return rankings
 
+    @property
+    def gives_document_scores(self) -> bool:
+        return True
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        score_of = dict(zip(hits.docids, hits.scores, strict=True))
+        if all(docid in score_of for docid in docids):
+            return [score_of[docid] for docid in docids]
+        if self.takes_docids:
+            query = self._document_vector(topic.text)
+        else:
+            query = self.query_encoder.encode_query(topic.text)
+        ranking = self.of_vector(query, None)
+        score_of = dict(zip(ranking.docids, ranking.scores, strict=True))
+        return [score_of.get(docid, 0.0) for docid in docids]
+
     def of_vector(self, query: TermVector, k: int | None) -> Ranking:
         """The ranking of a query's weights of terms, ties by docid; k None: all hits."""
         if not len(query.terms) or not len(self._vectors):

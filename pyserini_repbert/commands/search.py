@@ -261,14 +261,26 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
     return decided | used_fusion(spec)
 
 
+def _shows_ranks(options: argparse.Namespace) -> bool:
+    """Whether the ranks of hits in each ranking are shown."""
+    return bool(options.provenance or options.explain or options.interactive)
+
+
+def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
+    """The pipeline, which searches as deep as it takes to show ranks, and to estimate."""
+    estimates = options.confidence is not None or options.min_confidence is not None
+    if not _shows_ranks(options) and not estimates:
+        return pipeline
+    return pipeline.searching_deeper(_RUN_HITS)
+
+
 def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> ResolvedSearch:
     """The search, with deeper rankings where ranks are shown.
 
     Interleaving needs no more than --hits of each ranking. A hit's rank in each needs more.
     """
     spec = resolved.spec
-    shows_ranks = options.provenance or options.explain or options.interactive
-    if not shows_ranks or spec.fusion != 'interleave' or spec.ann:
+    if not _shows_ranks(options) or spec.fusion != 'interleave' or spec.ann:
         return resolved
     deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
     return resolved.with_depth(spec.depth or deepest)
@@ -314,6 +326,7 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
 
     with ProgressBars(options) as watcher, _naming_command(options):
         pipeline = open_resolved(resolved, machine, watcher.building).pipeline
+    pipeline = _reading_ranks(pipeline, options)
     if options.like:
         pipeline = _by_documents(pipeline, options.like)
 
@@ -502,7 +515,7 @@ def _write_run(
     with ProgressBars(options) as watcher:
         with _naming_command(options):
             opened = open_resolved(resolved, machine, watcher.building)
-        pipeline = opened.pipeline
+        pipeline = _reading_ranks(opened.pipeline, options)
         with contextlib.closing(pipeline):
             # A search that has no confidence is refused before it takes its time.
             estimator = _open_estimator(options, resolved, pipeline)

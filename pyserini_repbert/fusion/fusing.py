@@ -188,6 +188,10 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     if chosen is Normalization.NONE or not len(values):
         return values
     values = _below_one(values)
+    if chosen is Normalization.MAX:
+        best = values.max()
+        floored = np.maximum(values, 0)
+        return floored / best if best > 0 else floored
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))

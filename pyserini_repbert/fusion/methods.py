@@ -17,7 +17,7 @@ DENSE_ALPHA = 0.7  # the share of dense search that docs/guides/choosing.md reco
 
 # The values of the two classes below, for annotations.
 FusionName = Literal['interleave', 'rrf', 'interpolation']
-NormalizationName = Literal['none', 'minmax', 'zscore']
+NormalizationName = Literal['none', 'minmax', 'zscore', 'max']
 
 
 class FusionMethod(Choice, what='fusion method'):
@@ -29,17 +29,22 @@ class FusionMethod(Choice, what='fusion method'):
 
 
 class Normalization(Choice, what='normalisation'):
-    """What interpolation makes of a ranking's scores for a query; all scores alike become 1.
+    """What interpolation makes of a ranking's scores for a query.
+
+    All scores alike become 1 by `MINMAX` and `ZSCORE`.
 
     NONE : nothing
     MINMAX : 0 for the lowest score to 1 for the highest
     ZSCORE : the distance from the lowest score in standard deviations of the ranking's scores:
         z-scores, shifted so that a document that the ranking lacks has the lowest, 0
+    MAX : the share of the best score, and 0 for a score below 0. It is the same however many hits
+        are fused
     """
 
     NONE = 'none'
     MINMAX = 'minmax'
     ZSCORE = 'zscore'
+    MAX = 'max'
 
 
 # What each method does, as `--help` says it.

@@ -25,7 +25,8 @@ class FusionSettings:
     weights : of interpolation, one for each ranking, 0 or more; none: two rankings have 0.5 each
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0
     normalize : of interpolation: what is done to each ranking's scores first
-    depth : hits of each ranking that are fused; None: what `depth_for` says
+    depth : hits of each ranking that are fused; None: whole rankings where `fuses_whole`, else what
+        `depth_for` says
     """
 
     method: FusionMethod | str = FusionMethod.INTERLEAVE
@@ -81,6 +82,12 @@ class FusionSettings:
                 parameters=('weights',),
             )
         return weights
+
+    @property
+    def fuses_whole(self) -> bool:
+        """Whether the k best of whole rankings are found without them, see `fusion.threshold`."""
+        is_max = self.normalize is Normalization.MAX
+        return self.method is FusionMethod.INTERPOLATION and is_max and self.depth is None
 
     def depth_for(self, k: int | None) -> int | None:
         """How many hits of each ranking are fused, for k fused ones; None: all.

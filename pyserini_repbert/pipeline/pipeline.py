@@ -10,6 +10,7 @@ from typing import Any, Self
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.pipeline.part_file import PartFile, open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
 from pyserini_repbert.ranking import (
@@ -132,6 +133,13 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
                 self.reads = self.rerankers.reads
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
         self.name = '+'.join(part.label for part in self.parts)
+
+    def searching_deeper(self, depth: int) -> Self:
+        """The same, with each fused ranking searched at least so deep: for who shows its ranks."""
+        if self.first is None:
+            return self
+        first = look_deeper(self.first, depth)
+        return self.with_settings(first=first, parts=(first, *self.parts[1:]))
 
     @staticmethod
     def _check_stages(stages: Sequence[Stage], rerankers: Sequence[Ranker]) -> None:

@@ -178,6 +178,8 @@ def with_usual_fusion(spec: PipelineSpec, usual: FusionSettings) -> PipelineSpec
     is_interpolation = usual.method is FusionMethod.INTERPOLATION and fusion == usual.method
     if is_interpolation and not spec.weights and spec.alpha is None:
         changes['alpha'] = usual.weights[0]
+    if is_interpolation and spec.normalize is None:
+        changes['normalize'] = str(usual.normalize)
     return spec.model_copy(update=changes)
 
 

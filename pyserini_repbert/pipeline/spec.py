@@ -221,7 +221,8 @@ class PipelineSpec(CheckedValues):
         json_schema_extra={'metavar': 'W'},
     )
     normalize: NormalizationName | None = Field(
-        default=None, description='interpolation: scale of scores, default minmax'
+        default=None,
+        description='interpolation: scale of scores, default minmax; of a collection, max',
     )
     rrf_k: float | None = Field(
         default=None,

@@ -292,6 +292,13 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
     def holds(self, docid: str) -> bool:
         return self.ranker.holds(docid)
 
+    @property
+    def gives_document_scores(self) -> bool:
+        return self.ranker.gives_document_scores
+
+    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+        return self.ranker.document_scores(topic, docids, hits)
+
     def warnings(self, query: str) -> list[str]:
         return self.ranker.warnings(query)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.collection.estimating import AnswerConfidence
+from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.confidence import TOP
@@ -140,6 +141,8 @@ def answer_search(
     notes = Notes(trace)
     topic = Query(_QID, search.text)
     pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
+    if search.confidence:
+        pipeline = pipeline.searching_deeper(DEPTH)
     ranking = pipeline.rank([topic], None, depth, notes)[_QID]
     confidence = None
     hits = ranking[: search.hits]

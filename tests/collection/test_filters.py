@@ -250,8 +250,8 @@ class Documents:
     def docids(self, docnos):
         return [f'd{docno:03}' for docno in docnos]
 
-    def docnos(self, docids):
-        return np.array([int(docid[1:]) for docid in docids])
+    def are_among(self, documents, docids):
+        return documents[[int(docid[1:]) for docid in docids]]
 
 
 @pytest.mark.parametrize('k', [1, 10, 50, 200])
@@ -302,7 +302,7 @@ def test_bm25_and_the_fusion_answer_within_a_filter(open_collection, text):
             rankings[name] = searcher.within(DocumentFilter(text)).rank([query], None, 1000)
             searcher.close()
         hybrid = collection.searcher()
-        fused = fuse(list(rankings.values()), 'interpolation', 20, 0.6, normalize='minmax')['1']
+        fused = fuse(list(rankings.values()), 'interpolation', 20, 0.6, normalize='max')['1']
         found = hybrid.within(DocumentFilter(text)).rank([query], None, 20)['1']
         assert found.docids == fused.docids
         assert found.scores == pytest.approx(fused.scores, abs=1e-5)

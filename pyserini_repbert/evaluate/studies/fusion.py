@@ -26,6 +26,8 @@ ALPHAS = tuple(step / 20 for step in range(1, 20))
 # Runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them
 # leading once.
 _FEW = 4
+# Tried without judgments. `MAX`, a collection's own way, is tried where that is searched.
+_UNTUNED_SCALES = (Normalization.NONE, Normalization.MINMAX, Normalization.ZSCORE)
 
 
 def fusion_table(
@@ -190,7 +192,7 @@ def untuned_settings(names: Sequence[str]) -> list[RunFusion]:
     """The ways to fuse all runs, the dense one first, that need no judgments; the default is first.
 
     Interleaving led by the dense run and by the sparse ones, reciprocal ranks, and interpolation
-    with even weights and with `DENSE_ALPHA`, under each normalisation.
+    with even weights and with `DENSE_ALPHA`, under each normalisation of `_UNTUNED_SCALES`.
     """
     dense, *sparse = names
     order = (dense, *sparse)
@@ -201,7 +203,7 @@ def untuned_settings(names: Sequence[str]) -> list[RunFusion]:
     ]
     for share in (1 / len(order), DENSE_ALPHA):
         alpha = _dense_share(share, len(sparse))
-        for scale in Normalization:
+        for scale in _UNTUNED_SCALES:
             chosen.append(RunFusion(order, _interpolation(alpha, scale)))
     return chosen
 

@@ -1,0 +1,167 @@
+"""The k best documents of several whole rankings, from the first hits of each.
+
+This is the threshold algorithm (Fagin, Lotem and Naor, "Optimal aggregation algorithms for
+middleware", 2003, https://doi.org/10.1016/S0022-0000(03)00026-6). It is for fusions whose scores
+depend on a document and on the best hit of each ranking alone, as with `Normalization.MAX`.
+
+A document that one ranking found gets its scores in the others, too. A document that no ranking
+found has, in each, at most the score of the last hit. Where the fusion of these last scores is
+below the score of the k-th document, no document is missing; else the rankings have to be deeper.
+
+Where even the hits of `greatest_depth` prove nothing, because all scores are nearly
+alike, the k best documents among these hits are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.fusion.fusing import scaled
+from pyserini_repbert.fusion.methods import Normalization
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.ranking import Ranking
+
+# How much deeper the second search goes, and how deep at most.
+_DEEPER = 4
+_DEEPEST = 1000
+# So many questions begin deep after `_FAILURES` in a row that had to be searched twice.
+_REMEMBERED = 16
+_FAILURES = 2
+
+
+def first_depth(k: int) -> int:
+    """How many hits of each ranking are searched at first, for k fused ones.
+
+    They are enough for nearly all questions of text collections.
+    """
+    return 2 * k + 40
+
+
+def greatest_depth(k: int) -> int:
+    """How many hits of each ranking are searched at most, for k fused ones."""
+    first = first_depth(k)
+    return max(first, min(_DEEPER * first, _DEEPEST))
+
+
+class BeginningDepth:
+    """How deep questions begin: deep for a while where they would be searched twice.
+
+    This changes no ranking, only what it takes.
+    """
+
+    def __init__(self) -> None:
+        self._n_deep = 0
+        self._n_failures = 0
+
+    def choose(self, k: int) -> int:
+        """How many hits of each ranking are searched for the next questions."""
+        if self._n_deep == 0:
+            return first_depth(k)
+        self._n_deep -= 1
+        return greatest_depth(k)
+
+    def learn(self, was_enough: bool) -> None:
+        """Learn whether the first depth proved the rankings of most questions."""
+        if was_enough:
+            self._n_failures = 0
+            return
+        self._n_failures += 1
+        if self._n_failures >= _FAILURES:
+            self._n_deep = _REMEMBERED
+            # The next failure is enough.
+            self._n_failures = _FAILURES - 1
+
+
+@dataclass(frozen=True)
+class FirstHits:
+    """The first hits of one ranking.
+
+    Attributes
+    ----------
+    docids : of the hits, best first
+    is_whole : whether the ranking has no others
+    scores_of : gives the scores of documents in the whole ranking, 0 of one that it lacks
+    """
+
+    docids: Sequence[str]
+    is_whole: bool
+    scores_of: Callable[[Sequence[str]], Sequence[float]]
+
+    @cached_property
+    def known(self) -> dict[str, float]:
+        """The scores of the hits."""
+        return dict(zip(self.docids, self.scores_of(self.docids), strict=True))
+
+    @cached_property
+    def greatest_unseen(self) -> float:
+        """The greatest score that a document may have that is not among the hits."""
+        return 0.0 if self.is_whole else min(self.known.values())
+
+
+@dataclass(frozen=True)
+class FusedHits:
+    """The k best documents that some ranking found, and whether they are the best of all."""
+
+    ranking: Ranking
+    is_proven: bool
+
+
+def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> FusedHits:
+    """The k best documents that some ranking found, by their scores in all rankings.
+
+    Parameters
+    ----------
+    parts : the first hits of each ranking
+    settings : of the fusion
+    k : how many documents
+    """
+    candidates = _possible_candidates(parts, settings, k)
+    columns = []
+    for part in parts:
+        # The last row is that of a document which no ranking found. It is computed as the others:
+        # rounding cannot make it less than such a document's.
+        columns.append([*part.scores_of(candidates), part.greatest_unseen])
+    totals = _fused_scores(parts, columns, settings)
+    ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
+    is_whole = all(part.is_whole for part in parts)
+    # A document of an equal score could come first by its docid.
+    is_proven = is_whole or (len(ranking) == k and ranking.scores[-1] > totals[-1])
+    return FusedHits(ranking, is_proven)
+
+
+def _possible_candidates(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> list[str]:
+    """The hits of all parts, without those that cannot be among the k best of them."""
+    found: dict[str, None] = {}
+    for part in parts:
+        found |= dict.fromkeys(part.docids)
+    docids = list(found)
+    least = []
+    greatest = []
+    for part in parts:
+        least.append([part.known.get(docid, 0.0) for docid in docids])
+        greatest.append([part.known.get(docid, part.greatest_unseen) for docid in docids])
+    if len(docids) <= k:
+        return docids
+    at_least = np.partition(_fused_scores(parts, least, settings), -k)[-k]
+    rows = np.flatnonzero(_fused_scores(parts, greatest, settings) >= at_least)
+    return [docids[row] for row in rows.tolist()]
+
+
+def _fused_scores(
+    parts: Sequence[FirstHits], columns: Sequence[Sequence[float]], settings: FusionSettings
+) -> NDArray[np.float64]:
+    """The fused scores of documents by their scores in each part, float64 (documents,)."""
+    weighted = []
+    weights = settings.weights_for(len(parts))
+    for part, column, weight in zip(parts, columns, weights, strict=True):
+        # The best hit may not be among the documents.
+        best = max(part.known.values(), default=0.0)
+        weighted.append(weight * scaled([*column, best], Normalization(settings.normalize))[:-1])
+    return np.array([fsum(row) for row in zip(*weighted, strict=True)], np.float64)

@@ -1,0 +1,93 @@
+"""A hybrid question of a collection: its best documents are those of its whole rankings."""
+
+import random
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.fusion import threshold
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.ranking import NO_HITS, Query, by_score
+
+WORDS = 'cat dog ran mat red moon sea zebra sky'.split()
+MAX = FusionSettings('interpolation', weights=(0.6, 0.4), normalize='max')
+pytestmark = pytest.mark.jvm
+
+
+def text(drawn, longest):
+    return ' '.join(drawn.choices(WORDS, k=drawn.randint(0, longest)))
+
+
+@pytest.fixture(autouse=True)
+def few_hits_at_first(monkeypatch):
+    """Searches begin k deep, and end at whole rankings."""
+    monkeypatch.setattr(threshold, 'first_depth', lambda k: k)
+    monkeypatch.setattr(threshold, '_DEEPER', 100)
+
+
+@pytest.fixture
+def lived_collection(open_collection):
+    """Documents of one passage and of many, some of them alike, some deleted."""
+    drawn = random.Random(1)
+    collection = open_collection(sparse='bm25')
+    documents = [
+        {'id': f'd{n}', 'text': text(drawn, 60 if n % 9 == 0 else 8), 'even': n % 2 == 0}
+        for n in range(90)
+    ]
+    documents += [{'id': f'same{n}', 'text': 'red cat', 'even': n % 2 == 0} for n in range(9)]
+    collection.sync(documents)
+    collection.delete(['d1', 'd2', 'same3'])
+    yield collection
+    collection.close()
+
+
+def fused_by_hand(searcher, topic, docids, k):
+    """The k best of documents, by what each ranking gives each of them alone."""
+    totals = np.zeros(len(docids))
+    for part, weight in zip(searcher.parts, searcher.settings.weights, strict=True):
+        scores = [part.document_scores(topic, [docid], NO_HITS)[0] for docid in docids]
+        shares = np.maximum(scores, 0) / max(scores) if max(scores) > 0 else np.zeros(len(docids))
+        totals += weight * shares
+    return by_score(docids, totals.tolist())[:k]
+
+
+@pytest.mark.parametrize('aggregation', ['max', 'first', 'mean', 'top3'])
+@pytest.mark.parametrize('wanted', [None, 'even:true', 'docid:same*'])
+def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, wanted):
+    with closing(lived_collection.searcher(aggregate=aggregation)) as whole:
+        searcher = whole.with_settings(settings=MAX).within(DocumentFilter(wanted))
+        mask = searcher.filter.mask(searcher.generation)
+        docids = searcher.generation.docids(np.flatnonzero(mask))
+        for number, question in enumerate(['red cat', 'moon', 'zebra sky sea', 'dog dog', 'none']):
+            topic = Query(str(number), question)
+            expected = fused_by_hand(searcher, topic, docids, 5)
+            ranked = searcher.rank([topic], None, 5)[topic.qid]
+            assert ranked.docids == expected.docids
+            assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)
+
+
+def test_scores_of_single_documents_are_those_of_the_ranking(lived_collection):
+    with closing(lived_collection.searcher()) as searcher:
+        topic = Query('q', 'red cat sea')
+        for part in searcher.parts:
+            whole = part.rank([topic], None, None)['q']
+            scores = part.document_scores(topic, whole.docids, NO_HITS)
+            assert scores == part.document_scores(topic, whole.docids, whole)
+            assert scores == part.document_scores(topic, whole.docids, whole[:4])
+            # Anserini takes 1e-6 off each score that equals the one before.
+            assert scores == pytest.approx(whole.scores, abs=5e-5)
+            assert scores[0] == pytest.approx(whole.scores[0], abs=1e-7)
+
+
+def test_documents_as_questions_are_fused_alike(lived_collection):
+    with closing(lived_collection.searcher()) as whole:
+        searcher = whole.with_settings(settings=MAX).by_documents()
+        docids = searcher.generation.docids(np.flatnonzero(searcher.generation.live_documents()))
+        topic = Query('q', 'd9')
+        others = [docid for docid in docids if docid != 'd9']
+        expected = fused_by_hand(searcher, topic, others, 5)
+        ranked = searcher.rank([topic], None, 5)['q']
+        assert ranked.docids == expected.docids
+        assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)

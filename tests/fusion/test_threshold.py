@@ -1,0 +1,118 @@
+"""The best of whole rankings, from their first hits: equal to fusing whole rankings."""
+
+import random
+from math import fsum
+
+import pytest
+
+from pyserini_repbert.fusion import Fusion, FusionSettings, threshold
+from pyserini_repbert.ranking import Query, Ranker, by_score
+
+TOPIC = Query('q', 'text')
+
+
+class ScoredRanker(Ranker):
+    """Ranks the documents of a table by their scores; notes how deep it was asked to rank."""
+
+    gives_document_scores = True
+
+    def __init__(self, name, score_of):
+        self.name = name
+        self.score_of = score_of
+        self.depths = []
+
+    def _rank(self, topics, run, k, trace):
+        self.depths.append(k)
+        whole = by_score(list(self.score_of), list(self.score_of.values()))
+        return {topic.qid: whole[:k] for topic in topics}
+
+    def document_scores(self, topic, docids, hits):
+        return [self.score_of.get(docid, 0.0) for docid in docids]
+
+
+def by_max(*weights):
+    return FusionSettings('interpolation', weights=weights, normalize='max')
+
+
+def fused_by_hand(tables, weights, k):
+    """The k best of all documents: the sum of weights times scores over the best, from 0 on."""
+    terms = {}
+    for table, weight in zip(tables, weights, strict=True):
+        best = max(table.values(), default=0)
+        for docid, score in table.items():
+            share = max(score, 0) / best if best > 0 else 0
+            terms.setdefault(docid, []).append(weight * share)
+    return by_score(list(terms), [fsum(values) for values in terms.values()])[:k]
+
+
+def drawn_table(drawn, n_documents):
+    """Scores of some documents, many of them alike, some of them below 0."""
+    found = drawn.sample(range(n_documents), drawn.randint(0, n_documents))
+    n_values = drawn.choice([2, 7, 1000])
+    return {f'd{number}': drawn.randint(-n_values // 5, n_values) / 8 for number in found}
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_equals_the_fusion_of_whole_rankings(seed):
+    drawn = random.Random(seed)
+    tables = [drawn_table(drawn, drawn.choice([5, 200])) for _ in range(drawn.choice([2, 2, 3]))]
+    weights = [drawn.choice([0.25, 0.5, 1]) for _ in tables]
+    k = drawn.choice([1, 3, 10])
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    ranked = Fusion(parts, by_max(*weights)).rank([TOPIC], None, k)['q']
+    assert ranked == fused_by_hand(tables, weights, k)
+
+
+def test_few_hits_are_enough_where_scores_fall():
+    tables = [{f'd{n}': 1 / (1 + n) for n in range(4000)} for _ in range(2)]
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    ranked = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 10)['q']
+    assert ranked == fused_by_hand(tables, [0.5, 0.5], 10)
+    assert [part.depths for part in parts] == [[60], [60]]
+
+
+def test_a_document_that_one_ranking_found_late_is_completed():
+    first = {f'a{n:03}': 100.0 - n for n in range(100)} | {'x': 20.0}
+    second = {f'b{n:03}': 100.0 - 90 * (n > 0) for n in range(100)} | {'x': 99.0}
+    parts = [ScoredRanker('first', first), ScoredRanker('second', second)]
+    ranked = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 1)['q']
+    assert ranked.docids == ('x',)
+    assert ranked.scores == pytest.approx((0.5 * 0.2 + 0.5 * 0.99,))
+
+
+def test_alike_scores_are_not_searched_without_end_and_soon_but_once():
+    tables = [{f'{letter}{n:05}': 1 + 1 / (9 + n) for n in range(5000)} for letter in 'ab']
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    fusion = Fusion(parts, by_max(0.5, 0.5))
+    for _ in range(3):
+        assert len(fusion.rank([TOPIC], None, 10)['q']) == 10
+    assert parts[0].depths == [60, 240, 60, 240, 240]
+
+
+def test_all_hits_and_a_depth_of_ones_own():
+    tables = [{'a': 4.0, 'b': 1.0}, {'b': 8.0, 'c': 2.0}]
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    whole = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, None)['q']
+    assert dict(zip(whole.docids, whole.scores, strict=True)) == {'b': 0.625, 'a': 0.5, 'c': 0.125}
+    first_alone = FusionSettings('interpolation', weights=(0.5, 0.5), normalize='max', depth=1)
+    cut = Fusion(parts, first_alone).rank([TOPIC], None, 3)['q']
+    assert dict(zip(cut.docids, cut.scores, strict=True)) == {'a': 0.5, 'b': 0.5}
+
+
+def test_who_reads_the_rankings_of_parts_gets_them_deeper():
+    tables = [{f'd{n}': 1 / (1 + n) for n in range(4000)} for _ in range(2)]
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    fusion = Fusion(parts, by_max(0.5, 0.5)).with_settings(least_depth=1000)
+    fusion.rank([TOPIC], None, 10)
+    assert [part.depths for part in parts] == [[1000], [1000]]
+
+
+def test_one_at_first_and_as_deep_as_it_takes(monkeypatch):
+    monkeypatch.setattr(threshold, 'first_depth', lambda k: k)
+    monkeypatch.setattr(threshold, '_DEEPER', 100)
+    drawn = random.Random(7)
+    for _ in range(20):
+        tables = [drawn_table(drawn, 60) for _ in range(2)]
+        parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+        ranked = Fusion(parts, by_max(0.6, 0.4)).rank([TOPIC], None, 5)['q']
+        assert ranked == fused_by_hand(tables, [0.6, 0.4], 5)
