@@ -433,6 +433,12 @@ class IndexInfo(TypedDict):
             Field(description='of a collection: the weight of each ranking in that fusion'),
         ]
     ]
+    normalize: NotRequired[
+        Annotated[
+            str | None,
+            Field(description='of a collection: what that fusion does to scores first'),
+        ]
+    ]
 
 
 class IndexesResponse(Answered):

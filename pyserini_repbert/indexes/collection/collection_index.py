@@ -317,7 +317,11 @@ class CollectionIndex(Index):
         rankings = rankings_of(self.generation.settings)
         if len(rankings) > 1:
             usual = default_fusion(rankings)
-            about |= {'fusion': str(usual.method), 'weights': list(usual.weights)}
+            about |= {
+                'fusion': str(usual.method),
+                'weights': list(usual.weights),
+                'normalize': str(usual.normalize),
+            }
         return about
 
     def _encoder_opener(self, device: str) -> Callable[[], QueryEncoder]:
