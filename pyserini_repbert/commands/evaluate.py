@@ -60,6 +60,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate',
     'join-folds': 'evaluate',
     'calibration': 'evaluate_calibration',
+    'costs': 'model_costs',
 }
 # A file that is in every folder of folds.
 _FIRST_TEST = 'fold-1/test.tsv'

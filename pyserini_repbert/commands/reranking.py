@@ -67,6 +67,7 @@ def answers_used(notes: Notes) -> dict[str, Any]:
             stages[cost.stage] = {
                 'answers': cost.inferences,
                 'tokens': cost.tokens,
+                'answer_tokens': cost.answer_tokens,
                 'repaired': cost.repaired,
             }
     return {'language_models': stages} if stages else {}
