@@ -30,6 +30,7 @@ from pyserini_repbert.collection.confidence import ranking_names
 from pyserini_repbert.collection.estimating import find_prior
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
+from pyserini_repbert.data.model_grades import JudgmentsWithModel
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
@@ -50,6 +51,8 @@ from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.search.confidence import dump_model
 
+# In the report of a learning: the language model, as a judge, whose grades taught it, too.
+TAUGHT_BY = 'taught_by'
 # Questions of another collection.
 _N_ELSEWHERE = 100
 
@@ -59,6 +62,7 @@ def learn_from_judgments(
     device: str = 'cpu',
     seed: int = 0,
     on_progress: Callable[[int], object] = int,
+    model_judge: str | None = None,
 ) -> Learning:
     """Learn how a collection is searched from all judgments in it; `use_learning` then uses that.
 
@@ -70,9 +74,11 @@ def learn_from_judgments(
     device : where its encoder runs
     seed : draws the folds and the random passages
     on_progress : called with 1 after each of `adapt.learning.N_MAPS` steps
+    model_judge : a language model, by its name as a judge, whose grades count where no person
+        judged; None: people's judgments alone
 
-    Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
-    another program learns here.
+    Raises InputError for fewer than 20 questions with a relevant document and for a model that has
+    given no grade, and BusyError while another program learns here.
     """
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
@@ -87,7 +93,7 @@ def learn_from_judgments(
 
         begin_learning(folder)
         try:
-            learning = _learn(folder, device, seed, report_progress)
+            learning = _learn(folder, device, seed, report_progress, model_judge)
         except BaseException as error:
             message = 'interrupted'
             if isinstance(error, PyseriniRepbertError):
@@ -98,10 +104,19 @@ def learn_from_judgments(
     return learning
 
 
-def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], object]) -> Learning:
-    # Refuses a collection without judgments.
-    collection_judgments(str(folder))
+def _learn(
+    folder: Path,
+    device: str,
+    seed: int,
+    on_progress: Callable[[int], object],
+    model_judge: str | None,
+) -> Learning:
     store = judgments_of(folder)
+    if model_judge is None:
+        # Refuses a collection without judgments.
+        collection_judgments(str(folder))
+    else:
+        store = JudgmentsWithModel(store.path, model_judge)
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = store.count()
@@ -148,6 +163,10 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         **weights,
         **offered.fusion,
     )
+    report = report_of(learnt, estimate) | confidence
+    if model_judge is not None:
+        report[TAUGHT_BY] = model_judge
+        report['sentence'] += f" Grades of the language model '{model_judge}' taught it, too."
     learning = Learning(
         number=number,
         folder=name,
@@ -156,7 +175,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         judgments=n_judgments,
         encoder_weights=settings.models_sha256,
         in_use=False,
-        report=report_of(learnt, estimate) | confidence,
+        report=report,
     )
     store.add_learning(learning)
     return learning

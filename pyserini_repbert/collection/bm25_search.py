@@ -14,7 +14,7 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
+from pyserini_repbert.ranking import NO_HITS, Query, QueryRewriting, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 # Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
@@ -111,6 +111,12 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     def by_documents(self) -> Self:
         return self.with_settings(
             _searcher=self._searcher.by_documents(), _unfiltered=self._unfiltered.by_documents()
+        )
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(
+            _searcher=self._searcher.with_rewriting(rewriting),
+            _unfiltered=self._unfiltered.with_rewriting(rewriting),
         )
 
     @property

@@ -18,6 +18,12 @@ from pyserini_repbert.commands.flags import (
     check_outside,
     record_output,
 )
+from pyserini_repbert.commands.model_judging import (
+    add_model_judge_flags,
+    is_model_judge,
+    judge_by_model,
+    print_model_agreements,
+)
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.commands.trying import try_settings
@@ -105,7 +111,13 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     _add_index_flag(parser)
     add_flags(parser, 'topics')
     add('--qrels', help='the judgments of --topics, to be stored')
-    add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
+    add(
+        '--judge',
+        default='',
+        metavar='NAME',
+        help='who gave the judgments of --qrels; llm: a language model grades the pool of each '
+        'question, beside people',
+    )
     add(
         '--questions',
         metavar='FILE',
@@ -125,6 +137,7 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         help='let the questions that teach most be judged first: rankings differ on them, or their '
         'answer is unsure; every third is drawn at random',
     )
+    add_model_judge_flags(parser)
     add_flags(parser, 'overwrite', 'device', 'offline')
 
 
@@ -387,6 +400,7 @@ def _judgments(options: argparse.Namespace) -> None:
     """Import, export and count the judgments of a collection."""
     from pyserini_repbert.collection.adaptation import judgments_of
     from pyserini_repbert.data.judgment_exports import exported
+    from pyserini_repbert.data.model_grades import JudgmentsWithModel, ModelGradeStore
     from pyserini_repbert.data.question_files import read_questions
     from pyserini_repbert.indexes.kind import kind_of
     from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -399,6 +413,11 @@ def _judgments(options: argparse.Namespace) -> None:
         options.only_random and not exports,
         '--only-random is for --export-topics, --export-qrels and --export',
     )
+    command.refuse(
+        options.with_model_grades and not exports,
+        '--with-model-grades is for --export-topics, --export-qrels and --export',
+    )
+    is_by_model = is_model_judge(options)
     store = judgments_of(folder)
     if options.topics:
         topics = load_topics(options.topics)
@@ -407,9 +426,17 @@ def _judgments(options: argparse.Namespace) -> None:
         store.add_questions(read_questions(options.questions))
     if options.order:
         _order_questions(folder, options.device)
+    if is_by_model:
+        judge_by_model(options, folder)
+    source = store
+    if options.with_model_grades:
+        source = JudgmentsWithModel(store.path, options.with_model_grades)
     for path, form in exports.items():
         with atomic_file(path) as file:
-            file.write(exported(store, form, options.only_random))
+            file.write(exported(source, form, options.only_random))
+        if options.with_model_grades:
+            # TREC's lines have no judge: the record says that a model is among them.
+            record_output(options, path, ())
     n_topics = len(store.topics())
     judgments = command.count_text(store.count(), 'judgment')
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
@@ -425,6 +452,7 @@ def _judgments(options: argparse.Namespace) -> None:
         names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
+    print_model_agreements(ModelGradeStore(store.path))
 
 
 def _order_questions(folder: Path, device: str) -> None:

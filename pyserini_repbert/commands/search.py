@@ -114,7 +114,7 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
 
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
     add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
-    add_flags(flags, 'prf', 'k1', 'b', 'language', 'max_length', 'download', 'build')
+    add_flags(flags, 'prf', 'rewrite', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
     )
@@ -174,6 +174,12 @@ def _check_outputs(options: argparse.Namespace) -> None:
     command.refuse(
         options.confidence is not None and bool(options.like),
         '--confidence is of a question, and --like is a document: leave one out',
+    )
+    estimates = options.confidence is not None or options.min_confidence is not None
+    command.refuse(
+        options.rewrite is not None and (estimates or bool(options.like)),
+        '--rewrite is for questions, without --like and confidence, which was learned of '
+        'questions as they are',
     )
     command.refuse(
         options.min_confidence is not None and bool(options.topics or options.like),
@@ -547,10 +553,12 @@ def _write_run(
         write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
+    about: dict[str, Any] = {'run': options.output}
     if 'rerank' in watcher.began:
         from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
-        about = {'run': options.output, LAST_DEPTH: resolved.spec.stages[-1].k}
+        about[LAST_DEPTH] = resolved.spec.stages[-1].k
+    if 'rerank' in watcher.began or pipeline.rewriting is not None:
         report(options, pipeline.rerankers, watcher, about)
 
 

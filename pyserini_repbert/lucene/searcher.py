@@ -32,7 +32,15 @@ from pyserini_repbert.lucene.sparse_settings import (
     SparseSettings,
     default_settings,
 )
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher, by_score
+from pyserini_repbert.ranking import (
+    NO_HITS,
+    Query,
+    QueryRewriting,
+    Ranking,
+    Run,
+    Searcher,
+    by_score,
+)
 from pyserini_repbert.trace import Trace
 
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
@@ -63,7 +71,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     Raises MismatchError where feedback needs what the index does not store, or another version of
     Lucene wrote the index.
+
+    Attributes
+    ----------
+    rewriting : gives the words that are searched for instead of a question's; None: these
     """
+
+    rewriting: QueryRewriting | None = None
 
     def __init__(
         self, index: StrPath, settings: SparseSettings | None = None, download: bool = False
@@ -183,6 +197,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As in `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
+        if self.rewriting is not None:
+            topics = [Query(topic.qid, self.rewriting.words(topic.text)) for topic in topics]
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
@@ -210,6 +226,9 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return self.with_settings(
             settings=self._bag_of_words, _document_queries=queries, _generator=None
         )
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(rewriting=rewriting) if rewriting.rewrites_words else self
 
     @property
     def _bag_of_words(self) -> SparseSettings:

@@ -20,6 +20,20 @@ _SHOWN = 60  # characters of a question, in an error
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """How an answer is drawn; without it, each token is the likeliest one.
+
+    Attributes
+    ----------
+    temperature : above 0
+    seed : of the draw: another one gives another answer
+    """
+
+    temperature: float
+    seed: int
+
+
+@dataclass(frozen=True)
 class Reply:
     """An answer, and whether the model was asked for it now.
 
@@ -52,7 +66,14 @@ class LanguageModel:
             self._client = ChatClient(settings.address)
         self._remembered: dict[str, ModelAnswer] = {}
 
-    def ask(self, question: str, prompt: str, max_tokens: int, top_tokens: int = 0) -> Reply:
+    def ask(
+        self,
+        question: str,
+        prompt: str,
+        max_tokens: int,
+        top_tokens: int = 0,
+        sampling: Sampling | None = None,
+    ) -> Reply:
         """The model's answer to a prompt, always the same once it is kept.
 
         Parameters
@@ -61,6 +82,7 @@ class LanguageModel:
         prompt : all that the model reads
         max_tokens : of the answer
         top_tokens : how many of the likeliest first tokens are asked for; 0: none
+        sampling : how the answer is drawn
 
         Raises MissingResourceError where no answer is kept and none may be asked for, and the
         errors of `ChatClient.complete` and of `AnswerFile`.
@@ -73,6 +95,8 @@ class LanguageModel:
         }
         if top_tokens:
             body |= {'logprobs': True, 'top_logprobs': top_tokens}
+        if sampling is not None:
+            body |= {'temperature': sampling.temperature, 'seed': sampling.seed}
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         kept = self._find(digest)
         if kept is not None:

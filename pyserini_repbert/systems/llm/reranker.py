@@ -47,11 +47,12 @@ class LanguageModelWork(Work):
 
     Attributes
     ----------
-    calls, repaired : counted as in `trace.StageCost`
+    calls, repaired, answer_tokens : counted as in `trace.StageCost`
     """
 
     calls: int = 0
     repaired: int = 0
+    answer_tokens: int = 0
 
 
 class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
@@ -207,6 +208,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
         if isinstance(work, LanguageModelWork):
             work.inferences += 1
             work.tokens += reply.answer.prompt_tokens + reply.answer.answer_tokens
+            work.answer_tokens += reply.answer.answer_tokens
             work.calls += reply.is_new
             work.repaired += is_repaired
 
