@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
@@ -17,7 +18,7 @@ from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
     WantedSettings,
-    learned_model,
+    named_models,
 )
 from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.side_folders import Side
@@ -91,8 +92,7 @@ class Collection:
         self._rerankers: dict[str, Reranker] = {}
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
-        self._sparse_encoder: TermWeightsEncoder | None = None
-        self._sparse_encoder_of: str | None = None
+        self._further_encoders = FurtherEncoders()
 
     @classmethod
     def open(
@@ -134,21 +134,21 @@ class Collection:
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
+        further = named_models({'sparse': _without_path(sparse)})
         source = EncoderSource(
             named_encoder,
             device,
             precision,
             batch_tokens,
             truncate_dim,
-            learned_model(named_sparse),
+            further,
             embedding,
         )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,
             overlap=overlap,
             language=language,
-            sparse=named_sparse if isinstance(named_sparse, str) else source.sparse.name,
+            sparse=_name_of_model(sparse),
             dtype=dtype,
         )
         return cls(folder, source, wanted)
@@ -471,16 +471,17 @@ class Collection:
                 fused = rankings_of(generation.settings, rankings)
                 settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))
             settings = replace(settings, ann=ann)
-            searcher = CollectionSearcher(
+            for kind, model in generation.settings.further_models.items():
+                source = self._source.further[kind]
+                if source.is_opened and source.model.key() == model.key():
+                    self._further_encoders.keep(model, source.opened)
+            return CollectionSearcher(
                 generation,
                 lambda: encoder,
                 settings,
                 self._source.device,
-                self._known_sparse_encoder(generation),
+                self._further_encoders,
             )
-            self._sparse_encoder = searcher.sparse_encoder
-            self._sparse_encoder_of = generation.settings.sparse_key
-            return searcher
         except BaseException:
             generation.close()
             raise
@@ -548,17 +549,6 @@ class Collection:
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
-    def _known_sparse_encoder(self, generation: Generation) -> TermWeightsEncoder | None:
-        """The learned sparse model, if it was opened for a generation or to write it."""
-        if generation.settings.sparse_model is None:
-            return None
-        if self._sparse_encoder_of == generation.settings.sparse_key:
-            return self._sparse_encoder
-        source = self._source.sparse
-        if source.is_opened and source.model.key() == generation.settings.sparse_key:
-            return source.opened
-        return None
-
     def _close_searcher(self) -> None:
         if self._searcher is not None:
             self._searcher.close()
@@ -586,6 +576,17 @@ class Collection:
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'
             )
+
+
+def _without_path(model: Any) -> Any:
+    """A model as a user gives it, a path as text."""
+    return os.fspath(model) if isinstance(model, os.PathLike) else model
+
+
+def _name_of_model(model: Any) -> str | None:
+    """What a user calls a model, which may be opened."""
+    named = _without_path(model)
+    return named if named is None or isinstance(named, str) else str(named.name)
 
 
 def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:

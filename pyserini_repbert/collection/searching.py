@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -29,16 +31,16 @@ from pyserini_repbert.search.adapted_folder import (
     read_query_map,
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
+from pyserini_repbert.systems.registry import representations
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.collection.representation_search import RepresentationSearcher
     from pyserini_repbert.search.dense import QueryEncoder
 
     # A ranking of a generation's documents: `within` restricts it.
-    DocumentRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | Bm25DocumentSearcher
-    FilteredRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | FilteredBm25
+    DocumentRanking = DenseDocumentSearcher | RepresentationSearcher | Bm25DocumentSearcher
+    FilteredRanking = DenseDocumentSearcher | RepresentationSearcher | FilteredBm25
 
 logger = logging.getLogger(__name__)
 
@@ -133,12 +135,11 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     open_encoder : opens the collection's encoder, for queries
     settings : what is searched, and how
     device : where vectors are multiplied
-    sparse_encoder : the collection's learned sparse model; default: opened by its name where the
-        ranking is asked for
+    further_encoders : opens the encoders of further models where their rankings are asked for
 
     Attributes
     ----------
-    sparse_encoder : the learned sparse model, if it was given or opened
+    further_encoders : as given
     filter : which documents count
     """
 
@@ -152,12 +153,12 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings | None = None,
         device: str = 'cpu',
-        sparse_encoder: TermWeightsEncoder | None = None,
+        further_encoders: FurtherEncoders | None = None,
     ) -> None:
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
         self.generation = generation
-        self.sparse_encoder = sparse_encoder
+        self.further_encoders = further_encoders or FurtherEncoders()
         self._search_settings = settings
 
         def open_dense() -> DenseDocumentSearcher:
@@ -189,21 +190,9 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        if ranking is CollectionRanking.SPARSE:
-            from pyserini_repbert.collection.term_weights_search import (
-                TermWeightsDocumentSearcher,
-                open_sparse_encoder,
-            )
-
-            if self.sparse_encoder is None:
-                self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
-            searcher = TermWeightsDocumentSearcher(
-                self.generation,
-                vectors=self.dense.vectors,
-                query_encoder=self.sparse_encoder,
-                aggregation=settings.aggregation,
-            )
-            return searcher.with_settings(name=ranking.value)
+        for kind in representations():
+            if kind.ranking == ranking.value:
+                return self._further_ranking(kind)
         usual = SparseSettings()
         words = SparseSettings(
             k1=usual.k1 if settings.k1 is None else settings.k1,
@@ -211,6 +200,18 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             language=self.generation.settings.language,
         )
         return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
+
+    def _further_ranking(self, kind: Representation) -> RepresentationSearcher:
+        from pyserini_repbert.collection.representation_search import RepresentationSearcher
+
+        searcher = RepresentationSearcher(
+            self.generation,
+            kind,
+            vectors=self.dense.vectors,
+            query_encoder=self.further_encoders.get(self.generation, kind, str(self.dense.device)),
+            aggregation=self._search_settings.aggregation,
+        )
+        return searcher.with_settings(name=kind.ranking)
 
     @property
     def words(self) -> Bm25DocumentSearcher | None:

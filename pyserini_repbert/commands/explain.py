@@ -23,9 +23,9 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.systems.sparse_model import SparseModel
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 

@@ -24,12 +24,12 @@ from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
-    from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
+    from pyserini_repbert.systems.sparse_model import SparseModel
 
 # Called with an index, or its folder, before it is built; returns a callback for passages done.
 Building = Callable[[Any], Any]

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
@@ -24,7 +25,6 @@ from pyserini_repbert.collection.searching import (
     learned_settings,
     open_collection_encoder,
 )
-from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
@@ -37,10 +37,10 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
+from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.search.dense import QueryEncoder
 
 # The approximate search of the passages' vectors.
@@ -77,6 +77,10 @@ class CollectionIndex(Index):
         shards = {} if before is None else before.generation.opened_shards
         self._before = before
         self._has_new_encoder = True
+        # Generations share the models that both have.
+        self._further_encoders: FurtherEncoders = (
+            FurtherEncoders() if before is None else before._further_encoders
+        )
         self._searcher: CollectionSearcher | None = None
         self._opened: dict[str, DocumentRanking | FilteredRanking] = {}
         self._within: dict[DocumentFilter, Self] = {}
@@ -212,7 +216,7 @@ class CollectionIndex(Index):
                 query_map=query_map,
                 ann=options.ann,
             )
-            self._searcher = self._search(open_encoder, settings, machine, self._sparse_encoder())
+            self._searcher = self._search(open_encoder, settings, machine)
             # What the two share is taken.
             self._before = None
         return self._searcher.within(self.filter)
@@ -222,10 +226,9 @@ class CollectionIndex(Index):
         open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings,
         machine: Machine,
-        sparse_encoder: TermWeightsEncoder | None,
     ) -> CollectionSearcher:
         return CollectionSearcher(
-            self.generation, open_encoder, settings, machine.devices[0], sparse_encoder
+            self.generation, open_encoder, settings, machine.devices[0], self._further_encoders
         )
 
     def ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
@@ -252,8 +255,7 @@ class CollectionIndex(Index):
         """As in `Index`. Raises MismatchError if that was learned for another encoder."""
         encoder = self._all_documents(machine).dense.query_encoder
         settings = learned_settings(encoder, folder, self.generation.settings.dimension)
-        sparse_encoder = self._all_documents(machine).sparse_encoder
-        searcher = self._search(lambda: encoder, settings, machine, sparse_encoder)
+        searcher = self._search(lambda: encoder, settings, machine)
         return searcher.within(self.filter)
 
     def is_open(self, name: str) -> bool:
@@ -345,14 +347,6 @@ class CollectionIndex(Index):
         if options.encoder is not None:
             open_encoder()
         return open_encoder
-
-    def _sparse_encoder(self) -> TermWeightsEncoder | None:
-        """The earlier generation's learned sparse model, if it is the same; else None."""
-        searcher = self._before and self._before._searcher
-        key = self.generation.settings.sparse_key
-        if not searcher or searcher.generation.settings.sparse_key != key:
-            return None
-        return searcher.sparse_encoder
 
     def inputs(self) -> tuple[Input, ...]:
         index = Input('index', self.location, self.generation.sha256)
