@@ -10,6 +10,7 @@ from pyserini_repbert.ranking import Ranker
 RECORDED = {
     'collection.dense_search:DenseDocumentSearcher': 'DocumentSearcher',
     'collection.reranking:RerankedCollectionSearcher': 'RerankedCollectionSearcher',
+    'collection.rescoring:RescoredSearcher': 'RescoredSearcher',
     'collection.searching:CollectionSearcher': 'CollectionSearcher',
     'collection.representation_search:RepresentationSearcher': 'RepresentationSearcher',
     'collection.bm25_search:Bm25DocumentSearcher': 'DocumentBm25',

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
+    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
 
 # Modules of search import PyTorch, which writing needs only where it encodes.
 
@@ -108,6 +109,7 @@ class Collection:
         overlap: int | None = None,
         language: str | None = None,
         sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
+        multi_vector: str | os.PathLike[str] | MultiVectorTextEncoder | None = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
     ) -> Self:
@@ -129,19 +131,21 @@ class Collection:
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
+        multi_vector : a late-interaction model, whose token vectors are stored beside dense ones:
+            a `MultiVectorEncoder` folder, or an opened encoder; or 'none'; default: 'none'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        further = named_models({'sparse': _without_path(sparse)})
+        further = {'sparse': _without_path(sparse), 'multi_vector': _without_path(multi_vector)}
         source = EncoderSource(
             named_encoder,
             device,
             precision,
             batch_tokens,
             truncate_dim,
-            further,
+            named_models(further),
             embedding,
         )
         wanted = WantedSettings(
@@ -149,6 +153,7 @@ class Collection:
             overlap=overlap,
             language=language,
             sparse=_name_of_model(sparse),
+            multi_vector=_name_of_model(multi_vector),
             dtype=dtype,
         )
         return cls(folder, source, wanted)
@@ -430,8 +435,9 @@ class Collection:
 
         Parameters
         ----------
-        rankings : 'dense', 'bm25' and 'sparse', the learned one, of those that the collection has;
-            default: all
+        rankings : 'dense', 'bm25', 'sparse', the learned one, 'multi', of token vectors, and
+            'rescored', of those that the collection has; default: 'rescored' with token vectors,
+            else all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds

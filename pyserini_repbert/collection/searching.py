@@ -16,7 +16,13 @@ from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, Filter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
+from pyserini_repbert.collection.rankings import (
+    CollectionRanking,
+    default_fusion,
+    first_rankings,
+    rankings_of,
+    rescoring_kind,
+)
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -36,11 +42,16 @@ from pyserini_repbert.systems.registry import representations
 if TYPE_CHECKING:
     from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
     from pyserini_repbert.collection.representation_search import RepresentationSearcher
+    from pyserini_repbert.collection.rescoring import RescoredSearcher
     from pyserini_repbert.search.dense import QueryEncoder
 
     # A ranking of a generation's documents: `within` restricts it.
-    DocumentRanking = DenseDocumentSearcher | RepresentationSearcher | Bm25DocumentSearcher
-    FilteredRanking = DenseDocumentSearcher | RepresentationSearcher | FilteredBm25
+    DocumentRanking = (
+        DenseDocumentSearcher | RepresentationSearcher | Bm25DocumentSearcher | RescoredSearcher
+    )
+    FilteredRanking = (
+        DenseDocumentSearcher | RepresentationSearcher | FilteredBm25 | RescoredSearcher
+    )
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +65,7 @@ class SearchSettings:
 
     Attributes
     ----------
-    rankings : those that are fused, in this order; none: all that the collection has
+    rankings : those that are fused, in this order; none: the usual ones of the collection
     aggregation : how passages' scores become document scores
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
@@ -190,6 +201,8 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense
+        if ranking is CollectionRanking.RESCORED:
+            return self._rescored_ranking()
         for kind in representations():
             if kind.ranking == ranking.value:
                 return self._further_ranking(kind)
@@ -200,6 +213,18 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             language=self.generation.settings.language,
         )
         return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
+
+    def _rescored_ranking(self) -> RescoredSearcher:
+        from pyserini_repbert.collection.rescoring import RescoredSearcher
+
+        kind = rescoring_kind(self.generation.settings)
+        assert kind is not None
+        rankings = first_rankings(self.generation.settings)
+        parts = [self.ranking(ranking) for ranking in rankings]
+        fusion = Fusion(parts, default_fusion(rankings))
+        fusion = fusion.with_settings(_searches_in_turn=self._searches_in_turn)
+        searcher = RescoredSearcher(fusion, self._further_ranking(kind))
+        return searcher.with_settings(name=CollectionRanking.RESCORED.value)
 
     def _further_ranking(self, kind: Representation) -> RepresentationSearcher:
         from pyserini_repbert.collection.representation_search import RepresentationSearcher
@@ -217,8 +242,9 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     def words(self) -> Bm25DocumentSearcher | None:
         """BM25 of all documents, if it is among the rankings."""
         for part in self._all_parts:
-            if isinstance(part, Bm25DocumentSearcher):
-                return part
+            for leaf in part.leaves():
+                if isinstance(leaf, Bm25DocumentSearcher):
+                    return leaf
         return None
 
     def within(self, wanted: DocumentFilter) -> Self:

@@ -33,6 +33,7 @@ from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.record import Model, Sha256
+from pyserini_repbert.systems.multi_vector.stored import TokenModel
 from pyserini_repbert.systems.registry import representations
 from pyserini_repbert.systems.sparse_model import SparseModel
 
@@ -190,6 +191,7 @@ class CollectionSettings:
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
     sparse_model: SparseModel | None = None  # of the kind 'learned'
+    multi_vector_model: TokenModel | None = None
     dtype: VectorDtype = 'float32'  # of the stored vectors
 
     @property
@@ -214,6 +216,11 @@ class CollectionSettings:
     def sparse_name(self) -> str:
         """The sparse ranking as a user names it: 'bm25', 'none', or the learned model."""
         return str(self.sparse) if self.sparse_model is None else self.sparse_model.encoder
+
+    @property
+    def multi_vector_name(self) -> str:
+        """The multi-vector model as a user names it, or 'none'."""
+        return 'none' if self.multi_vector_model is None else self.multi_vector_model.encoder
 
     @property
     def models_sha256(self) -> str:
@@ -251,6 +258,7 @@ class WantedSettings:
     language: str | None = None
     sparse: str | None = None
     dtype: str | None = None
+    multi_vector: str | None = None
 
     def __post_init__(self) -> None:
         if self.dtype is not None:

@@ -222,7 +222,8 @@ class PassageShard:
         dtype, shape : what the file must hold
         is_compared : compare the file with its checksum
         """
-        array = mapped(self.folder / f'{name}.npy', dtype, shape)
+        # PyTorch warns of arrays that cannot be written: 'c' leaves files as they are, too.
+        array = mapped(self.folder / f'{name}.npy', dtype, shape, 'r' if is_compared else 'c')
         if is_compared:
             self._compare(f'{name}.npy')
         return array

@@ -172,6 +172,10 @@ class Representation(ABC):
     def model_of(self, encoder: Any) -> RepresentationModel:
         """What the settings of a collection say of an encoder."""
 
+    def reranker_settings(self, model: Any) -> dict[str, Any]:
+        """The settings of a reranker that explains the scores of a collection's model."""
+        return {}
+
     @abstractmethod
     def encode(self, encoder: Any, texts: Sequence[str]) -> Sequence[Any]:
         """What the encoder makes of passages, in their order."""

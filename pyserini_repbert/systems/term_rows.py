@@ -179,6 +179,10 @@ class _Terms(Representation):
     def model_of(self, encoder: TermWeightsEncoder) -> SparseModel:
         return SparseModel.of(encoder.encoding().settings)
 
+    def reranker_settings(self, model: SparseModel) -> dict[str, Any]:
+        # As many weights as are stored make the score.
+        return {'prune': model.prune}
+
     def encode(self, encoder: TermWeightsEncoder, texts: Sequence[str]) -> TermVectors:
         weights: TermVectors = encoder.encoding().encode([Passage('', text) for text in texts])
         return weights
@@ -223,7 +227,8 @@ class _Terms(Representation):
         """The terms that add most to the score."""
         from pyserini_repbert.rerank.term_explanations import contributions, reason_text
 
-        return reason_text(contributions(encoder, query, passage))
+        terms = reason_text(contributions(encoder, query, passage))
+        return f'terms: {terms}' if terms else ''
 
 
 def _term_dtype(vocabulary: int) -> DTypeLike:

@@ -18,7 +18,15 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
+from pyserini_repbert.collection.rankings import (
+    CollectionRanking,
+    default_fusion,
+    first_rankings,
+    rankings_of,
+    rescoring_kind,
+    searched_rankings,
+    stored_rankings,
+)
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
@@ -32,12 +40,17 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
-from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import (
+    Building,
+    ExplainingModel,
+    Index,
+    IndexKind,
+    SearchOptions,
+)
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
-from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
@@ -118,7 +131,7 @@ class CollectionIndex(Index):
 
     def _check_approximate(self) -> None:
         """Raises InputError for an approximate search without the dense ranking."""
-        if self.options.ann and CollectionRanking.DENSE not in self._rankings:
+        if self.options.ann and CollectionRanking.DENSE not in self._searched:
             raise InputError(
                 f'an approximate index is of the dense ranking, and {" ".join(self.rankings)} was '
                 'asked for: leave one out',
@@ -130,26 +143,34 @@ class CollectionIndex(Index):
         return tuple(str(ranking) for ranking in self._rankings)
 
     @property
+    def _searched(self) -> set[CollectionRanking]:
+        """The rankings by one model each that are searched."""
+        return searched_rankings(self.generation.settings, self._rankings)
+
+    @property
     def offered(self) -> OfferedRankings:
-        stored = self._all_rankings
+        settings = self.generation.settings
+        stored = tuple(map(str, stored_rankings(settings)))
+        first = tuple(map(str, first_rankings(settings)))
         names = (*stored, APPROXIMATE)
+        usual = ''
+        if rescoring_kind(settings) is not None:
+            usual = str(CollectionRanking.RESCORED)
+            names = (*stored, usual, APPROXIMATE)
         of_vectors = frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
         return OfferedRankings(
             names,
             of_vectors=of_vectors,
-            of_models=of_vectors | {str(CollectionRanking.SPARSE)},
+            of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
             with_confidence=frozenset(stored),
-            fused=stored if len(stored) > 1 else (),
+            usual=usual,
+            fused=first if len(first) > 1 else (),
         )
 
-    @property
-    def _all_rankings(self) -> tuple[str, ...]:
-        return tuple(map(str, rankings_of(self.generation.settings)))
-
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
-        if len(rankings) > 1 and sorted(rankings) == sorted(self._all_rankings):
+        if len(rankings) > 1 and set(rankings) <= set(stored_rankings(self.generation.settings)):
             return default_fusion(rankings)
         return None
 
@@ -167,8 +188,12 @@ class CollectionIndex(Index):
         return default_fusion(self._rankings)
 
     @property
+    def searches_vectors(self) -> bool:
+        return self._rankings[0] in (CollectionRanking.DENSE, CollectionRanking.RESCORED)
+
+    @property
     def searches_words(self) -> bool:
-        return CollectionRanking.BM25 in self._rankings
+        return CollectionRanking.BM25 in self._searched
 
     def learned(self) -> str | None:
         folder = adaptation_in_use(self.generation.folder, self.generation.settings)
@@ -297,8 +322,13 @@ class CollectionIndex(Index):
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
 
     @property
-    def term_model(self) -> SparseModel | None:
-        return self.generation.settings.sparse_model
+    def explaining_model(self) -> ExplainingModel | None:
+        models = self.generation.settings.further_models
+        if not models:
+            return None
+        # The last one orders the best hits.
+        kind, model = list(models.items())[-1]
+        return ExplainingModel(model.encoder, kind.reranker_settings(model))
 
     def about(self) -> dict[str, Any]:
         """As in `Index`: documents, language, how its rankings are fused, and its fields.
@@ -316,7 +346,7 @@ class CollectionIndex(Index):
             'field_counts': {name: asdict(counts[name]) for name in sorted(names)},
             'sources': [_shown_source(state) for state in source_states(self.generation)],
         }
-        rankings = rankings_of(self.generation.settings)
+        rankings = first_rankings(self.generation.settings)
         if len(rankings) > 1:
             usual = default_fusion(rankings)
             about |= {
