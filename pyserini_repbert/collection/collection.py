@@ -468,7 +468,7 @@ class Collection:
                 encoder = self._open_query_encoder(generation)
             own = adaptation_in_use(self.folder, generation.settings)
             if own is not None:
-                learned = learned_settings(encoder, own, generation.settings.dimension)
+                learned = learned_settings(encoder, own, generation.settings)
                 if is_usual:
                     settings = learned
                 else:

@@ -10,6 +10,7 @@ from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.search.adapted_folder import AdaptedSearch, learned_fusion
 from pyserini_repbert.systems.registry import representations
 
 # The dense ranking's share in the interpolation of a collection's rankings.
@@ -77,6 +78,19 @@ def rankings_of(
         if ranking not in available:
             raise InputError(_absence(ranking, available), parameters=('rankings',))
     return rankings
+
+
+def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tuple[str, ...]:
+    """The rankings that a collection learned to search; none: the usual ones.
+
+    A folder of `adapt` that names none is of the first rankings. Where a person has set a reranker
+    alone, say, the usual ones are searched.
+    """
+    if adapted.rankings:
+        return adapted.rankings
+    if learned_fusion(adapted) is None and adapted.query_map is None:
+        return ()
+    return tuple(map(str, first_rankings(settings)))
 
 
 def searched_rankings(

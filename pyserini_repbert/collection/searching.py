@@ -20,9 +20,11 @@ from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
     first_rankings,
+    learned_rankings,
     rankings_of,
     rescoring_kind,
 )
+from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -88,7 +90,7 @@ class SearchSettings:
 
 
 def learned_settings(
-    query_encoder: QueryEncoder, folder: StrPath, dimension: int
+    query_encoder: QueryEncoder, folder: StrPath, collection: CollectionSettings
 ) -> SearchSettings:
     """How a collection is searched by what `adapt` learned.
 
@@ -96,14 +98,14 @@ def learned_settings(
     ----------
     query_encoder : the collection's
     folder : what `adapt` wrote
-    dimension : of the collection's vectors
+    collection : the collection's settings
 
     Raises MismatchError if it was learned for another encoder.
     """
-    query_map = read_query_map(query_encoder, str(folder), dimension)
+    query_map = read_query_map(query_encoder, str(folder), collection.dimension)
     adapted = read_adapted(folder)
     return SearchSettings(
-        rankings=adapted.rankings,
+        rankings=learned_rankings(collection, adapted),
         aggregation=adapted.aggregate,
         fusion=learned_fusion(adapted),
         k1=adapted.k1,

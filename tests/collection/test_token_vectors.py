@@ -21,7 +21,10 @@ from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
+from pyserini_repbert.pipeline.opening import open_searcher
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.record import record_path
+from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.multi_vector import maxsim
 from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
@@ -406,3 +409,23 @@ def test_tokens_are_explained_by_the_model_of_the_collection(printed):
     encoded = re.search(r'b: score (\S+)', why)[1]
     assert float(encoded) == pytest.approx(float(stored), abs=1e-3)
     assert '| token' in why
+
+
+@pytest.mark.parametrize(
+    ('values', 'searched'),
+    [
+        # A person has set k1 alone.
+        ({'k1': 1.2, 'weights': ()}, ['rescored']),
+        ({'weights': (0.3, 0.7)}, ['tiny', 'bm25']),
+    ],
+)
+def test_what_was_learned_is_searched_without_token_vectors(make, dense, values, searched):
+    with make(sparse='bm25') as collection:
+        collection.sync(DOCUMENTS)
+    named = {'index': str(collection.folder), 'encoder': str(collection.folder.parent / 'tiny')}
+    folder = collection.folder.parent / 'adapted'
+    known = {'encoder_weights': dense.weights_sha256, 'sparse': (), 'depth': 10, 'estimate': {}}
+    write_adapted(folder, None, **{**named, **known, **values})
+    with contextlib.closing(open_searcher(PipelineSpec(adapted=str(folder)))) as searcher:
+        assert searcher.part_names == searched
+        assert found(searcher)

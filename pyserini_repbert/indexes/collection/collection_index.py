@@ -22,6 +22,7 @@ from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
     first_rankings,
+    learned_rankings,
     rankings_of,
     rescoring_kind,
     searched_rankings,
@@ -103,7 +104,8 @@ class CollectionIndex(Index):
             self._take_own_settings()
             wanted: Sequence[str] = options.rankings
             if self.adapted is not None and not wanted:
-                wanted = read_adapted(self.adapted).rankings
+                adapted = read_adapted(self.adapted)
+                wanted = learned_rankings(self.generation.settings, adapted)
             self._rankings = rankings_of(self.generation.settings, wanted)
             self._check_approximate()
             self.filter = _filter_of(options)
@@ -279,7 +281,7 @@ class CollectionIndex(Index):
     def as_learned(self, folder: str, machine: Machine) -> CollectionSearcher:
         """As in `Index`. Raises MismatchError if that was learned for another encoder."""
         encoder = self._all_documents(machine).dense.query_encoder
-        settings = learned_settings(encoder, folder, self.generation.settings.dimension)
+        settings = learned_settings(encoder, folder, self.generation.settings)
         searcher = self._search(lambda: encoder, settings, machine)
         return searcher.within(self.filter)
 

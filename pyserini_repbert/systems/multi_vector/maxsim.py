@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-# Token vectors that are converted together: benchmarks/late_interaction_stored.py.
+# Token vectors that are converted together: benchmarks/late_interaction.py.
 _TOKENS = 4096
 
 
