@@ -464,10 +464,14 @@ class Ranker(StoredTexts, ABC):
         return found
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
-        """What made the scores of hits, in a line each, by docid; by default nothing is said."""
+        """What made the scores of hits, by docid, in a line of each part that says it.
+
+        By default nothing is said.
+        """
         reasons: dict[str, str] = {}
         for part in self.parts:
-            reasons |= part.reasons(query, docids)
+            for docid, reason in part.reasons(query, docids).items():
+                reasons[docid] = f'{reasons[docid]}\n{reason}' if docid in reasons else reason
         return reasons
 
     def leaves(self) -> Iterator[Ranker]:

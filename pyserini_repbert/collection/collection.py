@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
@@ -17,7 +18,7 @@ from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
     WantedSettings,
-    learned_model,
+    named_models,
 )
 from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.side_folders import Side
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
+    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
 
 # Modules of search import PyTorch, which writing needs only where it encodes.
 
@@ -91,8 +93,7 @@ class Collection:
         self._rerankers: dict[str, Reranker] = {}
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
-        self._sparse_encoder: TermWeightsEncoder | None = None
-        self._sparse_encoder_of: str | None = None
+        self._further_encoders = FurtherEncoders()
 
     @classmethod
     def open(
@@ -108,6 +109,7 @@ class Collection:
         overlap: int | None = None,
         language: str | None = None,
         sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
+        multi_vector: str | os.PathLike[str] | MultiVectorTextEncoder | None = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
     ) -> Self:
@@ -129,26 +131,29 @@ class Collection:
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
+        multi_vector : a late-interaction model, whose token vectors are stored beside dense ones:
+            a `MultiVectorEncoder` folder, or an opened encoder; or 'none'; default: 'none'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
+        further = {'sparse': _without_path(sparse), 'multi_vector': _without_path(multi_vector)}
         source = EncoderSource(
             named_encoder,
             device,
             precision,
             batch_tokens,
             truncate_dim,
-            learned_model(named_sparse),
+            named_models(further),
             embedding,
         )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,
             overlap=overlap,
             language=language,
-            sparse=named_sparse if isinstance(named_sparse, str) else source.sparse.name,
+            sparse=_name_of_model(sparse),
+            multi_vector=_name_of_model(multi_vector),
             dtype=dtype,
         )
         return cls(folder, source, wanted)
@@ -430,8 +435,9 @@ class Collection:
 
         Parameters
         ----------
-        rankings : 'dense', 'bm25' and 'sparse', the learned one, of those that the collection has;
-            default: all
+        rankings : 'dense', 'bm25', 'sparse', the learned one, 'multi', of token vectors, and
+            'rescored', of those that the collection has; default: 'rescored' with token vectors,
+            else all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
@@ -462,7 +468,7 @@ class Collection:
                 encoder = self._open_query_encoder(generation)
             own = adaptation_in_use(self.folder, generation.settings)
             if own is not None:
-                learned = learned_settings(encoder, own, generation.settings.dimension)
+                learned = learned_settings(encoder, own, generation.settings)
                 if is_usual:
                     settings = learned
                 else:
@@ -471,16 +477,17 @@ class Collection:
                 fused = rankings_of(generation.settings, rankings)
                 settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))
             settings = replace(settings, ann=ann)
-            searcher = CollectionSearcher(
+            for kind, model in generation.settings.further_models.items():
+                source = self._source.further[kind]
+                if source.is_opened and source.model.key() == model.key():
+                    self._further_encoders.keep(model, source.opened)
+            return CollectionSearcher(
                 generation,
                 lambda: encoder,
                 settings,
                 self._source.device,
-                self._known_sparse_encoder(generation),
+                self._further_encoders,
             )
-            self._sparse_encoder = searcher.sparse_encoder
-            self._sparse_encoder_of = generation.settings.sparse_key
-            return searcher
         except BaseException:
             generation.close()
             raise
@@ -548,17 +555,6 @@ class Collection:
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
-    def _known_sparse_encoder(self, generation: Generation) -> TermWeightsEncoder | None:
-        """The learned sparse model, if it was opened for a generation or to write it."""
-        if generation.settings.sparse_model is None:
-            return None
-        if self._sparse_encoder_of == generation.settings.sparse_key:
-            return self._sparse_encoder
-        source = self._source.sparse
-        if source.is_opened and source.model.key() == generation.settings.sparse_key:
-            return source.opened
-        return None
-
     def _close_searcher(self) -> None:
         if self._searcher is not None:
             self._searcher.close()
@@ -586,6 +582,17 @@ class Collection:
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'
             )
+
+
+def _without_path(model: Any) -> Any:
+    """A model as a user gives it, a path as text."""
+    return os.fspath(model) if isinstance(model, os.PathLike) else model
+
+
+def _name_of_model(model: Any) -> str | None:
+    """What a user calls a model, which may be opened."""
+    named = _without_path(model)
+    return named if named is None or isinstance(named, str) else str(named.name)
 
 
 def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:

@@ -106,11 +106,14 @@ def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict
 
 
 def ranking_names(searcher: CollectionSearcher) -> list[str]:
-    """The `CollectionRanking` of each part of a search: the dense one is called by its encoder."""
+    """The `CollectionRanking` of each leaf of a search: the dense one is called by its encoder.
+
+    What scores the hits of these anew is none of them, as a reranker is none.
+    """
     names = []
-    for part in searcher.parts:
-        is_dense = isinstance(part, DenseDocumentSearcher)
-        names.append(str(CollectionRanking.DENSE) if is_dense else part.name)
+    for leaf in searcher.leaves():
+        is_dense = isinstance(leaf, DenseDocumentSearcher)
+        names.append(str(CollectionRanking.DENSE) if is_dense else leaf.label)
     return names
 
 

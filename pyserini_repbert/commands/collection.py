@@ -228,6 +228,12 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
         help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
         f"in place of BM25; {stored} 'bm25'",
     )
+    add(
+        '--multi-vector',
+        metavar='none|FOLDER',
+        help='a MultiVectorEncoder (ColBERT): its token vectors are stored beside dense ones, and '
+        f"order the best 1,000 hits; {stored} 'none'",
+    )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
     add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
     add(
@@ -281,8 +287,9 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         keep_empty=True,
         selection=_selection(options),
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'dtype')
-    chosen = command.pick_options(options, 'encoder', 'batch_tokens', 'truncate_dim', *stored)
+    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
+    models = ('encoder', 'sparse', 'multi_vector')
+    chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
     # With --ray, the device is the workers'.
     chosen['device'] = options.device if options.ray is None else 'cpu'
     with (
@@ -500,7 +507,7 @@ def _status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection import Collection
     from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
-    from pyserini_repbert.collection.status import folder_size, source_states
+    from pyserini_repbert.collection.status import folder_size, source_states, stored_models
     from pyserini_repbert.pipeline.own_settings import own_settings
 
     with Collection.open(options.index) as collection:
@@ -510,6 +517,9 @@ def _status(options: argparse.Namespace) -> None:
         documents = command.count_text(manifest.documents, 'document')
         passages = command.count_text(manifest.passages, 'passage')
         print(f'{options.index}: {documents}, {passages}, generation {manifest.number}, {size}')
+        for model in stored_models(generation):
+            size = f'{model.bytes_each:,} bytes a passage'
+            print('  ' + printable(f"{model.what} '{model.encoder}': {size}"))
         for state in source_states(generation):
             synced = f', synced {state.synced}' if state.synced else ''
             prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''

@@ -74,10 +74,10 @@ def hit_reasons(
     inputs: Sequence[Ranking],
     reranker: Reranker | None = None,
     depth: int | None = None,
-    term_reasons: Mapping[str, str] | None = None,
+    stage_reasons: Mapping[str, str] | None = None,
 ) -> list[list[str]]:
     """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit;
-    the terms of a learned sparse ranking; and a reranker's.
+    what else a first stage says of it; and a reranker's.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def hit_reasons(
     names, inputs : the first stages and their rankings
     reranker : the last one, which read its first hits
     depth : the most hits that a first stage gave
-    term_reasons : of a learned sparse ranking, the terms that made a hit's score, by docid
+    stage_reasons : what first stages say of hits, by docid (`Ranker.reasons`)
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     reasons = []
@@ -94,7 +94,7 @@ def hit_reasons(
         shown = []
         for name, rank, ranking in zip(names, ranks, inputs, strict=True):
             shown.append(f'{name} {rank or _absent(ranking, depth)}')
-        lines = [f'ranks: {", ".join(shown)}', *_first_stage_lines(hit, term_reasons or {})]
+        lines = [f'ranks: {", ".join(shown)}', *_first_stage_lines(hit, stage_reasons or {})]
         if reranker and position < reranker.reads and hit.text is not None:
             reason = reranker.reason(query, hit)
             if reason:
@@ -103,14 +103,13 @@ def hit_reasons(
     return reasons
 
 
-def _first_stage_lines(hit: Candidate, term_reasons: Mapping[str, str]) -> list[str]:
-    """Which passage decided, and the terms that made the score, of a hit that has them."""
+def _first_stage_lines(hit: Candidate, stage_reasons: Mapping[str, str]) -> list[str]:
+    """Which passage decided, and what first stages say, of a hit of which that is known."""
     lines = []
     if hit.excerpts:
         passage = hit.excerpts[0]
         lines.append(excerpt_line(passage.number, passage.start, passage.end))
-    if hit.docid in term_reasons:
-        lines.append(f'terms: {term_reasons[hit.docid]}')
+    lines += stage_reasons.get(hit.docid, '').splitlines()
     return lines
 
 

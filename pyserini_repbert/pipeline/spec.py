@@ -181,7 +181,9 @@ class PipelineSpec(CheckedValues):
     )
     rankings: tuple[str, ...] = Field(
         default=(),
-        description='rankings of a collection: dense, bm25, sparse (a learned one); default: all',
+        description='rankings of a collection: dense, bm25, sparse (a learned one), multi (token '
+        'vectors), rescored (the best of the others by token vectors); default: rescored, if token '
+        'vectors are stored, else all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(

@@ -295,6 +295,8 @@ class ServedIndex:
         if not self._searchers:
             raise InputError(f"index '{self.alias}' has nothing to search")
         self._open_named_systems()
+        if self.index.offered.usual and self.settings.sparse is None:
+            usual = [self.index.offered.usual]
         opened = [name for name in usual if self.opens(name)]
         if self.adapted and self.adapted == learned:
             # People have chosen that the collection is searched so.
