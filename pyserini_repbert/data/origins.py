@@ -135,20 +135,6 @@ def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int 
     return PlacedText(text, Origin(lines=tuple(places)))
 
 
-def positions_of_rows(lines: Sequence[str], start: int = 0, end: int = 0) -> dict[int, int]:
-    """The characters of the text of `text_of_rows` at which its rows begin, from row 0."""
-    rows = _rows_of_text(lines, start, end)
-    if not rows:
-        return {}
-    first = lines[rows[0]]
-    position = len(first.lstrip()) - len(first)
-    positions = {}
-    for row in rows:
-        positions[row] = max(position, 0)
-        position += len(lines[row]) + 1
-    return positions
-
-
 def _rows_of_text(lines: Sequence[str], start: int, end: int) -> list[int]:
     """The rows without those from `start` to before `end`, and without empty ones in front."""
     rows = [row for row in range(len(lines)) if not start <= row < end]
