@@ -14,9 +14,9 @@ from pyserini_repbert.data.asciidoc_marks import (
     plain_asciidoc,
     with_attributes,
 )
-from pyserini_repbert.data.line_reader import BULLET, LineReader
+from pyserini_repbert.data.line_reader import LineReader
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.read_page import ReadPage
+from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(={1,6}|#{1,6})[ ]+(\S.*)')
 _ATTRIBUTE = re.compile(r':(!?[\w-]+!?):(?:[ ]+(.*))?$')
@@ -41,7 +41,7 @@ _ITEM = re.compile(r'(?:(\*{1,6}|-)|(\.{1,6})|(\d{1,9}\.)|<(?:\d{1,3}|\.)>)[ ]+'
 _CHECK = re.compile(r'\[[ xX*]\][ ]+')
 _TERM = re.compile(r'([^\s:].*?)(?:::{1,3}|;;)(?:[ ]+(\S.*))?$')
 _LINE_END = re.compile(r'[ ]\+$')
-_CELL = re.compile(r'(?:^|[ ])(?:\d*\.?\d*[+*])?[<^>]?(?:\.[<^>])?[a-z]?\||(?<=\S)\|')
+_CELL = re.compile(r'(?:^|[ ])(?:\d{0,3}(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[a-z]?\||(?<=\S)\|')
 _COLUMNS = re.compile(r'cols="?([^"\]]+)"?')
 _TIMES = re.compile(r'(\d{1,3})\*')
 

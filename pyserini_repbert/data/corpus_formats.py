@@ -320,11 +320,13 @@ class _Page(NamedTuple):
     ----------
     docid : what it is called
     place : where it lies, for messages
+    file : its path in the corpus
     raw : the file
     """
 
     docid: str
     place: str
+    file: str
     raw: bytes
 
 
@@ -346,7 +348,8 @@ class HtmlCorpus(FilesCorpus):
         for path in self.paths:
             for page in self._pages(path):
                 if self._part.takes(row):
-                    yield page.place, document_of_html(page.docid, decode_page(page.raw))
+                    document = document_of_html(page.docid, decode_page(page.raw))
+                    yield page.place, document.in_file(page.file)
                 row += 1
 
     def _pages(self, path: Path) -> Iterator[_Page]:
@@ -356,7 +359,7 @@ class HtmlCorpus(FilesCorpus):
             return
         if has_suffix(path.name, PAGES):
             docid = docid_of_path(without_suffix(path.name, PAGES))
-            yield _Page(docid, str(path), path.read_bytes())
+            yield _Page(docid, str(path), name_in_corpus(self.name, path), path.read_bytes())
             return
         try:
             with open_tar(path) as archive:
@@ -373,7 +376,8 @@ class HtmlCorpus(FilesCorpus):
             docid = without_suffix(name, PAGES)
             if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
                 docid = name
-            yield _Page(docid_of_path(docid), f'{folder}:{name}', (folder / name).read_bytes())
+            raw = (folder / name).read_bytes()
+            yield _Page(docid_of_path(docid), f'{folder}:{name}', name, raw)
 
 
 def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
@@ -384,7 +388,7 @@ def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
         stream = archive.extractfile(member)
         if stream is not None:
             docid = docid_of_path(without_suffix(Path(member.name).name, PAGES))
-            yield _Page(docid, f'{path}:{member.name}', stream.read())
+            yield _Page(docid, f'{path}:{member.name}', member.name, stream.read())
 
 
 def docid_of_path(path: str) -> str:

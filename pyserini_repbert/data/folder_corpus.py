@@ -74,8 +74,16 @@ class FolderCorpus(Corpus):
         return self._read_files(lambda kind, file: kind.passages(file))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        documents = self._read_files(lambda kind, file: kind.documents(file))
+        documents = self._read_files(self._documents_in)
         return (item for row, item in enumerate(documents) if self._part.takes(row))
+
+    def _documents_in(
+        self, kind: FileKind, file: FileToRead
+    ) -> Iterator[tuple[str, Document | BadPassage]]:
+        """The documents of a file, each with the file's path in the corpus."""
+        path = name_in_corpus(self.name, file.path)
+        for location, item in kind.documents(file):
+            yield location, item.in_file(path) if isinstance(item, Document) else item
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the files hold, in their order; one that cannot be read is noted, or refused."""
@@ -131,7 +139,7 @@ class FolderCorpus(Corpus):
         Raises UnreadableFile for the first other one. `seen` has the docids of files before this
         one, and gets those of this one; None: they have been compared.
         """
-        for location, item in kind.documents(file):
+        for location, item in self._documents_in(kind, file):
             if isinstance(item, BadPassage):
                 problem: str | None = str(item)
             else:
@@ -139,7 +147,7 @@ class FolderCorpus(Corpus):
                 if problem is None and seen is not None and seen.add(item.docid):
                     problem = self._repetition(location, item)
                 if problem is None:
-                    yield item.in_file(name_in_corpus(self.name, file.path))
+                    yield item
                     continue
             if self.on_error is not OnError.SKIP:
                 raise UnreadableFile(f'{_within_file(location, file)}{problem}')

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from pyserini_repbert.data.read_page import INDENT, ReadPage
 
-BULLET = '- '
 # Takes what begins at a row, and returns the row behind it; None: it begins nothing of that kind.
 Take = Callable[[int], int | None]
 

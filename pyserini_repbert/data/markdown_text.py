@@ -19,7 +19,7 @@ from pyserini_repbert.data.markdown_marks import (
     without_marks,
 )
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.read_page import INDENT, ReadPage
+from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
 _MOST_INLINE = 10_000  # characters of a paragraph
 _LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
@@ -91,7 +91,7 @@ class _Reader:
             self._mark = ''
         elif token.type == 'list_item_open':
             number = self._lists[-1]
-            self._mark = f'{number}. ' if number else '- '
+            self._mark = f'{number}. ' if number else BULLET
             self._lists[-1] += 1 if number else 0
         elif token.type == 'paragraph_open':
             # An item of a list without empty lines between its items.

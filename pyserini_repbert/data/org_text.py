@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_repbert.data.line_reader import BULLET, LineReader, indent_of
+from pyserini_repbert.data.line_reader import LineReader, indent_of
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.read_page import ReadPage
+from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(\*+)[ \t]+(\S.*)')
 _STATE = re.compile(r'(?:TODO|NEXT|WAITING|DONE|CANCELLED|COMMENT)[ \t]+|\[#[A-Z0-9]\][ \t]*')
 _TAGS = re.compile(r'[ \t]:[\w@#%:]+:[ \t]*\Z')
-_COOKIE = re.compile(r'[ \t]*\[\d*(?:/\d*|%)\]')
+_COOKIE = re.compile(r'[ \t]?\[\d{0,5}(?:/\d{0,5}|%)\]')
 _ID = re.compile(r'[ \t]*:CUSTOM_ID:[ \t]*(\S+)[ \t]*', re.IGNORECASE)
 _DRAWER = re.compile(r'[ \t]*:[\w-]+:[ \t]*')
 _DRAWER_END = re.compile(r'[ \t]*:END:[ \t]*', re.IGNORECASE)
@@ -25,12 +25,12 @@ _CAPTION = re.compile(r'[ \t]*#\+caption(?:\[[^\]]*\])?:[ \t]*(.*)', re.IGNORECA
 _TITLE = re.compile(r'[ \t]*#\+title:[ \t]*(.*)', re.IGNORECASE)
 _KEYWORD = re.compile(r'[ \t]*#(?:\+\S|[ \t]|$)')
 _PLANNING = re.compile(r'[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):')
-_FIXED = re.compile(r'[ \t]*:(?:[ \t]|$)')
+_FIXED = re.compile(r'^[ \t]*:(?:[ \t]|$)')
 _RULE = re.compile(r'[ \t]*-{5,}[ \t]*')
 _TABLE_RULE = re.compile(r'[ \t]*\|-[-+|]*[ \t]*')
 _ITEM = re.compile(r'[ \t]*(?:([-+]|(?<=[ \t])\*)|((?:\d{1,9}|[a-zA-Z])[.)]))(?:[ \t]+|$)')
 _CHECK = re.compile(r'(?:\[@\d+\][ \t]*)?(?:\[[ xX-]\](?:[ \t]+|$))?')
-_TERM = re.compile(r'[ \t]+::(?:[ \t]+|$)')
+_TERM = re.compile(r'[ \t]::(?:[ \t]+|$)')
 _FOOTNOTE = re.compile(r'\[fn:[\w-]+\][ \t]+')
 _CODE = frozenset(('src', 'example'))
 # A comma in front of what would be a mark.

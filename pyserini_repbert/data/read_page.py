@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText
 
+BULLET = '- '
 CELL_END = '\t'
 INDENT = '  '  # of a list within a list
 

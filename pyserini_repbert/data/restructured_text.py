@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_repbert.data.line_reader import BULLET, LineReader, indent_of
+from pyserini_repbert.data.line_reader import LineReader, indent_of
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.read_page import ReadPage
+from pyserini_repbert.data.read_page import BULLET, ReadPage
 from pyserini_repbert.data.restructured_marks import id_of_title, names_of, plain_restructured
 from pyserini_repbert.data.restructured_tables import (
     grid_table_rows,
