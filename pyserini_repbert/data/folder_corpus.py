@@ -17,6 +17,8 @@ from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.errors import InputError
 
+# What a file raises that cannot be read: somebody may have removed it meanwhile.
+_FILE_ERRORS = (UnreadableFile, InputError, OSError)
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
@@ -91,8 +93,8 @@ class FolderCorpus(Corpus):
             try:
                 yield from read(kind, file)
                 self._note(file, None)
-            except UnreadableFile as error:
-                self._note(file, error)
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
 
     def _documents_of_whole_files(self) -> Iterator[Document]:
         for known in self._unread:
@@ -104,13 +106,8 @@ class FolderCorpus(Corpus):
             try:
                 yield from self._documents_of_file(kind, file, seen)
                 self._note(file, None)
-            except UnreadableFile as error:
-                self._note(file, error)
-            except InputError as error:
-                self._note(file, UnreadableFile(str(error)))
-            except OSError as error:
-                # Somebody has removed it meanwhile, or it may not be read.
-                self._note(file, UnreadableFile(str(error.strerror)))
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
 
     def _documents_of_file(
         self, kind: FileKind, file: FileToRead, seen: SeenDocids
@@ -175,6 +172,13 @@ class FolderCorpus(Corpus):
         if failed != self._failed:
             self._failed = failed
             self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _unreadable(error: Exception) -> UnreadableFile:
+    """The error of a file that cannot be read."""
+    if isinstance(error, UnreadableFile):
+        return error
+    return UnreadableFile(str(error.strerror if isinstance(error, OSError) else error))
 
 
 def _refusal(path: Path, reason: str) -> InputError:

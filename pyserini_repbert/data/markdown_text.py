@@ -22,6 +22,9 @@ from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
 _MOST_INLINE = 10_000  # characters of a paragraph
+# Code that pages show as a terminal, with its colours as tags.
+_TERMINALS = ('console', 'termynal', 'ansi')
+_COLOUR = re.compile(r'</?(?:span|font|b|u|i)(?: (?:style|color|class)="[^"<>]{0,200}")?>')
 _LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
 _NO_SLUG = re.compile(r'[^\w\- ]')
 
@@ -137,7 +140,10 @@ class _Reader:
 
     def _add_code(self, token: Any) -> None:
         number = self._number(token) + (1 if token.type == 'fence' else 0)
-        self._add_lines(token.content.rstrip().split('\n'), number, is_tight=False, is_code=True)
+        code = token.content.rstrip()
+        if token.info.strip() in _TERMINALS:
+            code = _COLOUR.sub('', code)
+        self._add_lines(code.split('\n'), number, is_tight=False, is_code=True)
 
     def _add_markup(self, token: Any) -> None:
         """Add the words of HTML, which are on one line; comments have none."""

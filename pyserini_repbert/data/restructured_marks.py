@@ -27,6 +27,8 @@ _NO_ID = re.compile(r'[^a-z0-9]+')
 # Sphinx knows them from its settings.
 _OF_SETTINGS = ('version', 'release', 'today', 'project', 'copyright')
 _MOST_REPLACED = 100  # characters of a substitution
+# Roles whose text may begin with a dot, which looks for the name everywhere.
+_OF_PYTHON = frozenset('func meth class data attr mod exc obj const deco type'.split())
 # What a role puts in front of its text.
 _PREFIXES = {'pep': 'PEP ', 'rfc': 'RFC ', 'cve': 'CVE-', 'cwe': 'CWE-'}
 
@@ -101,6 +103,8 @@ def _words_of_role(match: re.Match[str]) -> str:
     text = text.replace('\\', '')
     if text.startswith('~'):
         return text[1:].rpartition('.')[2]
+    if name in _OF_PYTHON:
+        return text.lstrip('!.')
     if name == 'doc':
         return text.lstrip('/')
     return _PREFIXES.get(name, '') + text.lstrip('!')

@@ -132,6 +132,10 @@ def test_anchors_are_those_of_github(heading, anchor):
         ('a &amp; b\\*<br>c', Document('d', 'a & b* c', 'name')),
         ('/// x\n\n///\n\na / b', Document('d', 'a / b', 'name')),
         ('```\n!!! note\n=== "x"\n```', Document('d', '!!! note\n=== "x"', 'name')),
+        (
+            '```console\n$ <font color="#4E9A06">a</font> <b>b</b> <c>\n```',
+            Document('d', '$ a b <c>', 'name'),
+        ),
         ('~~old~~ new\n***\nx', Document('d', 'old new\n\nx', 'name')),
     ],
 )

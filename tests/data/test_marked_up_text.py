@@ -249,7 +249,7 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('a\n\n----\n\nb', 'a\n\nb'),
         ('**a** *b* ``c*`` `d` 2 * 3 * 4', 'a b c* d 2 * 3 * 4'),
         ('snake_case_ and `a b`_ and `c <u>`__', 'snake_case_ and a b and c'),
-        (':func:`~a.b` :py:meth:`c` `d`:sub: :doc:`/e` :ref:`f <g>`', 'b c d e f'),
+        (':func:`~a.b` :py:meth:`.c` `d`:sub: :doc:`/e` :ref:`f <g>`', 'b c d e f'),
         ('.. image:: a.png\n   :alt: x\n\ny', 'y'),
         ('.. toctree::\n   :caption: x\n\n   a\n   b\n\ny', 'y'),
         ('.. unknown:: words\n   :option: x\n\n   y', 'words\n\ny'),
