@@ -46,7 +46,8 @@ _MARK = re.compile(
     r'|(?P<name>\b(?:link|xref|mailto|image|icon|footnote|footnoteref|kbd|btn|menu|pass|stem|'
     r'latexmath|asciimath|indexterm2?|anchor|span)):(?P<target>[^\s\[\]]{0,500})'
     r'\[(?P<content>' + _CONTENT + r')\]'
-    r'|(?P<address>\b(?:https?|ftp|irc)://[^\s\[\]<>]{1,500})'
+    # An address, which may begin with an attribute that another file defines.
+    r'|(?P<address>(?:\b(?:https?|ftp|irc)://|\{[\w-]{1,80}\})[^\s\[\]<>]{0,500})'
     r'\[(?P<label>' + _CONTENT + r')\]'
     r'|<<(?P<reference>[^<>,\n]{1,200})(?:,[ ]?(?P<words>[^<>\n]{0,500}))?>>'
     r'|\[\[[^\[\]\n]{1,200}\]\]'
@@ -64,6 +65,7 @@ _QUOTE = re.compile(
     r'|(?<!~)~(?P<low>[^\s~]{1,80})~(?!~)'
     r'|\\(?P<escaped>[*_`#+<\[{^~])'
 )
+_APOSTROPHE = "`'"
 _MOST_VALUE = 200  # characters of an attribute
 _MOST_QUOTED = 10_000  # characters of a line whose marks are read
 _WINDOW = re.compile(r'\^$|,[ ]?(?:window|role|opts|options|rel|align|width|height|link)=.*$')
@@ -101,7 +103,8 @@ def plain_asciidoc(line: str) -> str:
     if len(line) > _MOST_QUOTED:
         return line
     # What is written in monospace may hold marks of its own, but no links.
-    return _without_quotes(_MARK.sub(_words_of_mark, line))
+    plain = _without_quotes(_MARK.sub(_words_of_mark, line))
+    return plain.replace(_APOSTROPHE, '’')
 
 
 def _without_quotes(line: str, depth: int = 0) -> str:
@@ -153,5 +156,8 @@ def _label(content: str) -> str:
 
 def _words_of_id(target: str) -> str:
     """The words of a heading's id, or of a page's name."""
-    name = target.rpartition('#')[2] or target
-    return name.removesuffix('.adoc').strip('_').replace('_', ' ')
+    name = target.rpartition('#')[2] or target.rstrip('#')
+    if name.endswith('.adoc'):
+        page = name.removesuffix('.adoc').rpartition('/')[2].rpartition(':')[2]
+        return page.replace('-', ' ')
+    return name.strip('_').replace('_', ' ')

@@ -39,9 +39,11 @@ _DIRECTIVE = re.compile(
 _NO_LINE = re.compile(r"//(?!/).*|'{3,}|<{3,}|\+|-{3}|\*{3}")
 _ITEM = re.compile(r'(?:(\*{1,6}|-)|(\.{1,6})|(\d{1,9}\.)|<(?:\d{1,3}|\.)>)[ ]+')
 _CHECK = re.compile(r'\[[ xX*]\][ ]+')
-_TERM = re.compile(r'([^\s:].*?)(?:::{1,3}|;;)(?:[ ]+(\S.*))?$')
+_TERM = re.compile(r'(\S.*?)(?:::{1,3}|;;)(?:[ ]+(\S.*))?$')
 _LINE_END = re.compile(r'[ ]\+$')
-_CELL = re.compile(r'(?:^|[ ])(?:\d{0,3}(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[a-z]?\||(?<=\S)\|')
+_CELL = re.compile(
+    r'(?:^|[ ])(?:\d{0,3}(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[adehlms]?\||(?<=\S)\|'
+)
 _COLUMNS = re.compile(r'cols="?([^"\]]+)"?')
 _TIMES = re.compile(r'(\d{1,3})\*')
 
@@ -152,9 +154,11 @@ class _Reader(LineReader):
         match = _DIRECTIVE.fullmatch(line)
         if match is None:
             return None
-        if line.startswith(('image::', 'ifdef::', 'ifndef::')):
-            words = match[1].partition(',')[0] if line.startswith('image') else match[1]
-            self._add_words([words], row)
+        if line.startswith('image::'):
+            self._add_words([match[1].partition(',')[0]], row)
+        elif line.startswith(('ifdef::', 'ifndef::')) and match[1]:
+            self.lines[row] = match[1]
+            return row
         return row + 1
 
     def _take_title(self, row: int) -> int | None:
@@ -237,7 +241,7 @@ class _Reader(LineReader):
         cells: list[tuple[int, str]] = []
         n_columns = _count_columns(style)
         for row in range(start, end):
-            parts = _cells_of(self.lines[row], sign)
+            parts = _cells_of(_LINE_END.sub('', self.lines[row].rstrip()), sign)
             if parts[0].strip() and cells:
                 number, words = cells[-1]
                 cells[-1] = (number, f'{words} {parts[0]}')

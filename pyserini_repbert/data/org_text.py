@@ -49,6 +49,7 @@ _MARK = re.compile(
 _VERBATIM = '=~'
 _MOST_NESTED = 3
 _MOST_MARKED = 10_000  # characters of a paragraph whose marks are read
+_PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif')
 _LINK_KINDS = re.compile(r'(?:file|id|attachment):')
 
 
@@ -237,7 +238,9 @@ def plain_org(text: str, depth: int = 0) -> str:
 
     def words(match: re.Match[str]) -> str:
         if match['target'] is not None:
-            return match['words'] or _LINK_KINDS.sub('', match['target'], count=1)
+            shown = match['words'] or match['target']
+            is_picture = shown.lower().endswith(_PICTURES)
+            return '' if is_picture else _LINK_KINDS.sub('', shown, count=1)
         if match['note'] is not None:
             return f' ({match["note"]})'
         inside = match['inside']

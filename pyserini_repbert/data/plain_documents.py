@@ -16,8 +16,11 @@ from pyserini_repbert.data.unread_files import without_text
 
 
 def restructured_documents(file: FileToRead) -> Iterator[Document]:
-    """The document of a reStructuredText file."""
-    yield _document_of_page(file, read_restructured(read_text(file).split('\n')))
+    """The document of a reStructuredText file. As in Sphinx, its first heading is its title."""
+    page = read_restructured(read_text(file).split('\n'))
+    if page.headings:
+        page.title = page.headings[0].title
+    yield _document_of_page(file, page)
 
 
 def asciidoc_documents(file: FileToRead) -> Iterator[Document]:

@@ -29,8 +29,15 @@ _OF_SETTINGS = ('version', 'release', 'today', 'project', 'copyright')
 _MOST_REPLACED = 100  # characters of a substitution
 # Roles whose text may begin with a dot, which looks for the name everywhere.
 _OF_PYTHON = frozenset('func meth class data attr mod exc obj const deco type'.split())
-# What a role puts in front of its text.
-_PREFIXES = {'pep': 'PEP ', 'rfc': 'RFC ', 'cve': 'CVE-', 'cwe': 'CWE-'}
+# What a role puts in front of its text; 'issue' and 'pr' are of sphinx-issues.
+_PREFIXES = {
+    'pep': 'PEP ',
+    'rfc': 'RFC ',
+    'cve': 'CVE-',
+    'cwe': 'CWE-',
+    'issue': '#',
+    'pr': '#',
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ def names_of(lines: Sequence[str]) -> Names:
         if substitution is not None:
             is_text = substitution[2] == 'replace'
             replaced[substitution[1]] = substitution[3][:_MOST_REPLACED] if is_text else ''
-    return Names(frozenset(targets), replaced)
+    plain = {name: plain_restructured(text, Names()) for name, text in replaced.items()}
+    return Names(frozenset(targets), plain)
 
 
 def plain_restructured(text: str, names: Names) -> str:

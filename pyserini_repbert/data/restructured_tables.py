@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import east_asian_width
 
 from pyserini_repbert.data.line_reader import indent_of
 
+_PAD = '\0'
 # Where a row begins, and its cells.
 Row = tuple[int, list[str]]
 _GRID_LINE = re.compile(r'\+(?:[-=]+\+)+')
@@ -66,14 +68,15 @@ def grid_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
 
 def _grid_cells(line: str, borders: Sequence[int]) -> list[str]:
     """The parts of a line between the borders that it has; '' for a column that is spanned."""
+    line = _padded(line)
     cells = []
     start = borders[0] + 1
     for border in borders[1:]:
         if line[border : border + 1] in ('|', '+'):
-            cells.append(line[start:border].strip())
+            cells.append(_cell(line[start:border]))
             start = border + 1
         elif border == borders[-1]:
-            cells.append(line[start:].strip().rstrip('|'))
+            cells.append(_cell(line[start:]).rstrip('|'))
         else:
             cells.append('')
     return cells
@@ -109,8 +112,22 @@ def simple_table_rows(lines: Sequence[str], start: int) -> SimpleTable | None:
 
 
 def _simple_cells(line: str, columns: Sequence[int]) -> list[str]:
+    line = _padded(line)
     ends = [*columns[1:], len(line)]
-    return [line[begin:end].strip() for begin, end in zip(columns, ends, strict=True)]
+    return [_cell(line[begin:end]) for begin, end in zip(columns, ends, strict=True)]
+
+
+def _padded(line: str) -> str:
+    """A line in which a character that takes two columns is two characters."""
+    if line.isascii():
+        return line
+    wide = [sign + _PAD if east_asian_width(sign) in 'WF' else sign for sign in line]
+    return ''.join(wide)
+
+
+def _cell(part: str) -> str:
+    """The words of a part of a padded line."""
+    return part.replace(_PAD, '').strip()
 
 
 def _add_simple_line(rows: list[Row], number: int, cells: list[str]) -> None:

@@ -222,18 +222,21 @@ class _Reader(LineReader):
         if end == row:
             return None
         first = indent_of(self.lines[row])
-        is_list = _ITEM.match(self.lines[row].lstrip()) is not None
+        # Where the marks of a list's items stand; that of a definition is deeper than its term.
+        marks = first if _ITEM.match(self.lines[row].lstrip()) else None
         start = row
         for number in range(row + 1, end):
             line = self.lines[number]
-            may_begin = is_list or indent_of(line) > first
-            if _EXPLICIT.match(line) and indent_of(line) != first:
+            indent = indent_of(line)
+            if _EXPLICIT.match(line) and indent != first:
                 # A directive right below the term that it explains.
                 end = number
                 break
-            if may_begin and _ITEM.match(line.lstrip()):
+            is_item = _ITEM.match(line.lstrip()) is not None
+            if is_item and (indent == marks or (marks is None and indent > first)):
                 self._add_item(start, number)
                 start = number
+                marks = indent
         column = self._add_item(start, end)
         if not self.lines[end - 1].rstrip().endswith(_LITERAL):
             return end

@@ -152,7 +152,7 @@ literal text
 
 Rows"""
 ORG = """\
-Intro with bold, it, verb, code and a link or a.png.
+Intro with bold, it, verb, code and a link or a.txt.
 
 Frost
 
@@ -250,13 +250,18 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('**a** *b* ``c*`` `d` 2 * 3 * 4', 'a b c* d 2 * 3 * 4'),
         ('snake_case_ and `a b`_ and `c <u>`__', 'snake_case_ and a b and c'),
         (':func:`~a.b` :py:meth:`.c` `d`:sub: :doc:`/e` :ref:`f <g>`', 'b c d e f'),
+        ('.. |a| replace:: ``b``\n\n|a|_ c', 'b c'),
         ('.. image:: a.png\n   :alt: x\n\ny', 'y'),
         ('.. toctree::\n   :caption: x\n\n   a\n   b\n\ny', 'y'),
+        ('- a `b\n  2014) <u>`_\n- c', '- a b\n2014)\n- c'),
+        ('term\n  - a\n  - b', 'term\n\n- a\n- b'),
         ('.. unknown:: words\n   :option: x\n\n   y', 'words\n\ny'),
         ('.. [#n] A note.', 'A note.'),
         ('..\n\n   quoted', 'quoted'),
         ('.. hidden\n\n   too\n\nx', 'x'),
         ('text\n::\n\n    a_ *b*\n\nx', 'text\n\na_ *b*\n\nx'),
+        ('====  =\n豆子  b\n====  =', '豆子\tb'),
+        (':issue:`12` :file:`.a`', '#12 .a'),
         ('+---+\n| a |\n+---+\n', 'a'),
     ],
 )
@@ -272,7 +277,12 @@ def test_restructured_text(text, expected):
             'a bc d e f g 2 * 3 * 4 snake_case_x',
         ),
         ('{nbsp}a{plus}{unknown}', 'a+{unknown}'),
+        ("{url}/a[A^] {url} users`' [b]", 'A {url} users’ [b]'),
         ('link:a.html[A,window=_blank] https://b.c[B^] xref:d.adoc[] <<e,E>>', 'A B d E'),
+        (':a:: b\n\nc:: d', ':a: b\n\nc: d'),
+        ('|===\n|a +\nb\n|c|d\n|===', 'a b\nc\nd'),
+        ('xref:m:x/y-z.adoc[] ifdef::a[b]', 'y z ifdef::a[b]'),
+        ('ifdef::a[:b: c]\nifdef::a[{b}]', 'c'),
         ('[source]\nx = *1*\n\ny', 'x = *1*\n\ny'),
         ('ifdef::a[]\nx\nendif::[]\n\ninclude::y[]', 'x'),
         ('```js\n*a*\n```', '*a*'),

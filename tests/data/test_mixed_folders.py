@@ -130,7 +130,7 @@ def test_fields_of_mail(tmp_path):
     [
         ('a.rst', 'One\n===\n\nText.', 'One', 'Text.'),
         ('a.rst', '.. _label:\n\n:orphan:\n\nOne\n~~~\nText.', 'One', 'Text.'),
-        ('a.rst', 'No title here.\n\nOne\n===\n', 'a', 'No title here.'),
+        ('a.rst', 'Text.\n\nOne\n===\n', 'One', 'Text.\n\nOne'),
         ('a.rst', 'Longer than\n===\n\nText.', 'a', 'Longer than'),
         ('a.rst', '=====\n One\n=====\n\nText.', 'One', 'Text.'),
         ('a.adoc', 'Text.\n\n= Late', 'a', 'Text.'),
