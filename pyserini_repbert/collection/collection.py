@@ -209,11 +209,9 @@ class Collection:
             if known.reading and not rebuild:
                 corpus = corpus.as_stored(known.reading)
             known = replace(known, reading=corpus.reading)
-            if corpus.by_file is not None:
-                corpus = corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
             changes = sync_documents(
                 writer,
-                corpus,
+                _whole_files(corpus, strict),
                 writer.sources.prefixed(known, prefix, replaces=rebuild),
                 delete_most=delete_most,
                 merge=merge,
@@ -227,13 +225,14 @@ class Collection:
         documents: StrPath | Iterable[Any],
         *,
         merge: bool = False,
+        strict: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Add documents. Added ones of the same docids are replaced; nothing is deleted.
 
         Parameters and errors are those of `sync`: a docid of a source that is synced is refused.
         """
-        corpus = open_documents(documents)
+        corpus = _whole_files(open_documents(documents), strict)
         with self._writer() as writer:
             changes = add_documents(writer, corpus, merge=merge, on_progress=on_progress)
         self.refresh()
@@ -600,6 +599,16 @@ def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:
     if isinstance(documents, (str, os.PathLike)):
         return open_corpus(documents, keep_empty=True)
     return corpus_of(documents)
+
+
+def _whole_files(corpus: Corpus, strict: bool) -> Corpus:
+    """A corpus that reads each file of a folder as a whole, or not at all.
+
+    With `strict`, a file that cannot be read is an InputError.
+    """
+    if corpus.by_file is None:
+        return corpus
+    return corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
 
 
 def _find_source(

@@ -66,12 +66,6 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
-        '--strict',
-        action='store_true',
-        help='change nothing where a file of a folder cannot be read; default: its documents stay '
-        'as they are, and the exit status is 3',
-    )
-    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
@@ -196,6 +190,12 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='list the files that are not read, with the reasons',
     )
+    add(
+        '--strict',
+        action='store_true',
+        help='change nothing where a file of a folder cannot be read; default: its documents stay '
+        'as they are, and the exit status is 3',
+    )
 
 
 def _add_merge(parser: argparse.ArgumentParser) -> None:
@@ -264,11 +264,12 @@ def _sync(options: argparse.Namespace) -> int:
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
     if watches and changes.is_published and measure_after(options):
         return EXIT_WORSE
-    return EXIT_UNREAD if changes.unread.has_broken else 0
+    return EXIT_UNREAD if changes.unread.broken else 0
 
 
-def _add(options: argparse.Namespace) -> None:
-    _write(options, 'add', merge=options.merge)
+def _add(options: argparse.Namespace) -> int:
+    changes = _write(options, 'add', merge=options.merge, strict=options.strict)
+    return EXIT_UNREAD if changes.unread.broken else 0
 
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
@@ -304,11 +305,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
         print(
-            f'{options.corpus} was read anew, once: this release reads Markdown, notebooks and '
-            'Office files without their marks',
+            f'{options.corpus} was read anew, once: this release reads files that are marked up '
+            '(Markdown, reStructuredText, HTML, …) as a person reads them',
             file=sys.stderr,
         )
-    say_unread(changes.unread, options.list_unread)
+    say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
 
