@@ -6,6 +6,7 @@ fixed sample of passages, one small multiplication.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -20,8 +21,8 @@ from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Notes
 
-# No greater rank counts as agreement.
-_DEEPEST = 1000
+# Hits of each ranking that features know: no more than a search for `TOP` hits reads anyway.
+DEPTH = 60
 
 
 class HitFeatures:
@@ -50,6 +51,8 @@ class HitFeatures:
         - the mean over rankings of 1 / log2(1 + rank)
         - the first feature less the mean of the best `TOP` hits'
 
+        A document that is not among the first `DEPTH` hits of a ranking counts as not found there.
+
         Parameters
         ----------
         query : the question
@@ -60,13 +63,23 @@ class HitFeatures:
             return np.empty((0, len(HIT_FEATURES)))
         vector = self._dense.vector_of(query)
         products = self._products(vector, docids)
-        background = self._dense.vectors.sample @ vector
-        spread = float(background.std()) or 1.0
-        distances = (products - float(background.mean())) / spread
+        distances = self._distances(vector, products)
         margins = products - products[:TOP].mean()
-        words = self._shares_of_words(query, docids, rankings)
-        agreement = _agreement(docids, rankings)
+        first_hits = {name: ranking[:DEPTH] for name, ranking in rankings.items()}
+        words = self._shares_of_words(query, docids, first_hits)
+        agreement = _agreement(docids, first_hits)
         return np.stack([products, distances, words, agreement, margins], axis=1)
+
+    def _distances(
+        self, vector: NDArray[np.float32], products: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Products of a question less the background's mean, in its deviations, (hits,)."""
+        background = self._dense.vectors.sample @ vector
+        mean = float(background.mean())
+        background -= mean
+        # As `std`, in a fifth of the time.
+        spread = math.sqrt(float(background @ background) / len(background))
+        return (products - mean) / (spread or 1.0)
 
     def _products(self, vector: NDArray[np.float32], docids: Sequence[str]) -> NDArray[np.float64]:
         """The product of each document's best passage, (hits,); 0 of one without text."""
@@ -118,7 +131,7 @@ def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArra
     """The mean over rankings of 1 / log2(1 + rank) of each document, (hits,)."""
     values = np.zeros(len(docids))
     for ranking in rankings.values():
-        rank_of = {docid: rank for rank, docid in enumerate(ranking.docids[:_DEEPEST], 1)}
+        rank_of = {docid: rank for rank, docid in enumerate(ranking.docids, 1)}
         ranks = np.array([rank_of.get(docid, np.inf) for docid in docids])
         values += 1 / np.log2(1 + ranks)
     return values / max(len(rankings), 1)

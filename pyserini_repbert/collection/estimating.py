@@ -11,6 +11,7 @@ from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.confidence import (
+    DEPTH,
     HitFeatures,
     question_features,
     ranking_names,
@@ -22,7 +23,6 @@ from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSear
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,

@@ -268,10 +268,13 @@ def _shows_ranks(options: argparse.Namespace) -> bool:
 
 def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
     """The pipeline, which searches as deep as it takes to show ranks, and to estimate."""
-    estimates = options.confidence is not None or options.min_confidence is not None
-    if not _shows_ranks(options) and not estimates:
-        return pipeline
-    return pipeline.searching_deeper(_RUN_HITS)
+    if _shows_ranks(options):
+        return pipeline.searching_deeper(_RUN_HITS)
+    if options.confidence is not None or options.min_confidence is not None:
+        from pyserini_repbert.collection.confidence import DEPTH
+
+        return pipeline.searching_deeper(DEPTH)
+    return pipeline
 
 
 def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> ResolvedSearch:

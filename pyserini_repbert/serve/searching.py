@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.collection.confidence import DEPTH
 from pyserini_repbert.collection.estimating import AnswerConfidence
-from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.confidence import TOP
