@@ -432,11 +432,13 @@ def _estimate(
     watcher: ProgressBars,
 ) -> AnswerConfidence:
     """How far the hits of a topic can be believed."""
-    from pyserini_repbert.collection.confidence import topic_rankings
+    from pyserini_repbert.collection.confidence import relevances_of, topic_rankings
 
     first: Any = pipeline.first
     rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
-    return estimator.estimate(topic.text, ranking.docids, rankings)
+    reranker = _last_reranker(pipeline)
+    relevances = None if reranker is None else relevances_of(ranking, reranker)
+    return estimator.estimate(topic.text, ranking.docids, rankings, relevances)
 
 
 def _open_estimator(
@@ -457,7 +459,9 @@ def _open_estimator(
             parameters=('index',),
         )
     first: Any = pipeline.first
-    return ConfidenceEstimator.of(first)
+    # Rerankers on other machines are not asked what their scores mean.
+    stages = () if _last_reranker(pipeline) is None else tuple(map(str, resolved.spec.stages))
+    return ConfidenceEstimator.of(first, stages=stages)
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:

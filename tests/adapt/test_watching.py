@@ -235,7 +235,7 @@ def test_answers_are_as_likely_as_the_model_says(judged, monkeypatch):
     def use_model(intercept):
         logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, intercept)
         model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
-        monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+        monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
     use_model(0.0)
     assert measure_generation(judged).answered == 0.5
