@@ -346,6 +346,7 @@ def test_the_history_has_what_was_lost(client, folder):
     assert older['questions'] == 3
     assert older['ndcg']['mean'] == first.ndcg.mean
     assert older['change'] is None
+    assert {'question': 'cat w1', 'answered': None} in newer['unanswered']
     change = newer['change']
     assert change['since'] == older['generation']
     lost = change['questions'][0]
@@ -535,6 +536,9 @@ def test_a_learning_in_a_process_of_its_own(client):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
     assert wait_for_learning(client)['state'] == 'done'
+    # The judged questions were asked by the search as it is.
+    (generation,) = client.get('/v1/mine/history').json()['generations']
+    assert generation['questions'] == N_QUESTIONS
 
 
 def test_the_description_has_what_is_enforced(client):
