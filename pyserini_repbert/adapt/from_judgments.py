@@ -12,6 +12,7 @@ from typing import Any
 
 from pyserini_repbert.adapt.confidence import (
     FittedModels,
+    LearnedConfidence,
     ask_questions,
     features_elsewhere,
     learn_confidence,
@@ -25,9 +26,16 @@ from pyserini_repbert.adapt.offering import (
     report_of,
     search_as_now,
 )
-from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
+from pyserini_repbert.collection.adaptation import (
+    ADAPTATIONS,
+    LEARNING_LOCK,
+    adaptation_in_use,
+    judgments_of,
+)
 from pyserini_repbert.collection.confidence import ranking_names
-from pyserini_repbert.collection.estimating import find_prior
+from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
+from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
 from pyserini_repbert.data.model_grades import JudgmentsWithModel
@@ -48,7 +56,8 @@ from pyserini_repbert.pipeline.own_settings import (
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.adapted_folder import write_adapted
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
 from pyserini_repbert.search.confidence import dump_model
 
 # In the report of a learning: the language model, as a judge, whose grades taught it, too.
@@ -137,7 +146,8 @@ def _learn(
             on_progress,
             now=present,
         )
-        confidence = _learn_confidence(present, store, seed)
+        rerankers = _open_own_rerankers(folder, first.generation, device)
+        confidence = _learn_confidence(present, store, seed, rerankers)
         names = [part.name for part in first.parts]
         generation = first.generation.number
         settings = first.generation.settings
@@ -181,33 +191,60 @@ def _learn(
     return learning
 
 
-def _learn_confidence(now: CollectionSearcher, store: JudgmentStore, seed: int) -> dict[str, Any]:
+def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> dict[str, Reranker]:
+    """The rerankers to which a person set the collection, by their stages."""
+    own = adaptation_in_use(folder, generation.settings)
+    stages = () if own is None else read_adapted(own).stages
+    return {stage: stored_reranker(stage, device) for stage in stages}
+
+
+def _learn_confidence(
+    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+) -> dict[str, Any]:
     """What the report says of confidence in the search as it is now.
 
     Nothing where its query map was learned from the same questions.
+
+    Parameters
+    ----------
+    now : the search without its rerankers
+    store : has the judgments
+    seed : draws the folds
+    rerankers : of the search, by their stages
     """
     if now.dense.query_map is not None:
         return {}
+    learned = _learn_models(now, store, seed, rerankers)
+    in_use = store.in_use()
+    weights = now.generation.settings.weights_sha256
+    confidence = {
+        'of': None if in_use is None else in_use.number,
+        'rankings': sorted(ranking_names(now)),
+        MODEL: json.loads(dump_model(learned.model(weights, tuple(rerankers)))),
+        'hits': asdict(learned.hits),
+        'questions': asdict(learned.questions),
+        'counts_unjudged': learned.counts_unjudged,
+        'elsewhere_auc': learned.elsewhere_auc,
+    }
+    if rerankers:
+        # For those who search without.
+        plain = _learn_models(now, store, seed, {})
+        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights)))
+    return {'confidence': confidence}
+
+
+def _learn_models(
+    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+) -> LearnedConfidence:
+    """The models of a search with these rerankers; parameters as of `_learn_confidence`."""
+    read_by = list(rerankers.values())
     qrels = store.qrels()
-    asked = ask_questions(now, store.topics(), qrels)
-    known = find_prior(now.dense, ranking_names(now))
+    asked = ask_questions(now, store.topics(), qrels, read_by)
+    known = None if rerankers else find_prior(now.dense, ranking_names(now))
     prior = None if known is None else FittedModels(known.hits, known.questions)
     others = _questions_elsewhere(store.topics())
-    elsewhere = features_elsewhere(now, others) if others else None
-    learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
-    in_use = store.in_use()
-    model = learned.model(now.generation.settings.weights_sha256)
-    return {
-        'confidence': {
-            'of': None if in_use is None else in_use.number,
-            'rankings': sorted(ranking_names(now)),
-            'model': json.loads(dump_model(model)),
-            'hits': asdict(learned.hits),
-            'questions': asdict(learned.questions),
-            'counts_unjudged': learned.counts_unjudged,
-            'elsewhere_auc': learned.elsewhere_auc,
-        }
-    }
+    elsewhere = features_elsewhere(now, others, read_by) if others else None
+    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
 
 
 def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:

@@ -377,7 +377,7 @@ class Collection:
         rerankers = self._own_rerankers()
         if isinstance(query, str) and confidence:
             return search_with_confidence(searcher, query, k, rerankers)
-        reranked = RerankedCollectionSearcher(searcher, rerankers)
+        reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)
         return search_frame(reranked, query, k)
@@ -395,15 +395,15 @@ class Collection:
         """
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
-    def _own_rerankers(self) -> list[Reranker]:
-        """The rerankers to which a person set the collection, opened once."""
+    def _own_rerankers(self) -> dict[str, Reranker]:
+        """The rerankers to which a person set the collection, by their stages, opened once."""
         if self._learned is None:
-            return []
-        rerankers = []
+            return {}
+        rerankers = {}
         for stage in read_description(self._learned).stages:
             if stage not in self._rerankers:
                 self._rerankers[stage] = stored_reranker(stage, self._source.device)
-            rerankers.append(self._rerankers[stage])
+            rerankers[stage] = self._rerankers[stage]
         return rerankers
 
     def _newest_searcher(self) -> CollectionSearcher:

@@ -274,10 +274,13 @@ def _shows_ranks(options: argparse.Namespace) -> bool:
 
 def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
     """The pipeline, which searches as deep as it takes to show ranks, and to estimate."""
-    estimates = options.confidence is not None or options.min_confidence is not None
-    if not _shows_ranks(options) and not estimates:
-        return pipeline
-    return pipeline.searching_deeper(_RUN_HITS)
+    if _shows_ranks(options):
+        return pipeline.searching_deeper(_RUN_HITS)
+    if options.confidence is not None or options.min_confidence is not None:
+        from pyserini_repbert.collection.confidence import DEPTH
+
+        return pipeline.searching_deeper(DEPTH)
+    return pipeline
 
 
 def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> ResolvedSearch:
@@ -435,11 +438,13 @@ def _estimate(
     watcher: ProgressBars,
 ) -> AnswerConfidence:
     """How far the hits of a topic can be believed."""
-    from pyserini_repbert.collection.confidence import topic_rankings
+    from pyserini_repbert.collection.confidence import relevances_of, topic_rankings
 
     first: Any = pipeline.first
     rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
-    return estimator.estimate(topic.text, ranking.docids, rankings)
+    reranker = _last_reranker(pipeline)
+    relevances = None if reranker is None else relevances_of(ranking, reranker)
+    return estimator.estimate(topic.text, ranking.docids, rankings, relevances)
 
 
 def _open_estimator(
@@ -460,7 +465,9 @@ def _open_estimator(
             parameters=('index',),
         )
     first: Any = pipeline.first
-    return ConfidenceEstimator.of(first)
+    # Rerankers on other machines are not asked what their scores mean.
+    stages = () if _last_reranker(pipeline) is None else tuple(map(str, resolved.spec.stages))
+    return ConfidenceEstimator.of(first, stages=stages)
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:

@@ -721,6 +721,13 @@ class ChangeResponse(TypedDict):
     ]
 
 
+class UnansweredQuestion(TypedDict):
+    """A question without a relevant document among the best ten."""
+
+    question: Annotated[str, Field(description='the question')]
+    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
+
+
 class GenerationFigures(TypedDict):
     """What the judged questions found in a generation."""
 
@@ -731,6 +738,13 @@ class GenerationFigures(TypedDict):
     ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
     condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]
     answered: Annotated[float | None, Field(description='mean P(answered); null: not known')]
+    unanswered: Annotated[
+        list[UnansweredQuestion],
+        Field(
+            description='those without a relevant document among the best ten, the greatest '
+            'P(answered) first'
+        ),
+    ]
     change: Annotated[
         ChangeResponse | None,
         Field(description='null where the generation before was not asked the same judgments'),

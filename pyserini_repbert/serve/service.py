@@ -177,6 +177,8 @@ class Service:
         """Open the newest generation of a collection, if it is another."""
         with self._renewing:
             index = current.newest
+            # What was learned since then counts, too.
+            index.forget_confidence()
             if index.has_newer_version():
                 settings = self.settings.indexes[alias]
                 newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
