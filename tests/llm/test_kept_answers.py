@@ -8,7 +8,7 @@ from chat_server import chat_server
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, InputError, LanguageModelError
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ModelAnswer
 from pyserini_repbert.systems.llm.model import LanguageModel
@@ -49,7 +49,7 @@ def test_what_is_missing_is_said(path, address, monkeypatch):
         monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
     model = LanguageModel(LanguageModelSettings('m', address, str(path)))
     why = 'this process is offline' if address else 'no address was given'
-    with pytest.raises(MissingResourceError, match=f"about 'why\\\\nso' .* and {why}") as missing:
+    with pytest.raises(LanguageModelError, match=f"about 'why\\\\nso' .* and {why}") as missing:
         model.ask('why\nso', 'a prompt\n', 5)
     assert '\n' not in str(missing.value) and not path.exists()
 

@@ -8,7 +8,7 @@ from chat_server import by_last_number, chat_server, reply
 
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.rerank import main
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, LanguageModelError
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.systems.llm.permutation import parse_permutation
 from pyserini_repbert.systems.llm.reranker import LanguageModelReranker
@@ -72,7 +72,7 @@ def test_pointwise_scores_are_log_odds():
 def test_a_server_without_probabilities_is_refused_pointwise():
     with chat_server(lambda prompt: 'Yes') as server:
         settings = LanguageModelSettings('m', server.address)
-        with pytest.raises(MismatchError, match='no log-probabilities'):
+        with pytest.raises(LanguageModelError, match='no log-probabilities'):
             LanguageModelReranker(llm=settings, method='pointwise').rerank(
                 'q', [Candidate('a', text='x')]
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.download import OFFLINE_VARIABLE
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import LanguageModelError
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
@@ -84,7 +84,7 @@ class LanguageModel:
         top_tokens : how many of the likeliest first tokens are asked for; 0: none
         sampling : how the answer is drawn
 
-        Raises MissingResourceError where no answer is kept and none may be asked for, and the
+        Raises LanguageModelError where no answer is kept and none may be asked for, and the
         errors of `ChatClient.complete` and of `AnswerFile`.
         """
         body: dict[str, object] = {
@@ -116,7 +116,7 @@ class LanguageModel:
             return self._file.store(digest, self.name, answer)
         return self._remembered.setdefault(digest, answer)
 
-    def _missing(self, digest: str, question: str) -> MissingResourceError:
+    def _missing(self, digest: str, question: str) -> LanguageModelError:
         """The error about an answer that is not here, while none may be asked for."""
         source = 'no file of answers was given, which'
         if self._file is not None:
@@ -126,7 +126,7 @@ class LanguageModel:
         if self.settings.address is not None:
             why = 'this process is offline'
             parameter = 'llm_answers'
-        return MissingResourceError(
+        return LanguageModelError(
             f"{source} has no answer of '{self.name}' about {question[:_SHOWN]!r} (sha256 of the "
             f'request {digest[:12]}…), and {why}: run it once with the model',
             parameters=(parameter,),
