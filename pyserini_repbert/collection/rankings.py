@@ -97,7 +97,7 @@ def searched_rankings(
     settings: CollectionSettings, rankings: Sequence[CollectionRanking]
 ) -> set[CollectionRanking]:
     """The rankings by one model each that are searched where these are asked for."""
-    searched = set(rankings)
+    searched = {CollectionRanking(ranking) for ranking in rankings}
     if CollectionRanking.RESCORED in searched:
         searched.update(first_rankings(settings))
     return searched

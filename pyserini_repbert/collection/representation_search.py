@@ -54,11 +54,11 @@ class RepresentationSearcher(Searcher):
         query_encoder: Any,
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
     ) -> None:
+        self.aggregation = PassageAggregation(aggregation)
         self.generation = generation
         self.kind = kind
         self.recorded_as = kind.recorded_as
         self.query_encoder = query_encoder
-        self.aggregation = PassageAggregation(aggregation)
         self._vectors = vectors
         check_model(generation.folder, vars(further_model(generation, kind)), query_encoder)
         self._rows = [shard.rows_of(kind) for shard in vectors.shards]
