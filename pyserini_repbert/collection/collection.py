@@ -479,7 +479,7 @@ class Collection:
             for kind, model in generation.settings.further_models.items():
                 source = self._source.further[kind]
                 if source.is_opened and source.model.key() == model.key():
-                    self._further_encoders.keep(model, source.opened)
+                    self._further_encoders.keep(kind, model, source.opened)
             return CollectionSearcher(
                 generation,
                 lambda: encoder,

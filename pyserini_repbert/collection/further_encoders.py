@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.collection.generation import Generation
@@ -10,16 +11,27 @@ from pyserini_repbert.encode.representations import Representation, Representati
 from pyserini_repbert.errors import InputError
 
 
+@dataclass(frozen=True)
+class _OpenedModel:
+    """An encoder, and the `RepresentationModel.key` of its model."""
+
+    key: str
+    encoder: Any
+
+
 class FurtherEncoders:
-    """Opens the further models of generations: two generations share one, if it is the same."""
+    """Opens the further models of generations: two generations share one, if it is the same.
+
+    Of each kind, the model that was asked for last is kept.
+    """
 
     def __init__(self) -> None:
-        self._encoders: dict[str, Any] = {}
+        self._encoders: dict[str, _OpenedModel] = {}
         self._lock = threading.Lock()
 
-    def keep(self, model: RepresentationModel, encoder: Any) -> None:
+    def keep(self, kind: Representation, model: RepresentationModel, encoder: Any) -> None:
         """Take an encoder that is open."""
-        self._encoders[model.key()] = encoder
+        self._encoders[kind.name] = _OpenedModel(model.key(), encoder)
 
     def get(self, generation: Generation, kind: Representation, device: str) -> Any:
         """The encoder of a generation's model of a kind.
@@ -28,10 +40,13 @@ class FurtherEncoders:
         """
         model: Any = further_model(generation, kind)
         with self._lock:
-            if model.key() not in self._encoders:
-                encoder = kind.open(model.encoder, device, model.precision)
-                self._encoders[model.key()] = encoder
-            return self._encoders[model.key()]
+            opened = self._encoders.get(kind.name)
+            if opened is None or opened.key != model.key():
+                opened = _OpenedModel(
+                    model.key(), kind.open(model.encoder, device, model.precision)
+                )
+                self._encoders[kind.name] = opened
+            return opened.encoder
 
 
 def further_model(generation: Generation, kind: Representation) -> RepresentationModel:
