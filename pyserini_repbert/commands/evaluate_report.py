@@ -6,6 +6,7 @@ import argparse
 import datetime
 from collections.abc import Sequence
 
+from pyserini_repbert.commands.model_judging import model_judge_of
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure
 from pyserini_repbert.evaluate.report.document_texts import open_documents
@@ -64,6 +65,7 @@ class HtmlReport:
             samples=options.samples,
             seed=options.seed,
             judged_only=options.judged_only,
+            model_judge=model_judge_of(options.qrels),
         )
         write_report(
             options.html,

@@ -136,6 +136,15 @@ def _confusion_table(agreement: ModelAgreement) -> Iterator[str]:
     yield from markdown(header, rows).splitlines()
 
 
+def model_judge_of(qrels: str) -> str | None:
+    """The language model whose grades are among judgments, as the record beside them has it."""
+    from pyserini_repbert.record import read_record
+
+    record = read_record(qrels)
+    judge = None if record is None else record.settings.get('with_model_grades')
+    return judge if isinstance(judge, str) else None
+
+
 def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bool) -> None:
     """Say that judgments have a model's grades, where the record beside them does.
 
@@ -150,9 +159,8 @@ def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bo
     from pyserini_repbert.data.model_grades import model_of
     from pyserini_repbert.record import read_record
 
-    record = read_record(qrels)
-    judge = None if record is None else record.settings.get('with_model_grades')
-    if not isinstance(judge, str):
+    judge = model_judge_of(qrels)
+    if judge is None:
         return
     print(f"note: {qrels} has grades of the language model '{printable(judge)}'", file=sys.stderr)
     for name, path in runs.items():

@@ -201,6 +201,9 @@ def test_exports_have_a_models_grades_only_where_asked(folder, capsys):
     captured = capsys.readouterr()
     assert f"has grades of the language model '{JUDGE.name}'" in captured.err
     assert '1.0000' in captured.out
+    assert run(main, [*evaluate, '--html', 'report.html']) == 0
+    page = (folder.parent / 'report.html').read_text('utf-8')
+    assert 'Grades of the language model' in page and JUDGE.name in page
     write_run_record('run.txt', 'm')
     assert run(main, evaluate) == 2
     assert "'m' would judge its own ranking" in capsys.readouterr().err

@@ -104,6 +104,13 @@ def cautions(n_questions: int, n_without_relevant: int, shares: Mapping[str, flo
     return sentences
 
 
+def model_cautions(judge: str | None) -> list[str]:
+    """That a language model judged, too, which `judge` names; nothing where none did."""
+    if judge is None:
+        return []
+    return [f"Grades of the language model '{judge}' are among the judgments: not people's alone."]
+
+
 def _share_cautions(shares: Mapping[str, float]) -> list[str]:
     """What unjudged hits mean."""
     if not shares:

@@ -25,6 +25,7 @@ from pyserini_repbert.evaluate.report.sentences import (
     count,
     joined,
     measure_meaning,
+    model_cautions,
     p_text,
     verdict,
 )
@@ -56,6 +57,7 @@ class ReportSettings:
     confidence : of the intervals
     samples, seed : of the bootstrap and the randomisation test
     judged_only : whether hits without a judgment were left out of the measures
+    model_judge : the language model whose grades are among the judgments; None for people's alone
     """
 
     measures: Sequence[NamedMeasure]
@@ -66,6 +68,7 @@ class ReportSettings:
     samples: int = SAMPLES
     seed: int = 0
     judged_only: bool = False
+    model_judge: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'test', SignificanceTest(self.test))
@@ -148,7 +151,10 @@ def write_report(
     known_versions = versions()
     text = page(
         'evaluation',
-        cautions=cautions(judgments.n_questions, judgments.n_without_relevant, shares),
+        cautions=[
+            *model_cautions(settings.model_judge),
+            *cautions(judgments.n_questions, judgments.n_without_relevant, shares),
+        ],
         chart_width=chart.WIDTH,
         chart_height=chart.HEIGHT,
         compared=compared,
