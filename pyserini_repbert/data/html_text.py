@@ -33,6 +33,13 @@ _LINK_TO_ITSELF = 'a[href^="#"]'
 _MOST_SIGN = 2  # characters of a link that is a sign
 _NEAR = 3  # siblings
 _SECTIONS = ('section', 'div', 'article', 'header')
+# What stands beside the main content of a page.
+_BESIDES = (
+    'nav,footer,aside,body > header,[role=navigation],[role=search],[role=contentinfo],'
+    '[role=banner],[role=complementary]'
+)
+_MAIN = 'main,[role=main]'
+_ARTICLE = 'article'
 # Characters of which two that the page does not have begin and end marks.
 _PRIVATE = range(0xE000, 0xF8FF)
 
@@ -65,14 +72,33 @@ class _Part:
     text: str
 
 
-def read_html(markup: str) -> ReadPage:
-    """What a person reads of a page. `<title>` is no part of it."""
+def read_html(markup: str, main_content: bool = False) -> ReadPage:
+    """What a person reads of a page. `<title>` is no part of it.
+
+    With `main_content`, what HTML and ARIA mark as navigation, search, header, footer or aside of
+    the page is left out, and so is all that stands outside of its main content, if that is marked.
+    A page without any other text is read as a whole.
+    """
     tree = parse_page(_with_lines(markup))
+    root = _main_content(tree) if main_content else tree.root
     page = ReadPage()
-    if tree.root is not None:
+    if root is not None:
         _remove_signs(tree)
-        _Reader(page, _parts_of(tree, tree.root)).read()
+        _Reader(page, _parts_of(tree, root)).read()
+    if main_content and not page.lines:
+        return read_html(markup)
     return page
+
+
+def _main_content(tree: LexborHTMLParser) -> LexborNode | None:
+    """The element of a tree, which is changed, that has the main content."""
+    for node in tree.css(_BESIDES):
+        node.decompose()
+    main = tree.css_first(_MAIN)
+    if main is not None:
+        return main
+    articles = tree.css(_ARTICLE)
+    return articles[0] if len(articles) == 1 else tree.root
 
 
 def _with_lines(markup: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.names.corpora import open_corpus
@@ -160,3 +161,27 @@ def test_pages_know_their_file(tmp_path):
         assert [document.origin.file for document in documents] == ['a/b.html', 'c.html']
     (document,) = open_corpus(tmp_path / 'c.html').documents()
     assert document.origin.file == 'c.html'
+
+
+@pytest.mark.parametrize(
+    ('markup', 'text'),
+    [
+        ('<header>a</header><nav>b</nav><p>c<footer>d</footer>', 'c'),
+        ('<nav>a</nav><div>b</div><main><header>c</header><p>d</main>', 'c\n\nd'),
+        ('<div role=banner>a</div><div role=main>b</div>c', 'b'),
+        ('<div>a</div><article>b</article>', 'b'),
+        ('<div>a</div><article>b</article><article>c</article>', 'a\n\nb\n\nc'),
+        ('<nav>a</nav>', 'a'),
+        ('<form>a</form>', 'a'),
+    ],
+)
+def test_main_content(markup, text):
+    assert document_of_html('d', markup, main_content=True).text == text
+
+
+def test_main_content_of_a_folder_and_of_a_page(tmp_path):
+    write_files(tmp_path, {'a.html': '<nav>x</nav><p>y', 'b.md': 'z'})
+    selection = FileSelection(main_content=True)
+    for corpus in (tmp_path, tmp_path / 'a.html'):
+        document = next(open_corpus(corpus, selection=selection).documents())
+        assert (document.docid, document.text) == ('a', 'y')
