@@ -1,6 +1,6 @@
 """What reading and cutting files costs beside encoding them, on one core; pages of PDF a second.
 
-The pages in docs/, or the files of a folder, are read, cut as collections cut them, and 300 of the
+The pages in docs/, or the files of a folder, are read, cut as collections cut them, and 100 of the
 passages are encoded by MiniLM, drawn at random. PDF files need the extra `files`.
 
     OMP_NUM_THREADS=1 python benchmarks/reading.py [FOLDER …] [--pdf FILE …]
@@ -22,7 +22,7 @@ from pyserini_repbert.systems.encoders import document_encoder
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 3
-ENCODED = 300  # passages
+ENCODED = 100  # passages
 
 
 def seconds(act):

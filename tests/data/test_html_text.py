@@ -106,6 +106,7 @@ def test_anchors(markup, anchor):
         ('<pre>a\n  b<br>c<pre>d</pre></pre>e', '', 'a\n  b\nc\nd\n\ne'),
         ('<table><tr><td><h1>A</h1><td><ul><li>b</ul></table>', 'A', '- b'),
         ('<li>a<p>b', '', '- a\n\nb'),
+        ('<ol start=3><li>a<li>b</ol><ol start=x><li>c</ol>', '', '3. a\n4. b\n\n1. c'),
         ('<textarea><p>a</textarea>', '', '<p>a'),
         ('\ue000<p>\ue001 5\ue002</p>', '', '\ue000\n\n\ue001 5\ue002'),
         ('<a href="#x">[1]</a> <a href="#y">↑</a><p>a&shy;b', '', '[1]\n\nab'),
@@ -152,6 +153,14 @@ def test_a_long_page_keeps_its_code_and_headings():
     last = document.origin.headings[-1]
     # The last line of the code is on a line of its own.
     assert document.origin.line_at(document.text, last.start) == 3_999
+
+
+def test_a_tag_within_an_attribute_changes_nothing():
+    markup = '<p>a</p>\n<p title="<p>">b<br/>\n</p>\n<p/class=x>c</p>'
+    document = document_of_html('d', markup)
+    assert document.text == 'a\n\nb\n\nc'
+    lines = [document.origin.line_at(document.text, place) for place in (0, 3, 6)]
+    assert lines == [1, 2, 4]
 
 
 def test_pages_know_their_file(tmp_path):
