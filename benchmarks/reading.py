@@ -1,12 +1,13 @@
-"""What reading and cutting Markdown costs beside encoding it, on one core; pages of PDF a second.
+"""What reading and cutting files costs beside encoding them, on one core; pages of PDF a second.
 
-The pages in docs/ are read, cut as collections cut them, and encoded by MiniLM. PDF files need the
-extra `files`.
+The pages in docs/, or the files of a folder, are read, cut as collections cut them, and 100 of the
+passages are encoded by MiniLM, drawn at random. PDF files need the extra `files`.
 
-    OMP_NUM_THREADS=1 python benchmarks/reading.py [--pdf FILE …]
+    OMP_NUM_THREADS=1 python benchmarks/reading.py [FOLDER …] [--pdf FILE …]
 """
 
 import argparse
+import random
 import time
 from pathlib import Path
 
@@ -14,12 +15,14 @@ import torch
 
 from pyserini_repbert.collection.passages import PassageCutter
 from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.office_documents import OfficeReader
+from pyserini_repbert.data.passages import BadFiles
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.encoders import document_encoder
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 3
+ENCODED = 100  # passages
 
 
 def seconds(act):
@@ -32,25 +35,30 @@ def seconds(act):
     return min(times)
 
 
-def measure_markdown():
-    """Print what reading, cutting and encoding the pages take."""
-    texts = [path.read_text(encoding='utf-8') for path in sorted((ROOT / 'docs').rglob('*.md'))]
+def measure_folder(folder):
+    """Print what reading, cutting and encoding the files of a folder take."""
+    corpus = open_corpus(folder, keep_empty=True).by_file(BadFiles.KEEP)
     model = document_encoder('minilm')
     cutter = PassageCutter(model.tokenizer.backend, model.limit - 2)
-    documents = [document_of_markdown('d', text) for text in texts]
+    documents = list(corpus.documents())
     titles = [document.title for document in documents]
-    plain = [document.text for document in documents]
+    texts = [document.text for document in documents]
     headings = [[own.start for own in document.origin.headings] for document in documents]
-    cut = cutter.cut(titles, plain, headings)
-    inputs = [passage.input for passages in cut for passage in passages]
-    reading = seconds(lambda: [document_of_markdown('d', text) for text in texts])
-    cutting = seconds(lambda: cutter.cut(titles, plain, headings))
+    inputs = []
+    for passages in cutter.cut(titles, texts, headings):
+        inputs.extend(passage.input for passage in passages)
+    reading = seconds(lambda: list(corpus.documents()))
+    cutting = seconds(lambda: cutter.cut(titles, texts, headings))
+    drawn = random.Random(0).sample(inputs, min(len(inputs), ENCODED))
     begun = time.process_time()
-    model.embed(inputs)
-    encoding = time.process_time() - begun
+    model.embed(drawn)
+    encoding = (time.process_time() - begun) * len(inputs) / len(drawn)
     size = sum(map(len, texts)) / 1e6
-    print(f'{len(texts)} pages of Markdown, {size:.2f} million characters, {len(inputs)} passages')
-    print(f'reading {reading:.2f} s, cutting {cutting:.2f} s, encoding {encoding:.2f} s of a core')
+    print(f'{folder}: {len(documents)} documents, {size:.2f} million characters of text')
+    print(
+        f'{len(inputs)} passages: reading {reading:.2f} s, cutting {cutting:.2f} s, encoding '
+        f'{encoding:.1f} s of a core'
+    )
     share = 100 * (reading + cutting) / encoding
     print(f'reading and cutting, of encoding: {share:.1f} % (goal: at most 25)')
 
@@ -75,10 +83,12 @@ def measure_pdf(paths):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('folders', nargs='*', default=[ROOT / 'docs'], metavar='FOLDER')
     parser.add_argument('--pdf', nargs='+', default=[], metavar='FILE')
     options = parser.parse_args()
     torch.set_num_threads(1)
-    measure_markdown()
+    for folder in options.folders:
+        measure_folder(folder)
     if options.pdf:
         measure_pdf(options.pdf)
 

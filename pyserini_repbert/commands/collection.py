@@ -186,6 +186,11 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         'documents; repeatable',
     )
     add(
+        '--main-content',
+        action='store_true',
+        help='read no navigation, headers and footers of pages of HTML',
+    )
+    add(
         '--list-unread',
         action='store_true',
         help='list the files that are not read, with the reasons',
@@ -324,6 +329,7 @@ def _selection(options: argparse.Namespace) -> FileSelection:
         exclude=tuple(options.exclude),
         gitignore=options.gitignore,
         readers=dict(map(named_reader, options.reader)),
+        main_content=options.main_content,
     )
 
 

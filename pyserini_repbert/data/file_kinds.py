@@ -103,8 +103,16 @@ class TextKind(CorpusKind):
             yield location, item
 
 
+@dataclass(frozen=True)
 class PageKind(FileKind):
-    """HTML: a file is a document."""
+    """HTML: a file is a document.
+
+    Parameters
+    ----------
+    main_content : leave out navigation, headers and footers; only of documents
+    """
+
+    main_content: bool = False
 
     def passages(self, file: FileToRead) -> Iterator[LocatedPassage]:
         text = visible_text(decode_page(file.path.read_bytes()))
@@ -112,7 +120,8 @@ class PageKind(FileKind):
 
     def documents(self, file: FileToRead) -> Iterator[LocatedDocument]:
         markup = decode_page(file.path.read_bytes())
-        yield str(file.path), document_of_html(file.docid, markup)
+        document = document_of_html(file.docid, markup, self.main_content)
+        yield str(file.path), document
 
 
 @dataclass(frozen=True)
@@ -204,6 +213,7 @@ KINDS: dict[str, FileKind] = {
     'trec': CorpusKind(TrecCorpus),
     'text': TextKind(),
     'html': PageKind(),
+    'main-content': PageKind(main_content=True),
     'rst': DocumentsKind(restructured_documents),
     'adoc': DocumentsKind(asciidoc_documents),
     'org': DocumentsKind(org_documents),

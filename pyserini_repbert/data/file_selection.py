@@ -36,7 +36,7 @@ _MOST_STARS = 3
 
 @dataclass(frozen=True)
 class FileSelection:
-    """Which files of a folder are read, and by readers of whose.
+    """Which files of a folder are read, by readers of whose, and what of a page.
 
     Attributes
     ----------
@@ -44,12 +44,14 @@ class FileSelection:
     exclude : patterns of files that are not read
     gitignore : leave out what the folder's .gitignore files name
     readers : a user's own readers, by suffix
+    main_content : leave out navigation, headers and footers of pages
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     gitignore: bool = False
     readers: Mapping[str, OwnReader] = field(default_factory=dict)
+    main_content: bool = False
 
 
 class FolderFiles:

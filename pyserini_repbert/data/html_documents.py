@@ -20,7 +20,7 @@ _TRUTH_VALUES = {'true': True, 'false': False}
 _KEYWORDS = 'keywords'
 
 
-def document_of_html(docid: str, markup: str) -> Document:
+def document_of_html(docid: str, markup: str, main_content: bool = False) -> Document:
     """The document of a web page: what a person reads of it, and its headings.
 
     Its title is `<title>`, else that of its fields, else the first heading of the first level, or a
@@ -29,6 +29,8 @@ def document_of_html(docid: str, markup: str) -> Document:
 
     `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
     again has a list, and keywords are one. Contents are texts, but for numbers, `true` and `false`.
+
+    With `main_content`, navigation, headers and footers of the page are no text (`read_html`).
     """
     start = parse_head(markup)
     title = _title(start)
@@ -36,7 +38,7 @@ def document_of_html(docid: str, markup: str) -> Document:
     if not title and isinstance(fields.get(TITLE_KEY), str):
         title = fields[TITLE_KEY]
     fields.pop(TITLE_KEY, None)
-    page = read_html(markup)
+    page = read_html(markup, main_content)
     page.title = title or _first_heading(page)
     titled = titled_text(page, '')
     return Document(docid, titled.placed.text, titled.title, fields, titled.placed.origin)

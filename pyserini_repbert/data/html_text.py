@@ -23,16 +23,24 @@ _MARKED = BLOCKS - {'html', 'head', 'body'}
 _SELECTED = ','.join(sorted(_MARKED))
 _TAG = re.compile(rf'<(?:{"|".join(sorted(_MARKED, key=len, reverse=True))})(?=[\s/>])', re.I)
 _LINE = 'pyserini-line'
-_WRITTEN_LINE = re.compile(rf' {_LINE}=\d+')
+_WRITTEN_LINE = re.compile(rf' {_LINE}=\d+ ')
 _MOST_TAG = 2_000  # characters of the tag of a block of code
 # What a row of a table may not hold, if it is to be one line.
 _NO_CELLS = frozenset((*_HEADINGS, *_LISTS, *_CODE, 'li', 'tr', 'br', 'blockquote', 'dl'))
 _MOST_ROW = 2_000  # characters of a row of a table on one line
+_NUMBER = re.compile(r'[0-9]{1,9}')
 _WORD = re.compile(r'\w')
 _LINK_TO_ITSELF = 'a[href^="#"]'
 _MOST_SIGN = 2  # characters of a link that is a sign
 _NEAR = 3  # siblings
 _SECTIONS = ('section', 'div', 'article', 'header')
+# What stands beside the main content of a page.
+_BESIDES = (
+    'nav,footer,aside,body > header,[role=navigation],[role=search],[role=contentinfo],'
+    '[role=banner],[role=complementary]'
+)
+_MAIN = 'main,[role=main]'
+_ARTICLE = 'article'
 # Characters of which two that the page does not have begin and end marks.
 _PRIVATE = range(0xE000, 0xF8FF)
 
@@ -47,6 +55,7 @@ class _Mark:
     is_end : whether it ends
     line : of the file; 0 for one that is not known
     is_numbered : whether it is an item with a number
+    first : the number of a list's first item
     anchor : of a heading
     """
 
@@ -54,6 +63,7 @@ class _Mark:
     is_end: bool = False
     line: int = 0
     is_numbered: bool = False
+    first: int = 1
     anchor: str = ''
 
 
@@ -65,14 +75,33 @@ class _Part:
     text: str
 
 
-def read_html(markup: str) -> ReadPage:
-    """What a person reads of a page. `<title>` is no part of it."""
+def read_html(markup: str, main_content: bool = False) -> ReadPage:
+    """What a person reads of a page. `<title>` is no part of it.
+
+    With `main_content`, what HTML and ARIA mark as navigation, search, header, footer or aside of
+    the page is left out, and so is all that stands outside of its main content, if that is marked.
+    A page without any other text is read as a whole.
+    """
     tree = parse_page(_with_lines(markup))
+    root = _main_content(tree) if main_content else tree.root
     page = ReadPage()
-    if tree.root is not None:
+    if root is not None:
         _remove_signs(tree)
-        _Reader(page, _parts_of(tree, tree.root)).read()
+        _Reader(page, _parts_of(tree, root)).read()
+    if main_content and not page.lines:
+        return read_html(markup)
     return page
+
+
+def _main_content(tree: LexborHTMLParser) -> LexborNode | None:
+    """The element of a tree, which is changed, that has the main content."""
+    for node in tree.css(_BESIDES):
+        node.decompose()
+    main = tree.css_first(_MAIN)
+    if main is not None:
+        return main
+    articles = tree.css(_ARTICLE)
+    return articles[0] if len(articles) == 1 else tree.root
 
 
 def _with_lines(markup: str) -> str:
@@ -84,7 +113,8 @@ def _with_lines(markup: str) -> str:
         nonlocal position, line
         line += markup.count('\n', position, match.start())
         position = match.start()
-        return f'{match[0]} {_LINE}={line + _begins_below(markup, match)}'
+        # Without quotes, since the tag may stand within those of an attribute.
+        return f'{match[0]} {_LINE}={line + _begins_below(markup, match)} '
 
     return _TAG.sub(with_line, markup)
 
@@ -136,9 +166,12 @@ def _unused_characters(text: str) -> tuple[str, str]:
 def _mark_of(node: LexborNode, tag: str) -> _Mark:
     attributes = node.attributes
     line = attributes.get(_LINE) or ''
-    number = int(line) if line.isdecimal() else 0
+    number = int(line) if _NUMBER.fullmatch(line) else 0
     if tag == 'li':
         return _Mark(tag, line=number, is_numbered=_is_numbered(node))
+    if tag == 'ol':
+        first = attributes.get('start') or ''
+        return _Mark(tag, line=number, first=int(first) if _NUMBER.fullmatch(first) else 1)
     if tag in _HEADINGS:
         return _Mark(tag, line=number, anchor=_anchor_of(node))
     return _Mark(tag, line=number)
@@ -277,7 +310,7 @@ class _Reader:
         self._is_tight = False
         if not mark.is_end:
             self._begins_list = not self._lists
-            self._lists.append(1)
+            self._lists.append(mark.first)
         elif self._lists:
             self._lists.pop()
 

@@ -68,6 +68,8 @@ _OTHER_KINDS = {
     OFFICE: 'office',
 }
 _OWN = 'own'
+# Of a page, and of one whose main content alone is read.
+_PAGE_KINDS = ('html', 'main-content')
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,14 @@ class _Planning:
     readers : a user's own, by suffix
     fields : the text fields of records that are asked for
     text_kind : as what .txt files are read
+    main_content : whether only the main content of a page is read
     is_strict : whether a file of records that holds none is read as if it did: its error is said
     """
 
     readers: Mapping[str, OwnReader]
     fields: tuple[str, ...] = ()
     text_kind: str = 'text'
+    main_content: bool = False
     is_strict: bool = False
     unread: list[UnreadFile] = field(default_factory=list)
 
@@ -141,7 +145,7 @@ class _Planning:
             if has_suffix(path.name, suffixes):
                 if kind == 'office' and not can_read_office():
                     raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
-                return kind
+                return 'main-content' if kind == 'html' and self.main_content else kind
         raise UnreadableFile('no reader reads such files', NO_READER)
 
     def reader_of(self, path: Path) -> OwnReader | None:
@@ -196,11 +200,11 @@ def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> 
     Raises UnreadableFile for one that no reader reads.
     """
     readers = {**installed_readers(), **selection.readers}
-    planning = _Planning(readers, fields, is_strict=True)
+    planning = _Planning(readers, fields, main_content=selection.main_content, is_strict=True)
     if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
         planning.text_kind = guess_lines(path) or 'text'
     kind = planning.kind_of(path)
-    name = without_suffix(path.name, PAGES) if kind == 'html' else path.name
+    name = without_suffix(path.name, PAGES) if kind in _PAGE_KINDS else path.name
     return Plan([PlannedFile(path, docid_of_path(name), kind, planning.reader_of(path))])
 
 
@@ -221,7 +225,9 @@ def plan_folder(
         # Hidden files say nothing about others, but are a corpus where there are none.
         found = select_files(folder, selection, with_hidden=True)
     readers = {**installed_readers(), **selection.readers}
-    planning = _Planning(readers, fields, unread=list(found.left_out))
+    planning = _Planning(
+        readers, fields, main_content=selection.main_content, unread=list(found.left_out)
+    )
     files = [path for path in found.files if not is_readme(path)]
     readmes = [path for path in found.files if is_readme(path)]
     texts = [path for path in files if has_suffix_or_packed(path.name, PLAIN_TEXT)]
@@ -300,11 +306,11 @@ def _docids(folder: Path, kinds: Mapping[Path, str]) -> dict[Path, str]:
     One of two pages with the same docid keeps its suffix.
     """
     names = {path: path.relative_to(folder).as_posix() for path in kinds}
-    pages = [without_suffix(names[path], PAGES) for path in kinds if kinds[path] == 'html']
+    pages = [without_suffix(names[path], PAGES) for path in kinds if kinds[path] in _PAGE_KINDS]
     pages_by_docid = Counter(pages)
     docids = {}
     for path, name in names.items():
-        if kinds[path] == 'html':
+        if kinds[path] in _PAGE_KINDS:
             page = without_suffix(name, PAGES)
             if pages_by_docid[page] == 1 or name.endswith(PAGES[0]):
                 name = page

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.names.corpora import open_corpus
@@ -105,6 +106,7 @@ def test_anchors(markup, anchor):
         ('<pre>a\n  b<br>c<pre>d</pre></pre>e', '', 'a\n  b\nc\nd\n\ne'),
         ('<table><tr><td><h1>A</h1><td><ul><li>b</ul></table>', 'A', '- b'),
         ('<li>a<p>b', '', '- a\n\nb'),
+        ('<ol start=3><li>a<li>b</ol><ol start=x><li>c</ol>', '', '3. a\n4. b\n\n1. c'),
         ('<textarea><p>a</textarea>', '', '<p>a'),
         ('\ue000<p>\ue001 5\ue002</p>', '', '\ue000\n\n\ue001 5\ue002'),
         ('<a href="#x">[1]</a> <a href="#y">↑</a><p>a&shy;b', '', '[1]\n\nab'),
@@ -153,6 +155,14 @@ def test_a_long_page_keeps_its_code_and_headings():
     assert document.origin.line_at(document.text, last.start) == 3_999
 
 
+def test_a_tag_within_an_attribute_changes_nothing():
+    markup = '<p>a</p>\n<p title="<p>">b<br/>\n</p>\n<p/class=x>c</p>'
+    document = document_of_html('d', markup)
+    assert document.text == 'a\n\nb\n\nc'
+    lines = [document.origin.line_at(document.text, place) for place in (0, 3, 6)]
+    assert lines == [1, 2, 4]
+
+
 def test_pages_know_their_file(tmp_path):
     write_files(tmp_path, {'a/b.html': '<p>x', 'c.html': '<p>y'})
     for options in ({}, {'fmt': 'html'}):
@@ -160,3 +170,27 @@ def test_pages_know_their_file(tmp_path):
         assert [document.origin.file for document in documents] == ['a/b.html', 'c.html']
     (document,) = open_corpus(tmp_path / 'c.html').documents()
     assert document.origin.file == 'c.html'
+
+
+@pytest.mark.parametrize(
+    ('markup', 'text'),
+    [
+        ('<header>a</header><nav>b</nav><p>c<footer>d</footer>', 'c'),
+        ('<nav>a</nav><div>b</div><main><header>c</header><p>d</main>', 'c\n\nd'),
+        ('<div role=banner>a</div><div role=main>b</div>c', 'b'),
+        ('<div>a</div><article>b</article>', 'b'),
+        ('<div>a</div><article>b</article><article>c</article>', 'a\n\nb\n\nc'),
+        ('<nav>a</nav>', 'a'),
+        ('<form>a</form>', 'a'),
+    ],
+)
+def test_main_content(markup, text):
+    assert document_of_html('d', markup, main_content=True).text == text
+
+
+def test_main_content_of_a_folder_and_of_a_page(tmp_path):
+    write_files(tmp_path, {'a.html': '<nav>x</nav><p>y', 'b.md': 'z'})
+    selection = FileSelection(main_content=True)
+    for corpus in (tmp_path, tmp_path / 'a.html'):
+        document = next(open_corpus(corpus, selection=selection).documents())
+        assert (document.docid, document.text) == ('a', 'y')
