@@ -98,6 +98,7 @@ class ConfidenceEstimator:
         model: ConfidenceModel | None = None,
         stages: Sequence[str] = (),
     ) -> None:
+        self.rankings = tuple(rankings)
         self.model = model or model_for(dense, rankings, stages)
         self._features = HitFeatures(dense, words)
 

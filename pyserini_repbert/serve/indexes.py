@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.confidence import DEPTH
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -20,6 +22,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
+from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
@@ -382,7 +385,7 @@ class ServedIndex:
             if not has_reranker:
                 learned = self.index.as_learned(folder, self._machine)
                 if learned is not None:
-                    return learned
+                    return look_deeper(learned, DEPTH)
             spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
             # The classes that the operator names: the folder may name no other.
             allowed = [name.partition('@')[0] for name in settings.sparse or ()]
@@ -392,7 +395,8 @@ class ServedIndex:
 
         ranker = queue.call(open_learned)
         self._held.callback(ranker.close)
-        self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED)
+        is_fusion = isinstance(ranker, CollectionSearcher)
+        self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED, keeps_parts=is_fusion)
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
@@ -505,24 +509,29 @@ class ServedIndex:
 
         Raises InputError where that is not known.
         """
-        names = tuple(map(str, stages))
-        key = (tuple(systems), names)
+        key = (tuple(systems), tuple(map(str, stages)))
         estimator = self._estimators.get(key)
         if estimator is None:
-            rankings = self.index.offered.with_confidence
-            if DENSE not in systems or not rankings.issuperset(systems):
-                known = (
-                    f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
-                )
-                raise InputError(
-                    f"'confidence' is of a collection's rankings, and {', '.join(systems)} was "
-                    f'asked: {known}'
-                )
-            dense: Any = self.ranker(DENSE).ranker
-            words: Any = self.ranker(BM25).ranker if BM25 in systems else None
-            estimator = ConfidenceEstimator(dense, words, systems, stages=names)
+            estimator = self._open_estimator(*key)
             self._estimators[key] = estimator
         return estimator
+
+    def _open_estimator(
+        self, systems: tuple[str, ...], stages: tuple[str, ...]
+    ) -> ConfidenceEstimator:
+        if systems == (ADAPTED,) and self._rankers[ADAPTED].keeps_parts:
+            adapted: Any = self._rankers[ADAPTED].ranker
+            return ConfidenceEstimator.of(adapted, stages=stages)
+        rankings = self.index.offered.with_confidence
+        if DENSE not in systems or not rankings.issuperset(systems):
+            known = f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
+            raise InputError(
+                f"'confidence' is of a collection's rankings, and {', '.join(systems)} was asked: "
+                f'{known}'
+            )
+        dense: Any = self.ranker(DENSE).ranker
+        words: Any = self.ranker(BM25).ranker if BM25 in systems else None
+        return ConfidenceEstimator(dense, words, systems, stages=stages)
 
     def forget_confidence(self) -> None:
         """Read anew what the collection learned of its confidence, when it is asked next."""
@@ -596,7 +605,7 @@ class ServedIndex:
             changed = changed.with_settings(feedback=VectorFeedback.parse(settings.prf))
         if changed is ranker.ranker:
             return ranker
-        return BatchedRanker(changed, ranker.queue, system)
+        return BatchedRanker(changed, ranker.queue, system, ranker.keeps_parts)
 
     def _within(self, text: str, changed: Any, ranker: BatchedRanker, is_usual: bool) -> Ranker:
         """A ranking among the documents that a filter lets through.

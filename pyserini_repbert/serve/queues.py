@@ -21,8 +21,10 @@ from typing import Any, Self
 
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.serve.refusals import OverloadedError
-from pyserini_repbert.trace import SILENT, Trace
+from pyserini_repbert.trace import SILENT, Notes, Trace
 
+# What a trace keeps of a fusion in a queue: the ranking of each part.
+PARTS = 'parts'
 logger = logging.getLogger(__name__)
 
 _PACE_OVER = 4  # batches that the mean time of a job moves over
@@ -239,14 +241,32 @@ class _Search:
     k: int | None
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The run of one request, and those of the ranker's parts, in their order."""
+
+    run: Run
+    of_parts: Sequence[Run] = ()
+
+
 class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
     """A ranker that works in a queue.
 
     A first stage searches for all requests that wait, at once. A reranker takes one request after
     the other.
+
+    Parameters
+    ----------
+    ranker : that works
+    queue : where
+    name : of the ranker, for clients
+    keeps_parts : whether the trace keeps the rankings of a fusion's parts, as `PARTS`
     """
 
-    def __init__(self, ranker: Ranker, queue: JobQueue, name: str) -> None:
+    def __init__(
+        self, ranker: Ranker, queue: JobQueue, name: str, keeps_parts: bool = False
+    ) -> None:
+        self.keeps_parts = keeps_parts
         self.ranker = ranker
         self.queue = queue
         self.name = name
@@ -258,17 +278,21 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
         new_run: Run
         if run is None:
             search = _Search(topics, k)
-            new_run = self.queue.call_batched(
+            found: _Found = self.queue.call_batched(
                 self._search_all, search, batch_key=self.ranker, trace=trace
             )
+            new_run = found.run
+            if self.keeps_parts:
+                for topic in topics:
+                    trace.keep(PARTS, topic.qid, [run[topic.qid] for run in found.of_parts])
         else:
             lengths = [len(run[topic.qid]) for topic in topics]
             trace.begins(self.name, sum(self.planned(lengths)), 'inputs')
             new_run = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
         return new_run
 
-    def _search_all(self, searches: Sequence[_Search]) -> list[Run]:
-        """The run of each search: all are searched to the greatest depth, and each ranking is cut
+    def _search_all(self, searches: Sequence[_Search]) -> list[_Found]:
+        """What each search finds: all are searched to the greatest depth, and each ranking is cut
         to its own.
         """
         queries: list[Query] = []
@@ -277,13 +301,23 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
                 queries.append(Query(str(len(queries)), topic.text))
         depths = [search.k for search in searches if search.k is not None]
         deepest = max(depths) if len(depths) == len(searches) else None
-        rankings = iter(self.ranker.rank(queries, None, deepest).values())
-        runs = []
+        notes = Notes() if self.keeps_parts else SILENT
+        run = self.ranker.rank(queries, None, deepest, notes)
+        runs_of_parts = []
+        if isinstance(notes, Notes):
+            runs_of_parts = [leaf.run for leaf in notes.leaves()]
+        found = []
+        numbers = iter(run)
         for search in searches:
+            own = list(islice(numbers, len(search.topics)))
             qids = [topic.qid for topic in search.topics]
-            cut = [ranking[: search.k] for ranking in islice(rankings, len(qids))]
-            runs.append(dict(zip(qids, cut, strict=True)))
-        return runs
+            cut = [run[number][: search.k] for number in own]
+            of_parts: list[Run] = []
+            for of_part in runs_of_parts:
+                rankings = [of_part[number] for number in own]
+                of_parts.append(dict(zip(qids, rankings, strict=True)))
+            found.append(_Found(dict(zip(qids, cut, strict=True)), of_parts))
+        return found
 
     def by_documents(self) -> Self:
         ranker = self.ranker.by_documents()

@@ -12,6 +12,7 @@ from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.confidence import TOP
 from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.queues import PARTS
 from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.trace import Notes, StageCost, Trace
@@ -173,11 +174,15 @@ def _estimate(
     search: Search, index: ServedIndex, rerankers: Rerankers, ranking: Ranking, notes: Notes
 ) -> AnswerConfidence:
     """How far an answer can be believed; `notes` are of the first stage."""
-    rankings = {}
-    for leaf in notes.leaves():
-        rankings[leaf.name] = leaf.run[_QID]
     stages = search.spec.stages
     estimator = index.estimator(search.systems, stages)
+    rankings = {}
+    for leaf in notes.leaves():
+        of_parts = leaf.kept.get(PARTS)
+        if of_parts is None:
+            rankings[leaf.name] = leaf.run[_QID]
+        else:
+            rankings |= zip(estimator.rankings, of_parts[_QID], strict=True)
     relevances = None
     if estimator.reads_relevances:
         read = ranking[: stages[-1].k]

@@ -513,9 +513,12 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
         judgments_of(folder).add_learning(replace(learning, number=number, report=report))
 
     believe(0.8)
+    wait_for_adapted(client)
+    assert client.get('/v1/mine').json()['confidence'] is True
     address = '/v1/mine/search?query=cat+w3&confidence=true&hits=3'
-    address += '&system=dense&rerank=monobert-demo@3'
+    by_names = client.get(f'{address}&system=dense&rerank=monobert-demo@3').json()
     answer = client.get(address).json()
+    assert answer['confidence'] == by_names['confidence']
     with Collection.open(folder) as collection:
         hits = collection.search('cat w3', 3, confidence=True)
     for candidate, hit in zip(answer['candidates'], hits, strict=True):
