@@ -50,6 +50,8 @@ class Excerpt:
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None where the format has no lines
+    url : where the document comes from, at the anchor; '' if that is not known. It is an address
+        of the web, or of a file of this machine
     """
 
     number: int
@@ -61,6 +63,7 @@ class Excerpt:
     anchor: str = ''
     file: str = ''
     line: int | None = None
+    url: str = ''
 
     @property
     def model_input(self) -> str:
@@ -86,6 +89,26 @@ class Candidate:
     text: str | None = None
     excerpts: Excerpts = ()
     probability: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Of a document of a collection, its title; '' if it has none."""
+        return self.excerpts[0].title if self.excerpts else ''
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above the passage that fits the query best, the highest first."""
+        return self.excerpts[0].headings if self.excerpts else ()
+
+    @property
+    def line(self) -> int | None:
+        """The line of the file at which that passage begins, from 1; None without lines."""
+        return self.excerpts[0].line if self.excerpts else None
+
+    @property
+    def url(self) -> str:
+        """Where the document comes from, at that passage; '' if that has no address."""
+        return self.excerpts[0].url if self.excerpts else ''
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -100,6 +100,15 @@ class CandidateResponse(TypedDict):
             ),
         ]
     ]
+    url: NotRequired[
+        Annotated[
+            str | None,
+            Field(
+                description="of a collection: the address of the document's source, at the "
+                "passage; '' if it has none"
+            ),
+        ]
+    ]
     fields: NotRequired[
         Annotated[
             dict[str, Any] | None,
@@ -506,6 +515,7 @@ class OutlineResponse(OfIndex):
     title: Annotated[str, Field(description="its title; '' if it has none")]
     length: Annotated[int, Field(description='characters of its text')]
     file: Annotated[str, Field(description="its file in its source; '' if not known")]
+    url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
     headings: Annotated[
         list[OutlinedHeading],

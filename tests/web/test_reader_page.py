@@ -129,6 +129,44 @@ def test_the_laboratory_is_one_control_away_and_keeps_its_address(mine):
     mine.open('?q=lettuce&system=dense', '.steps')
 
 
+def give_address(own, address):
+    """Let all hits and documents have an address."""
+
+    def answer(route):
+        found = route.fetch().json()
+        for candidate in found.get('candidates', [found]):
+            candidate['url'] = address
+        route.fulfill(json=found)
+
+    own.page.route('**/v1/mine/search*', answer)
+    own.page.route('**/v1/mine/outline/*', answer)
+
+
+@pytest.mark.parametrize('is_of_web', [True, False])
+def test_hits_and_documents_link_to_their_source(mine, is_of_web):
+    address = 'https://docs.example.org/a.md#b' if is_of_web else 'javascript:window.hacked=1'
+    give_address(mine, address)
+    page = mine.open(ASKED, '.hit')
+    link = page.get_by_role('link', name='Source of Lettuce without slugs')
+    assert link.count() == int(is_of_web)
+    page.get_by_role('link', name='Lettuce without slugs', exact=True).click()
+    page.wait_for_selector('.part')
+    assert link.count() == int(is_of_web)
+    if is_of_web:
+        assert link.get_attribute('href') == address
+
+
+def test_the_address_of_a_file_is_copied(opened, served_collection):
+    permissions = ['clipboard-read', 'clipboard-write']
+    own = opened(address=served_collection, bypass_csp=True, permissions=permissions)
+    give_address(own, 'file:///srv/docs/a.md')
+    page = own.open(ASKED, '.hit')
+    page.get_by_role('button', name='Copy the file address of Lettuce without slugs').focus()
+    page.keyboard.press('Enter')
+    page.get_by_text('Copied', exact=True).wait_for()
+    assert page.evaluate('navigator.clipboard.readText()') == 'file:///srv/docs/a.md'
+
+
 def test_nothing_answers(mine):
     def answer(route):
         found = route.fetch().json()
@@ -149,6 +187,7 @@ def test_nothing_answers(mine):
 def test_anybody_can_read_it(opened, served_collection, width, scheme):
     settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
     own = opened(width, scheme, address=served_collection, **settings)
+    give_address(own, 'https://docs.example.org/slugs.md')
     for address, wait in (
         ('', '.start'),
         (f'{ASKED}&f.type=guide', '.hit'),

@@ -4,6 +4,7 @@ import { button, h } from './dom.js';
 import { message } from './messages.js';
 import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
+import { sourceLink } from './source.js';
 import { count, percent } from './words.js';
 
 /** Whether a click is to be followed on this page, not in another tab. */
@@ -37,7 +38,8 @@ function card(hit, { state, onopen }) {
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, link), likely),
     breadcrumb(hit),
-    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [])));
+    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [])),
+    sourceLink(hit.url, title));
   return article;
 }
 
