@@ -16,6 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import repeat
 from typing import Any, NamedTuple, Self, overload
 
@@ -72,6 +73,45 @@ class Excerpt:
 
 
 Excerpts = tuple[Excerpt, ...]
+
+
+class WordWeight(NamedTuple):
+    """A word, and what it adds to a score."""
+
+    word: str
+    weight: float
+
+
+class ReasonKind(StrEnum):
+    """What a ranking tells of a document: words of the question with what they add to the score
+    (BM25), the same of a model's terms, or the sentence that is nearest to the question (vectors).
+    """
+
+    WORDS = 'words'
+    TERMS = 'terms'
+    SENTENCE = 'sentence'
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a ranking ranks a document where it does.
+
+    Attributes
+    ----------
+    kind : what is told
+    ranking : its name
+    words : with what each adds to the score, the greatest first; of a sentence, with how much its
+        score is less without the word
+    sentence : of vectors; '' for others
+    start, end : where the sentence is: characters of the document's text
+    """
+
+    kind: ReasonKind
+    ranking: str
+    words: tuple[WordWeight, ...]
+    sentence: str = ''
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,11 +495,12 @@ class Ranker(StoredTexts, ABC):
             found += part.warnings(query)
         return found
 
-    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
-        """What made the scores of hits, in a line each, by docid; by default nothing is said."""
-        reasons: dict[str, str] = {}
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        """Why its parts rank documents for a query as they do, by docid, as far as they tell."""
+        reasons: dict[str, tuple[Reason, ...]] = {}
         for part in self.parts:
-            reasons |= part.reasons(query, docids)
+            for docid, own in part.reasons(query, docids).items():
+                reasons[docid] = (*reasons.get(docid, ()), *own)
         return reasons
 
     def leaves(self) -> Iterator[Ranker]:

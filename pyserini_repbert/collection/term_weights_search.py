@@ -23,8 +23,17 @@ from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
-from pyserini_repbert.rerank.term_explanations import contributions, reason_text
+from pyserini_repbert.ranking import (
+    NO_HITS,
+    Query,
+    Ranking,
+    Reason,
+    ReasonKind,
+    Run,
+    Searcher,
+    WordWeight,
+)
+from pyserini_repbert.rerank.term_explanations import contributions
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.systems.encoders import term_weights_encoder
@@ -159,7 +168,7 @@ class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
         starts = np.cumsum(counts) - counts
         return aggregate_groups(scores[rows], starts, self.aggregation)
 
-    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """The terms that add most to the score of each document's best passage, by docid.
 
         A document whose passages share no term with the query has none.
@@ -168,18 +177,25 @@ class TermWeightsDocumentSearcher(Searcher, recorded_as='TermSearcher'):
             vector = self._document_vector(query)
         else:
             vector = self.query_encoder.encode_query(query)
-        reasons = {}
+        reasons: dict[str, tuple[Reason, ...]] = {}
         docnos = self.generation.docnos(docids)
         for docid, docno in zip(docids, docnos.tolist(), strict=True):
             rows, _ = self._vectors.rows_of(np.array([docno], np.int64))
             passages = self._vectors.terms(rows)
             if passages:
                 best = max(passages, key=vector.dot)
-                reasons[docid] = self._reason(vector, best)
-        return {docid: reason for docid, reason in reasons.items() if reason}
+                words = self._words(vector, best)
+                if words:
+                    reasons[docid] = (Reason(ReasonKind.TERMS, self.name, words),)
+        return reasons
 
-    def _reason(self, query: TermVector, passage: TermVector) -> str:
-        return reason_text(contributions(self.query_encoder, query, passage))
+    def _words(self, query: TermVector, passage: TermVector) -> tuple[WordWeight, ...]:
+        """The terms of both with what they add to the score, the greatest first."""
+        words = []
+        for share in contributions(self.query_encoder, query, passage):
+            if share['contribution'] > 0:
+                words.append(WordWeight(share['term'], share['contribution']))
+        return tuple(words)
 
     def _document_vector(self, docid: str) -> TermVector:
         """The mean weights of a document's passages; none where it is not here, or has no text."""

@@ -161,10 +161,48 @@ def test_the_address_of_a_file_is_copied(opened, served_collection):
     own = opened(address=served_collection, bypass_csp=True, permissions=permissions)
     give_address(own, 'file:///srv/docs/a.md')
     page = own.open(ASKED, '.hit')
-    page.get_by_role('button', name='Copy the file address of Lettuce without slugs').focus()
+    page.get_by_role('button', name='Copy file address: Lettuce without slugs').focus()
     page.keyboard.press('Enter')
     page.get_by_text('Copied', exact=True).wait_for()
     assert page.evaluate('navigator.clipboard.readText()') == 'file:///srv/docs/a.md'
+
+
+def test_a_hit_says_why_it_is_there(mine):
+    page = mine.open(ASKED, '.hit')
+    control = page.get_by_role('button', name='Why here? Lettuce without slugs')
+    control.focus()
+    page.keyboard.press('Enter')
+    page.wait_for_selector('.reasons table')
+    assert control.get_attribute('aria-expanded') == 'true'
+    panel = page.locator('.reasons:visible')
+    sentence = panel.locator('.lead a').inner_text().strip('“”')
+    assert sentence == 'A copper band around the bed keeps slugs off the lettuce.'
+    words = panel.get_by_role('table', name='Words of the question, and what they add')
+    assert set(words.locator('tbody th').all_inner_texts()) == {'keep', 'slugs', 'off', 'lettuce'}
+    assert all('/explain?' not in url or 'model=' not in url for url in mine.asked)
+    page.keyboard.press('Enter')
+    assert not panel.is_visible()
+    page.keyboard.press('Enter')
+    page.get_by_role('link', name=sentence).click()
+    page.wait_for_selector('.in-passage')
+    assert 'at=951-1008' in page.url
+
+
+def test_the_laboratory_shows_what_ranked(mine):
+    page = mine.open(f'{ASKED}&view=search', '.steps')
+    hit = page.locator('.hit').first
+    hit.get_by_role('button', name='Why here?').click()
+    page.wait_for_selector('.why .lead a')
+    assert [tab.inner_text() for tab in hit.get_by_role('tab').all()] == ['Words rankings']
+    hit.get_by_role('button', name='Other models').click()
+    assert hit.get_by_role('tab').count() == 2
+    page.keyboard.press('Enter')
+    page.wait_for_selector('.why .lead:has-text("monobert-demo")')
+    mine.open(f'{ASKED}&view=search&system=bm25&rerank=monobert-demo%403', '.steps')
+    hit.get_by_role('button', name='Why here?').click()
+    page.wait_for_selector('.why caption')
+    assert hit.get_by_role('tab').count() == 2
+    assert page.locator('.why .lead a').count() == 0, 'BM25 has no nearest sentence'
 
 
 def test_nothing_answers(mine):
@@ -194,5 +232,8 @@ def test_anybody_can_read_it(opened, served_collection, width, scheme):
         ('?q=slugs&doc=guide%2Fslugs', '.part'),
     ):
         page = own.open(address, wait)
+        if wait == '.hit':
+            page.get_by_role('button', name='Why here?').first.click()
+            page.wait_for_selector('.reasons table')
         assert violations(page) == []
         assert page.evaluate('document.documentElement.scrollWidth') <= width

@@ -18,6 +18,6 @@ async function copy(url, control) {
 export function sourceLink(url, title) {
   if (!url) return null;
   if (OF_WEB.test(url)) return h('a', { class: 'source', href: url, rel: 'noreferrer', 'aria-label': `Source of ${title}` }, 'Source');
-  const control = button('Copy file address', () => copy(url, control), { class: 'quiet source', 'aria-label': `Copy the file address of ${title}` });
+  const control = button('Copy file address', () => copy(url, control), { class: 'quiet source', 'aria-label': `Copy file address: ${title}` });
   return control;
 }
