@@ -1,7 +1,7 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests, two at a time or JOBS=1; FLAGS=--native-bf16=yes or =no: as on a CPU
 #              that computes in bfloat16, or on one that does not
-# make test-random    the quick tests in random order; SEED=NUMBER repeats an order
+# make test-random    the quick tests in random order, with other examples of property tests; SEED=NUMBER repeats an order
 # make test-slow    the slow tests that have no target of their own; they take a share of the kill points, bits and seeds that
 #              the quick tests leave, with FLAGS=--exhaustive all of them
 # make test-all    quick tests, slow tests and the pages of test-docs in one run, long ones first
@@ -107,7 +107,7 @@ test: $(INSTALLED)
 	$(WORKERS) -m 'not slow' $(FLAGS)
 
 test-random: $(INSTALLED)
-	$(WORKERS) -m 'not slow' --random-order-seed=$(SEED) $(FLAGS)
+	$(WORKERS) -m 'not slow' --random-order-seed=$(SEED) --hypothesis-profile='other examples' $(FLAGS)
 
 test-all: $(INSTALLED)
 	$(WORKERS) -rs $(ELSEWHERE) $(FLAGS)

@@ -1,4 +1,5 @@
-"""Late interaction against sentence-transformers: reranking from text, and MaxSim alone.
+"""Late interaction against sentence-transformers: reranking from text, MaxSim alone, and rescoring
+passages whose token vectors a collection stores; this also against PyLate, where it is installed.
 
 pip install sentence-transformers
 python benchmarks/late_interaction.py [--passages 200] [--threads 1] [--rounds 3]
@@ -11,10 +12,12 @@ other programs affect all alike.
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import string
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,12 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
 from pyserini_repbert.systems.multi_vector.reranker import best_matches
+from pyserini_repbert.systems.multi_vector.stored import (
+    TOKENS,
+    PassageTokens,
+    QueryTokens,
+    TokenModel,
+)
 
 # Passages that MaxSim alone compares with a query.
 SCORED = 1000
@@ -132,6 +141,50 @@ def maxsim_figures(rounds: int) -> list[Figure]:
     return [Figure(name, times['peer'] / times['ours'])]
 
 
+def rescoring_figures(rounds: int) -> list[Figure]:
+    """Ratios of scoring passages that are stored in float16, for one query.
+
+    The passages lie scattered in a file of five times as many. Peers get their vectors in memory,
+    in float32, each passage a tensor.
+    """
+    from sentence_transformers.util.similarity import maxsim
+
+    generator = np.random.default_rng(0)
+    values = []
+    for length in generator.integers(20, 180, 5 * SCORED).tolist():
+        vectors = generator.standard_normal((length, DIMENSION), np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        values.append(PassageTokens(vectors.astype(np.float16), np.zeros(length, np.int32)))
+    model = TokenModel('drawn', '0' * 64, DIMENSION, 180, is_mean=False, precision='float32')
+    rows = TOKENS.rows(values, model)
+    chosen = np.sort(generator.choice(len(rows), SCORED, replace=False))
+    drawn = torch.from_numpy(generator.standard_normal((32, DIMENSION), np.float32))
+    asked = torch.nn.functional.normalize(drawn)
+    query = QueryTokens(asked.numpy(), np.zeros(len(asked), np.int32), divisor=1)
+    parts = [torch.from_numpy(rows.value(row).vectors).float() for row in chosen.tolist()]
+    with tempfile.NamedTemporaryFile(suffix='.npy') as file:
+        np.save(file.name, rows.vectors)
+        stored = replace(rows, vectors=np.load(file.name, mmap_mode='c').view(np.ndarray))
+        expected = maxsim([asked], parts)[0].numpy()
+        np.testing.assert_allclose(stored.scores_of(query, chosen), expected, atol=1e-4)
+        contenders: dict[str, Callable[[], object]] = {
+            'sentence-transformers': lambda: maxsim([asked], parts),
+            'ours': lambda: stored.scores_of(query, chosen),
+        }
+        if importlib.util.find_spec('pylate') is not None:
+            from pylate import rank
+
+            ids = [chosen.tolist()]
+            contenders['PyLate'] = lambda: rank.rerank(ids, [asked], [parts])
+        times = best_times(contenders, rounds * 5, clock)
+    print(f'rescoring {SCORED} stored passages: {1000 * times["ours"]:.1f} ms')
+    found = []
+    for peer in sorted(contenders.keys() - {'ours'}):
+        name = f'rescoring {SCORED:,} stored passages, one query: {peer}'
+        found.append(Figure(name, times[peer] / times['ours'], 'x', 3))
+    return found
+
+
 def main() -> None:
     """Print passages a second, and ratios."""
     parser = figures.parser(__doc__, ['sentence_transformers'])
@@ -147,6 +200,7 @@ def main() -> None:
     finally:
         shutil.rmtree(folder)
     found += maxsim_figures(options.rounds)
+    found += rescoring_figures(options.rounds)
     figures.tell(options, found)
 
 

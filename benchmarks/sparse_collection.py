@@ -28,6 +28,7 @@ from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.systems.term_rows import TERMS
 
 QUERIES = 60
 
@@ -93,17 +94,17 @@ def _report(
 ) -> None:
     """Print what opening and searching take."""
     from pyserini_repbert.collection.passage_vectors import PassageVectors
-    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
+    from pyserini_repbert.collection.representation_search import RepresentationSearcher
 
-    def open_searcher() -> TermWeightsDocumentSearcher:
+    def open_searcher() -> RepresentationSearcher:
         generation = collection.generation
-        return TermWeightsDocumentSearcher(generation, PassageVectors(generation), learned)
+        return RepresentationSearcher(generation, TERMS, PassageVectors(generation), learned)
 
     opening = processor_seconds(open_searcher)
     searcher = open_searcher()
     queries = [learned.query(options.query_terms) for _ in range(QUERIES)]
-    searcher.of_vector(queries[0], 10)
-    searching = processor_seconds(lambda: [searcher.of_vector(one, 1000) for one in queries])
+    searcher.of_query(queries[0], 10)
+    searching = processor_seconds(lambda: [searcher.of_query(one, 1000) for one in queries])
     collection.add([('new', 'one more document')])
     again = processor_seconds(open_searcher)
     print(f'shards of {options.passages:,} passages of {options.terms} terms: {size / 1e6:.0f} MB')

@@ -65,6 +65,10 @@ class MissingResourceError(PyseriniRepbertError):
     """Something that has to be downloaded, built or installed first is not here."""
 
 
+class LanguageModelError(MissingResourceError):
+    """A language model's server cannot be reached, fails, refuses, or gives what it should not."""
+
+
 class DamagedFileError(PyseriniRepbertError):
     """A file is not the one that its checksum or its manifest describes."""
 

@@ -84,11 +84,13 @@ class WordWeight(NamedTuple):
 
 class ReasonKind(StrEnum):
     """What a ranking tells of a document: words of the question with what they add to the score
-    (BM25), the same of a model's terms, or the sentence that is nearest to the question (vectors).
+    (BM25), the same of a model's terms or tokens, or the sentence that is nearest to the question
+    (vectors).
     """
 
     WORDS = 'words'
     TERMS = 'terms'
+    TOKENS = 'tokens'
     SENTENCE = 'sentence'
 
 
@@ -355,6 +357,37 @@ class StoredTexts:
         return ranking.with_texts(texts_by_docid)
 
 
+class QueryRewriting(ABC):
+    """Rewrites questions, each ranking's in its own way, before they are searched for.
+
+    Attributes
+    ----------
+    name : as the user calls it
+    rewrites_words : whether rankings of words search for something else than the question
+    """
+
+    name: str
+    rewrites_words: bool
+
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides what becomes of a question, for records."""
+
+    @abstractmethod
+    def prepare(self, topics: Sequence[Query], trace: Trace = SILENT) -> None:
+        """Make what rankings need to know of questions; `trace` hears of progress and cost."""
+
+    @abstractmethod
+    def words(self, question: str) -> str:
+        """The text that rankings of words search for."""
+
+    @abstractmethod
+    def query_encoder(self, encoder: Any) -> Any:
+        """A query encoder, with Pyserini's interface, that dense rankings have in place of
+        `encoder`.
+        """
+
+
 class Ranker(StoredTexts, ABC):
     """Everything that ranks.
 
@@ -544,6 +577,17 @@ class Ranker(StoredTexts, ABC):
                 'like a document'
             )
         return self.with_settings(parts=tuple(part.by_documents() for part in self.parts))
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        """The same search for what a rewriting makes of a question.
+
+        By default, a ranking without parts searches for the question as it is.
+        """
+        if not self.parts:
+            return self
+        return self.with_settings(
+            parts=tuple(part.with_rewriting(rewriting) for part in self.parts)
+        )
 
     def holds(self, docid: str) -> bool:
         """Whether it searches a document of this docid."""

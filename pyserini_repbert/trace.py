@@ -22,9 +22,10 @@ _SUMMED = (
     'stored',
     'calls',
     'repaired',
+    'answer_tokens',
 )
 # What only a language model by address counts.
-_OF_ADDRESSES = ('calls', 'repaired')
+_OF_ADDRESSES = ('calls', 'repaired', 'answer_tokens')
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class StageCost:
     calls : requests to a language model's address, without answers that were kept from before; None
         for other models
     repaired : answers of a language model that were not as it was asked; None for other models
+    answer_tokens : of `tokens`, those of a language model's answers; None for other models
     """
 
     stage: str
@@ -61,6 +63,7 @@ class StageCost:
     precision: str | None = None
     calls: int | None = None
     repaired: int | None = None
+    answer_tokens: int | None = None
 
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""

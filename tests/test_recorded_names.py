@@ -10,8 +10,9 @@ from pyserini_repbert.ranking import Ranker
 RECORDED = {
     'collection.dense_search:DenseDocumentSearcher': 'DocumentSearcher',
     'collection.reranking:RerankedCollectionSearcher': 'RerankedCollectionSearcher',
+    'collection.rescoring:RescoredSearcher': 'RescoredSearcher',
     'collection.searching:CollectionSearcher': 'CollectionSearcher',
-    'collection.term_weights_search:TermWeightsDocumentSearcher': 'TermSearcher',
+    'collection.representation_search:RepresentationSearcher': 'RepresentationSearcher',
     'collection.bm25_search:Bm25DocumentSearcher': 'DocumentBm25',
     'collection.bm25_search:FilteredBm25': 'FilteredBm25',
     'fusion.fused:Fusion': 'Fusion',

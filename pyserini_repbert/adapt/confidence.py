@@ -6,7 +6,7 @@ as it is, and with its relevant documents taken out of all rankings, which is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,10 @@ from pyserini_repbert.adapt.judged_topics import DEPTH, FOLDS, deal_folds, numbe
 from pyserini_repbert.collection.confidence import (
     HitFeatures,
     question_features,
+    relevances_of,
     runs_of_rankings,
 )
+from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.calibration import (
@@ -27,12 +29,11 @@ from pyserini_repbert.evaluate.calibration import (
     expected_calibration_error,
 )
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.confidence import TOP, ConfidenceModel, LogisticModel, fit_logistic
 from pyserini_repbert.trace import Notes
 
 Rows = NDArray[np.float64]
-# Of a question that is fused alone.
-_QID = '0'
 
 
 @dataclass(frozen=True)
@@ -112,46 +113,103 @@ class LearnedConfidence:
     counts_unjudged: bool
     elsewhere_auc: float | None = None
 
-    def model(self, encoder_weights: str) -> ConfidenceModel:
-        """What is stored, for the encoder of these weights."""
+    def model(self, encoder_weights: str, stages: Sequence[str] = ()) -> ConfidenceModel:
+        """What is stored, for the encoder of these weights, and the rerankers that were asked."""
         return ConfidenceModel(
             hits=self.models.hits,
             questions=self.models.questions,
             source='learned',
             hard_auc=0.0 if self.questions.auc is None else self.questions.auc,
             encoder_weights=encoder_weights,
+            stages=tuple(stages),
         )
 
 
+class _ReadSearch:
+    """A search of a collection, and the features of its best `TOP` hits.
+
+    Parameters
+    ----------
+    searcher : of the collection
+    rerankers : read its best hits, one after the other
+    """
+
+    def __init__(self, searcher: CollectionSearcher, rerankers: Sequence[Reranker]) -> None:
+        self._searcher = searcher
+        self._reranked = RerankedCollectionSearcher(searcher, rerankers)
+        self._features = HitFeatures(searcher.dense, searcher.words)
+        self._run: Run = {}
+        self._runs: Mapping[str, Run] = {}
+
+    def ask(self, topics: Sequence[Query]) -> None:
+        """Search for all topics at once."""
+        notes = Notes()
+        self._run = self._reranked.rank(topics, None, DEPTH, notes)
+        self._runs = runs_of_rankings(self._searcher, notes.parts[SEARCH])
+
+    def hits(self, topic: Query) -> ReadHits:
+        """The hits of one of the topics."""
+        rankings = {name: run[topic.qid] for name, run in self._runs.items()}
+        return self._read(topic, self._run[topic.qid], rankings)
+
+    def hits_without(self, topic: Query, docids: set[str]) -> ReadHits:
+        """Its hits where these documents are taken out of all rankings."""
+        rankings = {name: _without(run[topic.qid], docids) for name, run in self._runs.items()}
+        parts: list[Run] = [{topic.qid: ranking} for ranking in rankings.values()]
+        fused = parts[0] if len(parts) == 1 else self._searcher.fused(parts, DEPTH)
+        reranked = self._reranked.rerank([topic], fused)
+        return self._read(topic, reranked[topic.qid], rankings)
+
+    def _read(self, topic: Query, ranking: Ranking, rankings: Mapping[str, Ranking]) -> ReadHits:
+        relevances = None
+        if self._reranked.rerankers:
+            relevances = relevances_of(ranking, self._reranked.rerankers[-1])
+        docids = ranking.docids[:TOP]
+        return ReadHits(docids, self._features.of_hits(topic.text, docids, rankings, relevances))
+
+
+@dataclass(frozen=True)
+class ReadHits:
+    """The best hits of a question, and their features, (hits, features)."""
+
+    docids: Sequence[str]
+    rows: Rows
+
+
 def ask_questions(
-    searcher: CollectionSearcher, topics: Sequence[Query], qrels: Qrels
+    searcher: CollectionSearcher,
+    topics: Sequence[Query],
+    qrels: Qrels,
+    rerankers: Sequence[Reranker] = (),
 ) -> list[AskedQuestion]:
-    """All topics with a relevant document, asked with and without their answers."""
+    """All topics with a relevant document, asked with and without their answers.
+
+    Parameters
+    ----------
+    searcher : of a collection
+    topics, qrels : what people judged
+    rerankers : read the best hits, one after the other; with some, hits have a further feature
+    """
     judged = [topic for topic in topics if relevant_docids(qrels.get(topic.qid, {}))]
-    notes = Notes()
-    fused = searcher.rank(judged, None, DEPTH, notes)
-    runs = runs_of_rankings(searcher, notes)
-    features = HitFeatures(searcher.dense, searcher.words)
+    search = _ReadSearch(searcher, rerankers)
+    search.ask(judged)
     counts_all = counts_unjudged(qrels)
     asked = []
     for number, topic in zip(number_texts(judged), judged, strict=True):
         grades = qrels[topic.qid]
         answers = relevant_docids(grades)
-        docids = fused[topic.qid].docids[:TOP]
-        rankings = {name: run[topic.qid] for name, run in runs.items()}
-        rows = features.of_hits(topic.text, docids, rankings)
-        others = {name: _without(ranking, answers) for name, ranking in rankings.items()}
-        docids_left = _fused_docids(searcher, others.values())
-        rows_left = features.of_hits(topic.text, docids_left, others)
+        hits = search.hits(topic)
+        left = search.hits_without(topic, answers)
+        docids = hits.docids
         known = [row for row, docid in enumerate(docids) if counts_all or docid in grades]
         asked.append(
             AskedQuestion(
                 text=number,
-                hits=rows[known],
+                hits=hits.rows[known],
                 relevant=tuple(docids[row] in answers for row in known),
-                question=question_features(rows),
+                question=question_features(hits.rows),
                 is_answered=not answers.isdisjoint(docids),
-                removed=question_features(rows_left),
+                removed=question_features(left.rows),
             )
         )
     return asked
@@ -160,13 +218,6 @@ def ask_questions(
 def relevant_docids(grades: Mapping[str, int]) -> set[str]:
     """The documents that are relevant by their grades."""
     return {docid for docid, grade in grades.items() if grade > 0}
-
-
-def _fused_docids(searcher: CollectionSearcher, rankings: Iterable[Ranking]) -> list[str]:
-    """The best `TOP` documents of a question's rankings, fused as the searcher fuses."""
-    parts: list[Run] = [{_QID: ranking} for ranking in rankings]
-    fused = parts[0] if len(parts) == 1 else searcher.fused(parts, TOP)
-    return list(fused[_QID].docids[:TOP])
 
 
 def _without(ranking: Ranking, docids: set[str]) -> Ranking:
@@ -267,18 +318,13 @@ def learn_confidence(
     )
 
 
-def features_elsewhere(searcher: CollectionSearcher, topics: Sequence[Query]) -> Rows:
+def features_elsewhere(
+    searcher: CollectionSearcher, topics: Sequence[Query], rerankers: Sequence[Reranker] = ()
+) -> Rows:
     """The features of questions of another collection, (m, features)."""
-    notes = Notes()
-    fused = searcher.rank(topics, None, DEPTH, notes)
-    runs = runs_of_rankings(searcher, notes)
-    features = HitFeatures(searcher.dense, searcher.words)
-    rows = []
-    for topic in topics:
-        rankings = {name: run[topic.qid] for name, run in runs.items()}
-        hits = features.of_hits(topic.text, fused[topic.qid].docids[:TOP], rankings)
-        rows.append(question_features(hits))
-    return np.stack(rows)
+    search = _ReadSearch(searcher, rerankers)
+    search.ask(topics)
+    return np.stack([question_features(search.hits(topic).rows) for topic in topics])
 
 
 def _elsewhere_auc(

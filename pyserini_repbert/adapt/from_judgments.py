@@ -12,6 +12,7 @@ from typing import Any
 
 from pyserini_repbert.adapt.confidence import (
     FittedModels,
+    LearnedConfidence,
     ask_questions,
     features_elsewhere,
     learn_confidence,
@@ -25,11 +26,19 @@ from pyserini_repbert.adapt.offering import (
     report_of,
     search_as_now,
 )
-from pyserini_repbert.collection.adaptation import ADAPTATIONS, LEARNING_LOCK, judgments_of
+from pyserini_repbert.collection.adaptation import (
+    ADAPTATIONS,
+    LEARNING_LOCK,
+    adaptation_in_use,
+    judgments_of,
+)
 from pyserini_repbert.collection.confidence import ranking_names
-from pyserini_repbert.collection.estimating import find_prior
+from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
+from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
+from pyserini_repbert.data.model_grades import JudgmentsWithModel
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
@@ -47,9 +56,12 @@ from pyserini_repbert.pipeline.own_settings import (
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.adapted_folder import write_adapted
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
 from pyserini_repbert.search.confidence import dump_model
 
+# In the report of a learning: the language model, as a judge, whose grades taught it, too.
+TAUGHT_BY = 'taught_by'
 # Questions of another collection.
 _N_ELSEWHERE = 100
 
@@ -59,6 +71,7 @@ def learn_from_judgments(
     device: str = 'cpu',
     seed: int = 0,
     on_progress: Callable[[int], object] = int,
+    model_judge: str | None = None,
 ) -> Learning:
     """Learn how a collection is searched from all judgments in it; `use_learning` then uses that.
 
@@ -70,9 +83,11 @@ def learn_from_judgments(
     device : where its encoder runs
     seed : draws the folds and the random passages
     on_progress : called with 1 after each of `adapt.learning.N_MAPS` steps
+    model_judge : a language model, by its name as a judge, whose grades count where no person
+        judged; None: people's judgments alone
 
-    Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
-    another program learns here.
+    Raises InputError for fewer than 20 questions with a relevant document and for a model that has
+    given no grade, and BusyError while another program learns here.
     """
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
@@ -87,7 +102,7 @@ def learn_from_judgments(
 
         begin_learning(folder)
         try:
-            learning = _learn(folder, device, seed, report_progress)
+            learning = _learn(folder, device, seed, report_progress, model_judge)
         except BaseException as error:
             message = 'interrupted'
             if isinstance(error, PyseriniRepbertError):
@@ -98,10 +113,19 @@ def learn_from_judgments(
     return learning
 
 
-def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], object]) -> Learning:
-    # Refuses a collection without judgments.
-    collection_judgments(str(folder))
+def _learn(
+    folder: Path,
+    device: str,
+    seed: int,
+    on_progress: Callable[[int], object],
+    model_judge: str | None,
+) -> Learning:
     store = judgments_of(folder)
+    if model_judge is None:
+        # Refuses a collection without judgments.
+        collection_judgments(str(folder))
+    else:
+        store = JudgmentsWithModel(store.path, model_judge)
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = store.count()
@@ -122,7 +146,8 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
             on_progress,
             now=present,
         )
-        confidence = _learn_confidence(present, store, seed)
+        rerankers = _open_own_rerankers(folder, first.generation, device)
+        confidence = _learn_confidence(present, store, seed, rerankers)
         names = [part.name for part in first.parts]
         generation = first.generation.number
         settings = first.generation.settings
@@ -148,6 +173,10 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         **weights,
         **offered.fusion,
     )
+    report = report_of(learnt, estimate) | confidence
+    if model_judge is not None:
+        report[TAUGHT_BY] = model_judge
+        report['sentence'] += f" Grades of the language model '{model_judge}' taught it, too."
     learning = Learning(
         number=number,
         folder=name,
@@ -156,39 +185,66 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         judgments=n_judgments,
         encoder_weights=settings.models_sha256,
         in_use=False,
-        report=report_of(learnt, estimate) | confidence,
+        report=report,
     )
     store.add_learning(learning)
     return learning
 
 
-def _learn_confidence(now: CollectionSearcher, store: JudgmentStore, seed: int) -> dict[str, Any]:
+def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> dict[str, Reranker]:
+    """The rerankers to which a person set the collection, by their stages."""
+    own = adaptation_in_use(folder, generation.settings)
+    stages = () if own is None else read_adapted(own).stages
+    return {stage: stored_reranker(stage, device) for stage in stages}
+
+
+def _learn_confidence(
+    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+) -> dict[str, Any]:
     """What the report says of confidence in the search as it is now.
 
     Nothing where its query map was learned from the same questions.
+
+    Parameters
+    ----------
+    now : the search without its rerankers
+    store : has the judgments
+    seed : draws the folds
+    rerankers : of the search, by their stages
     """
     if now.dense.query_map is not None:
         return {}
+    learned = _learn_models(now, store, seed, rerankers)
+    in_use = store.in_use()
+    weights = now.generation.settings.weights_sha256
+    confidence = {
+        'of': None if in_use is None else in_use.number,
+        'rankings': sorted(ranking_names(now)),
+        MODEL: json.loads(dump_model(learned.model(weights, tuple(rerankers)))),
+        'hits': asdict(learned.hits),
+        'questions': asdict(learned.questions),
+        'counts_unjudged': learned.counts_unjudged,
+        'elsewhere_auc': learned.elsewhere_auc,
+    }
+    if rerankers:
+        # For those who search without.
+        plain = _learn_models(now, store, seed, {})
+        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights)))
+    return {'confidence': confidence}
+
+
+def _learn_models(
+    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+) -> LearnedConfidence:
+    """The models of a search with these rerankers; parameters as of `_learn_confidence`."""
+    read_by = list(rerankers.values())
     qrels = store.qrels()
-    asked = ask_questions(now, store.topics(), qrels)
-    known = find_prior(now.dense, ranking_names(now))
+    asked = ask_questions(now, store.topics(), qrels, read_by)
+    known = None if rerankers else find_prior(now.dense, ranking_names(now))
     prior = None if known is None else FittedModels(known.hits, known.questions)
     others = _questions_elsewhere(store.topics())
-    elsewhere = features_elsewhere(now, others) if others else None
-    learned = learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
-    in_use = store.in_use()
-    model = learned.model(now.generation.settings.weights_sha256)
-    return {
-        'confidence': {
-            'of': None if in_use is None else in_use.number,
-            'rankings': sorted(ranking_names(now)),
-            'model': json.loads(dump_model(model)),
-            'hits': asdict(learned.hits),
-            'questions': asdict(learned.questions),
-            'counts_unjudged': learned.counts_unjudged,
-            'elsewhere_auc': learned.elsewhere_auc,
-        }
-    }
+    elsewhere = features_elsewhere(now, others, read_by) if others else None
+    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
 
 
 def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:

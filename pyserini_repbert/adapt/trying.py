@@ -140,7 +140,7 @@ def _open_searcher(generation: Generation, device: str) -> CollectionSearcher:
         settings = SearchSettings()
         own = adaptation_in_use(generation.folder, generation.settings)
         if own is not None:
-            settings = learned_settings(encoder, own, generation.settings.dimension)
+            settings = learned_settings(encoder, own, generation.settings)
         return CollectionSearcher(generation, lambda: encoder, settings, device)
     except BaseException:
         generation.close()

@@ -20,7 +20,7 @@ from typing import Any
 from pyserini_repbert.adapt.judged_topics import DEPTH
 from pyserini_repbert.adapt.weights import CUT, ndcg
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import runs_of_rankings
+from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankings
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.generation import Generation, read_known
 from pyserini_repbert.collection.searching import CollectionSearcher
@@ -38,9 +38,11 @@ from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.evaluate.significance import bootstrap_interval
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.trace import Notes
 
 # Figures of fewer questions say little of others.
@@ -102,14 +104,20 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
         )
     asked = _digest(store)
     before = store.measured()
-    pipeline: Any = open_pipeline(
-        PipelineSpec(index=str(folder)), Machine(devices=(device,))
-    ).pipeline
+    machine = Machine(devices=(device,))
+    resolved = resolve(PipelineSpec(index=str(folder)), machine)
+    pipeline: Any = open_resolved(resolved, machine).pipeline
     with contextlib.closing(pipeline):
         notes = Notes()
         run = pipeline.rank(judged.topics, None, DEPTH, notes)
         generation = pipeline.first.generation
-        answered = answered_by_question(pipeline.first, judged.topics, run, notes.parts['search'])
+        rerankers = {}
+        if pipeline.rerankers is not None:
+            stages = map(str, resolved.spec.stages)
+            rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
+        answered = answered_by_question(
+            pipeline.first, judged.topics, run, notes.parts['search'], rerankers
+        )
         measured = _measure(generation, judged, run, answered)
         measured = replace(measured, asked=asked)
         if before and before[-1].asked == asked and before[-1].generation < generation.number:
@@ -134,7 +142,11 @@ def _digest(store: JudgmentStore) -> str:
 
 
 def answered_by_question(
-    first: CollectionSearcher, topics: Sequence[Query], run: Run, notes: Notes
+    first: CollectionSearcher,
+    topics: Sequence[Query],
+    run: Run,
+    notes: Notes,
+    rerankers: Mapping[str, Reranker] | None = None,
 ) -> dict[str, float]:
     """P(answered) of each question, by qid; empty where it is not known.
 
@@ -144,9 +156,11 @@ def answered_by_question(
     topics : the questions
     run : of the search, or reranked
     notes : what the search reported
+    rerankers : by which the run was reranked, by their stages
     """
+    rerankers = rerankers or {}
     try:
-        estimator = ConfidenceEstimator.of(first)
+        estimator = ConfidenceEstimator.of(first, stages=tuple(rerankers))
     except InputError:
         # Nothing was learned that could tell it.
         return {}
@@ -155,7 +169,11 @@ def answered_by_question(
     for topic in topics:
         rankings = {name: ranked[topic.qid] for name, ranked in runs.items()}
         docids = run[topic.qid].docids[:CUT]
-        answered[topic.qid] = estimator.estimate(topic.text, docids, rankings).answered
+        relevances = None
+        if rerankers:
+            relevances = relevances_of(run[topic.qid], list(rerankers.values())[-1])
+        estimated = estimator.estimate(topic.text, docids, rankings, relevances)
+        answered[topic.qid] = estimated.answered
     return answered
 
 

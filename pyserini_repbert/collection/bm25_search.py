@@ -17,6 +17,7 @@ from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import (
     NO_HITS,
     Query,
+    QueryRewriting,
     Ranking,
     Reason,
     ReasonKind,
@@ -129,6 +130,12 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     def by_documents(self) -> Self:
         return self.with_settings(
             _searcher=self._searcher.by_documents(), _unfiltered=self._unfiltered.by_documents()
+        )
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(
+            _searcher=self._searcher.with_rewriting(rewriting),
+            _unfiltered=self._unfiltered.with_rewriting(rewriting),
         )
 
     @property

@@ -16,7 +16,7 @@ from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
 from pyserini_repbert.collection.layout import check_layout
-from pyserini_repbert.collection.settings import cuts_alike
+from pyserini_repbert.collection.settings import CollectionSettings, cuts_alike
 from pyserini_repbert.collection.shards import SHARDS, open_shard
 from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
 from pyserini_repbert.collection.sources import SyncReport
@@ -82,9 +82,16 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     line = (
         f'{folder}: whole, generation {manifest.number}: {manifest.documents} documents, '
         f'{manifest.passages} passages in {shards}, encoder '
-        f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; {lucene}"
+        f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
+        f'{_describe_further(manifest.settings)}{lucene}'
     )
     return '\n'.join(text for text in (line, ann, *sides) if text)
+
+
+def _describe_further(settings: CollectionSettings) -> str:
+    """Names the further models of a collection."""
+    models = [f"{kind.what} '{model.encoder}', " for kind, model in settings.further_models.items()]
+    return ''.join(models)
 
 
 class _Differences:
@@ -147,7 +154,7 @@ def _differences(generation: Generation) -> Iterator[str]:
         yield from damaged_files
         if not damaged_files:
             yield from _row_differences(generation, live)
-            yield from _term_differences(generation, live)
+            yield from _value_differences(generation, live)
     yield from content_differences(generation)
 
 
@@ -310,19 +317,15 @@ def _row_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
             yield f'row {row} of shard {shard.name} is another passage'
 
 
-def _term_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
-    """What is wrong with a shard's values, and with weights of terms that it has to have."""
+def _value_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
+    """What is wrong with a shard's values, and with what further models have to have made."""
     try:
         live.shard.check_values()
+        for kind, model in generation.settings.further_models.items():
+            if not live.shard.rows_of(kind).is_of(model):
+                yield f'shard {live.shard.name} is of another {kind.what}'
     except DamagedFileError as error:
         yield str(error)
-        return
-    model = generation.settings.sparse_model
-    if model is None:
-        return
-    terms = live.shard.terms
-    if (terms.model, terms.vocabulary) != (model.key(), model.vocabulary):
-        yield f'shard {live.shard.name} is of another sparse model'
 
 
 def _check_adaptation(generation: Generation) -> str:
@@ -354,9 +357,7 @@ def _check_lucene(generation: Generation) -> str:
     """Compare Lucene's documents with those that have text; returns what to say of them."""
     folder = generation.lucene_folder
     if folder is None:
-        model = generation.settings.sparse_model
-        learned = '' if model is None else f"sparse model '{model.encoder}', "
-        return f'{learned}no Lucene index'
+        return 'no Lucene index'
     if not folder.is_dir():
         raise DamagedFileError(f'{folder} is missing: {ADVICE}')
     rows = generation.select(

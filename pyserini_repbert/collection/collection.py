@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
@@ -17,7 +18,7 @@ from pyserini_repbert.collection.settings import (
     EncoderSource,
     TextEmbedding,
     WantedSettings,
-    learned_model,
+    named_models,
 )
 from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.side_folders import Side
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
+    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
 
 # Modules of search import PyTorch, which writing needs only where it encodes.
 
@@ -91,8 +93,7 @@ class Collection:
         self._rerankers: dict[str, Reranker] = {}
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
-        self._sparse_encoder: TermWeightsEncoder | None = None
-        self._sparse_encoder_of: str | None = None
+        self._further_encoders = FurtherEncoders()
 
     @classmethod
     def open(
@@ -108,6 +109,7 @@ class Collection:
         overlap: int | None = None,
         language: str | None = None,
         sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
+        multi_vector: str | os.PathLike[str] | MultiVectorTextEncoder | None = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
     ) -> Self:
@@ -129,26 +131,29 @@ class Collection:
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
+        multi_vector : a late-interaction model, whose token vectors are stored beside dense ones:
+            a `MultiVectorEncoder` folder, or an opened encoder; or 'none'; default: 'none'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
+        further = {'sparse': _without_path(sparse), 'multi_vector': _without_path(multi_vector)}
         source = EncoderSource(
             named_encoder,
             device,
             precision,
             batch_tokens,
             truncate_dim,
-            learned_model(named_sparse),
+            named_models(further),
             embedding,
         )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,
             overlap=overlap,
             language=language,
-            sparse=named_sparse if isinstance(named_sparse, str) else source.sparse.name,
+            sparse=_name_of_model(sparse),
+            multi_vector=_name_of_model(multi_vector),
             dtype=dtype,
         )
         return cls(folder, source, wanted)
@@ -209,11 +214,9 @@ class Collection:
                 corpus = corpus.as_stored(known.reading)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)
-            if corpus.by_file is not None:
-                corpus = corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
             changes = sync_documents(
                 writer,
-                corpus,
+                _whole_files(corpus, strict),
                 writer.sources.prefixed(known, prefix, replaces=rebuild),
                 delete_most=delete_most,
                 merge=merge,
@@ -227,13 +230,14 @@ class Collection:
         documents: StrPath | Iterable[Any],
         *,
         merge: bool = False,
+        strict: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Add documents. Added ones of the same docids are replaced; nothing is deleted.
 
         Parameters and errors are those of `sync`: a docid of a source that is synced is refused.
         """
-        corpus = open_documents(documents)
+        corpus = _whole_files(open_documents(documents), strict)
         with self._writer() as writer:
             changes = add_documents(writer, corpus, merge=merge, on_progress=on_progress)
         self.refresh()
@@ -378,7 +382,7 @@ class Collection:
         rerankers = self._own_rerankers()
         if isinstance(query, str) and confidence:
             return search_with_confidence(searcher, query, k, rerankers)
-        reranked = RerankedCollectionSearcher(searcher, rerankers)
+        reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)
         return search_frame(reranked, query, k)
@@ -396,15 +400,15 @@ class Collection:
         """
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
-    def _own_rerankers(self) -> list[Reranker]:
-        """The rerankers to which a person set the collection, opened once."""
+    def _own_rerankers(self) -> dict[str, Reranker]:
+        """The rerankers to which a person set the collection, by their stages, opened once."""
         if self._learned is None:
-            return []
-        rerankers = []
+            return {}
+        rerankers = {}
         for stage in read_description(self._learned).stages:
             if stage not in self._rerankers:
                 self._rerankers[stage] = stored_reranker(stage, self._source.device)
-            rerankers.append(self._rerankers[stage])
+            rerankers[stage] = self._rerankers[stage]
         return rerankers
 
     def _newest_searcher(self) -> CollectionSearcher:
@@ -435,8 +439,9 @@ class Collection:
 
         Parameters
         ----------
-        rankings : 'dense', 'bm25' and 'sparse', the learned one, of those that the collection has;
-            default: all
+        rankings : 'dense', 'bm25', 'sparse', the learned one, 'multi', of token vectors, and
+            'rescored', of those that the collection has; default: 'rescored' with token vectors,
+            else all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         ann : find passages by the collection's approximate index, which `build_ann` builds
@@ -467,7 +472,7 @@ class Collection:
                 encoder = self._open_query_encoder(generation)
             own = adaptation_in_use(self.folder, generation.settings)
             if own is not None:
-                learned = learned_settings(encoder, own, generation.settings.dimension)
+                learned = learned_settings(encoder, own, generation.settings)
                 if is_usual:
                     settings = learned
                 else:
@@ -476,16 +481,17 @@ class Collection:
                 fused = rankings_of(generation.settings, rankings)
                 settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))
             settings = replace(settings, ann=ann)
-            searcher = CollectionSearcher(
+            for kind, model in generation.settings.further_models.items():
+                source = self._source.further[kind]
+                if source.is_opened and source.model.key() == model.key():
+                    self._further_encoders.keep(model, source.opened)
+            return CollectionSearcher(
                 generation,
                 lambda: encoder,
                 settings,
                 self._source.device,
-                self._known_sparse_encoder(generation),
+                self._further_encoders,
             )
-            self._sparse_encoder = searcher.sparse_encoder
-            self._sparse_encoder_of = generation.settings.sparse_key
-            return searcher
         except BaseException:
             generation.close()
             raise
@@ -553,17 +559,6 @@ class Collection:
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
-    def _known_sparse_encoder(self, generation: Generation) -> TermWeightsEncoder | None:
-        """The learned sparse model, if it was opened for a generation or to write it."""
-        if generation.settings.sparse_model is None:
-            return None
-        if self._sparse_encoder_of == generation.settings.sparse_key:
-            return self._sparse_encoder
-        source = self._source.sparse
-        if source.is_opened and source.model.key() == generation.settings.sparse_key:
-            return source.opened
-        return None
-
     def _close_searcher(self) -> None:
         if self._searcher is not None:
             self._searcher.close()
@@ -593,11 +588,32 @@ class Collection:
             )
 
 
+def _without_path(model: Any) -> Any:
+    """A model as a user gives it, a path as text."""
+    return os.fspath(model) if isinstance(model, os.PathLike) else model
+
+
+def _name_of_model(model: Any) -> str | None:
+    """What a user calls a model, which may be opened."""
+    named = _without_path(model)
+    return named if named is None or isinstance(named, str) else str(named.name)
+
+
 def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:
     """A corpus of what a user gives: a path or a name, or documents themselves."""
     if isinstance(documents, (str, os.PathLike)):
         return open_corpus(documents, keep_empty=True)
     return corpus_of(documents)
+
+
+def _whole_files(corpus: Corpus, strict: bool) -> Corpus:
+    """A corpus that reads each file of a folder as a whole, or not at all.
+
+    With `strict`, a file that cannot be read is an InputError.
+    """
+    if corpus.by_file is None:
+        return corpus
+    return corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
 
 
 def _find_source(

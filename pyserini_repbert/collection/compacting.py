@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.shards import (
-    SHARD_ROWS,
     SHARDS,
     ShardRows,
     open_shard,
@@ -20,7 +19,7 @@ from pyserini_repbert.collection.shards import (
 )
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import FOREVER
-from pyserini_repbert.collection.term_rows import TermRows, joined_rows
+from pyserini_repbert.encode.representations import SHARD_ROWS, Representation, Rows
 from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
@@ -78,32 +77,53 @@ def rewrite_shards(staging: Staging, compact: bool = False) -> None:
             live.append(state)
         else:
             _end_shard(staging, state)
+    most_rows = _most_rows(staging)
+    limits = _Limits(min(SMALL_ROWS, most_rows // 4), MOST_SMALL, MOST_DEAD)
     if compact:
-        chosen = _choose(live, most_small=1, most_dead=0.0)
-    else:
-        chosen = _choose(live, most_small=MOST_SMALL, most_dead=MOST_DEAD)
-    for group in _groups(chosen):
+        limits = replace(limits, most_small=1, most_dead=0.0)
+    for group in _groups(_choose(live, limits), most_rows):
         _rewrite(staging, group)
 
 
-def _choose(states: Sequence[ShardState], most_small: int, most_dead: float) -> list[ShardState]:
+def _most_rows(staging: Staging) -> int:
+    """The most rows of a shard: one of great rows has fewer."""
+    return min([SHARD_ROWS, *(kind.shard_rows for kind in staging.encoder.further_models)])
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Which shards stay as they are.
+
+    Attributes
+    ----------
+    small_rows : a shard with fewer live rows is small
+    most_small : how many shards may be small
+    most_dead : which share of a shard's rows may be dead
+    """
+
+    small_rows: int
+    most_small: int
+    most_dead: float
+
+
+def _choose(states: Sequence[ShardState], limits: _Limits) -> list[ShardState]:
     """The shards to rewrite: small ones where there are too many, and those with many dead rows."""
-    small = {state.shard for state in states if state.n_live < SMALL_ROWS}
-    if len(small) <= most_small:
+    small = {state.shard for state in states if state.n_live < limits.small_rows}
+    if len(small) <= limits.most_small:
         small = set()
     chosen = []
     for state in states:
-        if state.shard in small or len(state.dead) > most_dead * state.rows:
+        if state.shard in small or len(state.dead) > limits.most_dead * state.rows:
             chosen.append(state)
     return chosen
 
 
-def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
+def _groups(states: Iterable[ShardState], most_rows: int) -> list[list[ShardState]]:
     """Shards whose live rows make up one shard each."""
     groups: list[list[ShardState]] = []
-    n_rows = SHARD_ROWS
+    n_rows = most_rows
     for state in states:
-        if n_rows + state.n_live > SHARD_ROWS:
+        if n_rows + state.n_live > most_rows:
             groups.append([])
             n_rows = 0
         groups[-1].append(state)
@@ -133,12 +153,15 @@ def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
     documents = _live_values(folder, states, 'documents')
     numbers = _live_values(folder, states, 'numbers')
     order = np.lexsort((numbers, documents))
+    further = {}
+    for kind in staging.encoder.further_models:
+        further[kind.name] = _ordered_rows(folder, states, order, kind)
     return ShardRows(
         vectors=_ordered_vectors(folder, states, order),
         documents=documents[order],
         numbers=numbers[order],
         inputs=_live_values(folder, states, 'inputs')[order],
-        terms=None if staging.sparse_model is None else _ordered_terms(folder, states, order),
+        further=further,
     )
 
 
@@ -169,12 +192,14 @@ def _ordered_vectors(
     return vectors
 
 
-def _ordered_terms(
-    folder: Path, states: Sequence[ShardState], order: NDArray[np.int64]
-) -> TermRows:
-    """The weights of terms of the live rows, in an order of all live rows."""
-    parts = [open_shard(folder, state.name).terms.select(state.live) for state in states]
-    return joined_rows(parts).select(order)
+def _ordered_rows(
+    folder: Path, states: Sequence[ShardState], order: NDArray[np.int64], kind: Representation
+) -> Rows:
+    """What a further model made of the live rows, in an order of all live rows."""
+    first, *others = [
+        open_shard(folder, state.name).rows_of(kind).select(state.live) for state in states
+    ]
+    return first.joined(others).select(order)
 
 
 def move_passages(

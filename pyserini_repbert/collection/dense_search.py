@@ -36,7 +36,14 @@ from pyserini_repbert.encode.text_encoder import (
     truncated_as,
 )
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Excerpts, Query, Ranking, Reason, ReasonKind
+from pyserini_repbert.ranking import (
+    Excerpts,
+    Query,
+    QueryRewriting,
+    Ranking,
+    Reason,
+    ReasonKind,
+)
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
@@ -235,6 +242,10 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def by_documents(self) -> Self:
         """As in `Ranker`: a document's query is the mean of its passages' vectors."""
         return self.with_settings(takes_docids=True)
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        # The vectors of the last queries are of questions as they are.
+        return super().with_rewriting(rewriting).with_settings(_last_queries=_LastQueries({}))
 
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The mean of the vectors of each document's passages, float32 (d,), by docid.

@@ -15,10 +15,9 @@ from pyserini_repbert.collection.settings import (
     EncoderSource,
     check_encoder,
 )
-from pyserini_repbert.collection.sparse_model import check_sparse_model
 from pyserini_repbert.collection.stored_values import input_digest
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.term_vectors import TermVectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -38,22 +37,22 @@ class PassageEncoder:
 
     Attributes
     ----------
-    sparse_key : a digest of the model that weighs terms; None without one
+    further_models : the collection's further models
     """
 
     def __init__(self, source: EncoderSource, settings: CollectionSettings) -> None:
         self._source = source
         self._settings = settings
         self._key = settings.model_key()
-        self.sparse_key = settings.sparse_key
+        self.further_models = settings.further_models
         self._n_vectors = 0
-        self._n_weighed = 0
+        self._n_further = dict.fromkeys(self.further_models, 0)
 
     @property
     def count(self) -> int:
-        """How many passages were encoded, by one model or by both."""
-        # What lacks a vector lacks weights of terms, too: they are in one shard.
-        return max(self._n_vectors, self._n_weighed)
+        """How many passages were encoded, by one model or by several."""
+        # What lacks a vector lacks what further models make, too: they are in one shard.
+        return max(self._n_vectors, *self._n_further.values(), 0)
 
     @cached_property
     def encoder(self) -> TextDocumentEncoder:
@@ -93,17 +92,15 @@ class PassageEncoder:
         self._n_vectors += len(inputs)
         return self._source.embed(self.encoder, inputs)
 
-    def encode_terms(self, inputs: Sequence[str]) -> TermVectors:
-        """The weights of the terms of inputs, in their order.
+    def encode_further(self, kind: Representation, inputs: Sequence[str]) -> Sequence[Any]:
+        """What a further model makes of inputs, in their order.
 
-        Raises MismatchError if the sparse model is not the collection's.
+        Raises MismatchError if the model is not the collection's.
         """
-        stored = self._settings.sparse_model
-        if stored is None:
-            raise ValueError('the collection has no learned sparse model')
-        check_sparse_model(self._source.sparse, stored)
-        self._n_weighed += len(inputs)
-        return self._source.sparse.encode(inputs)
+        source = self._source.further[kind]
+        source.check(self.further_models[kind])
+        self._n_further[kind] += len(inputs)
+        return source.encode(inputs)
 
 
 def _fast_tokenizer(encoder: Any) -> Tokenizer:

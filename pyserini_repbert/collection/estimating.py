@@ -11,9 +11,11 @@ from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.confidence import (
+    DEPTH,
     HitFeatures,
     question_features,
     ranking_names,
+    relevances_of,
     topic_rankings,
 )
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
@@ -22,7 +24,6 @@ from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSear
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
 from pyserini_repbert.search.confidence import (
     LEAST_AUC,
@@ -39,6 +40,10 @@ from pyserini_repbert.trace import Notes
 if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
 
+# Where a learning's report has its models: of its search, and of the same without rerankers.
+MODEL = 'model'
+PLAIN_MODEL = 'model_without_rerankers'
+MODELS = (MODEL, PLAIN_MODEL)
 PRIORS = RESOURCES / 'confidence'
 # The rankings of the searches that a prior was fitted to.
 _RANKINGS_OF_PRIORS = {str(CollectionRanking.DENSE), str(CollectionRanking.BM25)}
@@ -80,6 +85,7 @@ class ConfidenceEstimator:
     words : its BM25; None without one
     rankings : those that are searched, by `CollectionRanking`
     model : default: what the collection learned, else the prior for its encoder
+    stages : the rerankers of the search, as NAME@K
 
     Raises InputError where there is no model whose numbers can be believed.
     """
@@ -90,17 +96,32 @@ class ConfidenceEstimator:
         words: Bm25DocumentSearcher | None,
         rankings: Sequence[str],
         model: ConfidenceModel | None = None,
+        stages: Sequence[str] = (),
     ) -> None:
-        self.model = model or model_for(dense, rankings)
+        self.model = model or model_for(dense, rankings, stages)
         self._features = HitFeatures(dense, words)
 
     @classmethod
-    def of(cls, searcher: CollectionSearcher, model: ConfidenceModel | None = None) -> Self:
+    def of(
+        cls,
+        searcher: CollectionSearcher,
+        model: ConfidenceModel | None = None,
+        stages: Sequence[str] = (),
+    ) -> Self:
         """The estimator for the search of a collection; parameters and errors as of the class."""
-        return cls(searcher.dense, searcher.words, ranking_names(searcher), model)
+        return cls(searcher.dense, searcher.words, ranking_names(searcher), model, stages)
+
+    @property
+    def reads_relevances(self) -> bool:
+        """Whether it asks what the last reranker says of the hits."""
+        return bool(self.model.stages)
 
     def estimate(
-        self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
+        self,
+        query: str,
+        docids: Sequence[str],
+        rankings: Mapping[str, Ranking],
+        relevances: Mapping[str, float] | None = None,
     ) -> AnswerConfidence:
         """The probabilities of a question and its hits.
 
@@ -110,8 +131,11 @@ class ConfidenceEstimator:
         docids : of its hits, best first, at least `TOP` where there are so many: these decide
             whether it is answered; a reranker may have ordered them
         rankings : of the search, by `CollectionRanking`
+        relevances : as `relevances_of` gives them, if `reads_relevances`
         """
-        rows = self._features.of_hits(query, docids, rankings)
+        if not self.reads_relevances:
+            relevances = None
+        rows = self._features.of_hits(query, docids, rankings, relevances)
         answered = 0.0
         if len(rows):
             question = question_features(rows)
@@ -120,8 +144,12 @@ class ConfidenceEstimator:
         return AnswerConfidence(verdict(answered), answered, tuple(relevant), self.model.source)
 
 
-def model_for(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> ConfidenceModel:
+def model_for(
+    dense: DenseDocumentSearcher, rankings: Sequence[str], stages: Sequence[str] = ()
+) -> ConfidenceModel:
     """What the collection learned for its search as it is, else the prior for its encoder.
+
+    A model that was learned without rerankers also holds for hits that one has put in order.
 
     Raises InputError where there is none, and where it cannot tell questions apart.
     """
@@ -132,13 +160,14 @@ def model_for(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> Confiden
             'was learned',
             parameters=('adapted=none',),
         )
-    model = _learned_model(dense.generation.folder, settings.models_sha256, rankings)
+    model = _learned_model(dense.generation.folder, settings.models_sha256, rankings, stages)
     if model is None:
         model = find_prior(dense, rankings)
     if model is None:
+        reranked = f' with {" ".join(stages)}' if stages else ''
         raise InputError(
             f"confidence is not known for encoder '{settings.encoder}' and the rankings "
-            f'{" ".join(rankings)}: judge questions, and let the collection learn'
+            f'{" ".join(rankings)}{reranked}: judge questions, and let the collection learn'
         )
     if not model.is_shown:
         raise InputError(
@@ -150,23 +179,31 @@ def model_for(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> Confiden
 
 
 def _learned_model(
-    folder: Path, models_sha256: str, rankings: Sequence[str]
+    folder: Path, models_sha256: str, rankings: Sequence[str], stages: Sequence[str]
 ) -> ConfidenceModel | None:
-    """The model that a collection learned, if it is of its models, its search as it is, and these
-    rankings.
+    """The model that a collection learned, if it is of its models, its search as it is, these
+    rankings, and these rerankers or none.
     """
     store = judgments_of(folder)
     learnings = store.learnings()
     in_use = [learning.number for learning in learnings if learning.in_use]
     now = in_use[-1] if in_use else None
+    models = []
     for learning in reversed(learnings):
         if learning.is_settings:
             continue
         stored = learning.report.get('confidence')
         if learning.encoder_weights != models_sha256 or not isinstance(stored, dict):
             continue
-        if stored.get('of') == now and stored.get('rankings') == sorted(rankings):
-            return parse_model(stored.get('model'), store.path)
+        if stored.get('of') != now or stored.get('rankings') != sorted(rankings):
+            continue
+        for name in MODELS:
+            if name == MODEL or name in stored:
+                models.append(parse_model(stored.get(name), store.path))
+    for wanted in (tuple(stages), ()):
+        for model in models:
+            if model.stages == wanted:
+                return model
     return None
 
 
@@ -181,23 +218,30 @@ def find_prior(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> Confide
 
 
 def search_with_confidence(
-    searcher: CollectionSearcher, query: str, k: int, rerankers: Sequence[Reranker] = ()
+    searcher: CollectionSearcher,
+    query: str,
+    k: int,
+    rerankers: Mapping[str, Reranker] | None = None,
 ) -> list[Candidate]:
     """The k best documents for a question, with their passages and probabilities.
 
-    `rerankers` read the best hits, one after the other.
+    `rerankers`, by their stages, read the best hits, one after the other.
 
     Raises InputError for a question without text, and where there is no model whose numbers can be
     believed.
     """
     check_question(query)
-    estimator = ConfidenceEstimator.of(searcher)
+    rerankers = rerankers or {}
+    estimator = ConfidenceEstimator.of(searcher, stages=tuple(rerankers))
     topic = Query('0', query)
     notes = Notes()
-    reranked = RerankedCollectionSearcher(look_deeper(searcher, DEPTH), rerankers)
+    reranked = RerankedCollectionSearcher(look_deeper(searcher, DEPTH), list(rerankers.values()))
     ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
     rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
-    confidence = estimator.estimate(query, ranking.docids, rankings)
+    relevances = None
+    if reranked.rerankers:
+        relevances = relevances_of(ranking, reranked.rerankers[-1])
+    confidence = estimator.estimate(query, ranking.docids, rankings, relevances)
     hits = []
     shown = searcher.with_stored_texts(query, ranking[:k])
     for hit, probability in zip(shown, confidence.relevant, strict=False):

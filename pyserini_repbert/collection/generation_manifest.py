@@ -25,6 +25,7 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import ShardName, sync_to_disk
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
+from pyserini_repbert.systems.registry import representations
 
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
@@ -125,9 +126,10 @@ class GenerationManifest:
         for shard in values['shards']:
             # One of the two says which rows are dead.
             del shard['dead_bits' if shard['dead_bits'] is None else 'dead']
-        if self.settings.sparse_model is None:
-            # As before there were learned models.
-            del values['settings']['sparse_model']
+        for kind in representations():
+            if kind not in self.settings.further_models:
+                # As before there were such models.
+                del values['settings'][kind.setting]
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']

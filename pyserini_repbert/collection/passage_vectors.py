@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.index.quantized import StoredVectors
-from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.search.products import shard_pair_scores
 
 # Passages of `PassageVectors.sample`.
@@ -155,17 +156,17 @@ class PassageVectors:
             first += len(shard)
         return vectors
 
-    def terms(self, rows: NDArray[np.int64]) -> list[TermVector]:
-        """The weights of terms of rows, in their order.
+    def values(self, kind: Representation, rows: NDArray[np.int64]) -> list[Any]:
+        """What a further model made of rows, in their order.
 
-        Raises DamagedFileError where a shard has none.
+        Raises DamagedFileError where a shard has nothing of it.
         """
         starts = np.cumsum([0, *(len(shard) for shard in self.shards)])
-        vectors = []
+        values = []
         for row in rows.tolist():
             number = int(np.searchsorted(starts, row, side='right')) - 1
-            vectors.append(self.shards[number].terms.vector(row - int(starts[number])))
-        return vectors
+            values.append(self.shards[number].rows_of(kind).value(row - int(starts[number])))
+        return values
 
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""

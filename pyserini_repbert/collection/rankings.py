@@ -6,27 +6,55 @@ from collections.abc import Sequence
 
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.search.adapted_folder import AdaptedSearch, learned_fusion
+from pyserini_repbert.systems.registry import representations
 
 # The dense ranking's share in the interpolation of a collection's rankings.
 DENSE_SHARE = 0.6
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
-    """A ranking that a collection has."""
+    """A ranking that a collection has.
+
+    RESCORED has the best hits of the others, in the order of the token vectors' scores.
+    """
 
     DENSE = 'dense'
     BM25 = 'bm25'
     SPARSE = 'sparse'
+    MULTI = 'multi'
+    RESCORED = 'rescored'
 
 
-# The sparse ranking of each kind of collection.
-_SPARSE_RANKINGS = {
-    SparseKind.BM25: CollectionRanking.BM25,
-    SparseKind.LEARNED: CollectionRanking.SPARSE,
-}
+def first_rankings(settings: CollectionSettings) -> tuple[CollectionRanking, ...]:
+    """The rankings of a collection that are usually fused: of vectors, and of words."""
+    rankings = [CollectionRanking.DENSE]
+    if settings.sparse is SparseKind.BM25:
+        rankings.append(CollectionRanking.BM25)
+    for kind in settings.further_models:
+        if not kind.rescores:
+            rankings.append(CollectionRanking(kind.ranking))
+    return tuple(rankings)
+
+
+def stored_rankings(settings: CollectionSettings) -> tuple[CollectionRanking, ...]:
+    """The rankings of a collection by one model each, in the order of fusion."""
+    kind = rescoring_kind(settings)
+    if kind is None:
+        return first_rankings(settings)
+    return (*first_rankings(settings), CollectionRanking(kind.ranking))
+
+
+def rescoring_kind(settings: CollectionSettings) -> Representation | None:
+    """What scores the best hits of the first rankings; None where nothing does."""
+    for kind in settings.further_models:
+        if kind.rescores:
+            return kind
+    return None
 
 
 def rankings_of(
@@ -34,42 +62,69 @@ def rankings_of(
 ) -> tuple[CollectionRanking, ...]:
     """The rankings of a collection that are searched, in the order of fusion.
 
-    `wanted` names some of them; none: all that it has. Raises InputError for a ranking that the
+    `wanted` names some of them; none: the usual ones. Raises InputError for a ranking that the
     collection does not have, and for one that is named twice.
     """
-    available = [CollectionRanking.DENSE]
-    if settings.sparse in _SPARSE_RANKINGS:
-        available.append(_SPARSE_RANKINGS[settings.sparse])
+    is_rescored = rescoring_kind(settings) is not None
     if not wanted:
-        return tuple(available)
+        return (CollectionRanking.RESCORED,) if is_rescored else first_rankings(settings)
     rankings = tuple(CollectionRanking(name) for name in wanted)
     if len(set(rankings)) < len(rankings):
         raise InputError(f'rankings {" ".join(wanted)}: name each once', parameters=('rankings',))
+    available = stored_rankings(settings)
+    if is_rescored:
+        available += (CollectionRanking.RESCORED,)
     for ranking in rankings:
         if ranking not in available:
             raise InputError(_absence(ranking, available), parameters=('rankings',))
     return rankings
 
 
+def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tuple[str, ...]:
+    """The rankings that a collection learned to search; none: the usual ones.
+
+    A folder of `adapt` that names none is of the first rankings. Where a person has set a reranker
+    alone, say, the usual ones are searched.
+    """
+    if adapted.rankings:
+        return adapted.rankings
+    if learned_fusion(adapted) is None and adapted.query_map is None:
+        return ()
+    return tuple(map(str, first_rankings(settings)))
+
+
+def searched_rankings(
+    settings: CollectionSettings, rankings: Sequence[CollectionRanking]
+) -> set[CollectionRanking]:
+    """The rankings by one model each that are searched where these are asked for."""
+    searched = set(rankings)
+    if CollectionRanking.RESCORED in searched:
+        searched.update(first_rankings(settings))
+    return searched
+
+
 def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking]) -> str:
     """Why a collection does not have a ranking, and which it has."""
     missing = 'without Lucene'
-    if ranking is CollectionRanking.SPARSE:
-        missing = 'without a learned sparse model'
+    for kind in representations():
+        if ranking == kind.ranking or (kind.rescores and ranking is CollectionRanking.RESCORED):
+            missing = f'without a {kind.what}'
     if len(available) == 1:
         return f'the collection was built {missing}: its ranking is {available[0]}'
-    return f'the collection was built {missing}: its rankings are {" and ".join(available)}'
+    named = ' and '.join((', '.join(available[:-1]), available[-1]))
+    return f'the collection was built {missing}: its rankings are {named}'
 
 
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
     Two are interpolated, each score as a share of its ranking's best, the dense ones with a weight
-    of `DENSE_SHARE`.
+    of `DENSE_SHARE`; more have equal weights.
     """
     if len(rankings) < 2:
         return FusionSettings()
-    leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
-    share = DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
     settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.MAX)
-    return settings.changed(alpha=share)
+    if len(rankings) > 2:
+        return settings.changed(alpha=[1 / len(rankings)] * len(rankings))
+    leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
+    return settings.changed(alpha=DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6))

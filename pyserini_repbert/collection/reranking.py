@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher, with_best_passages
-from pyserini_repbert.trace import Trace
+from pyserini_repbert.trace import SILENT, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import CollectionSearcher
@@ -41,15 +41,17 @@ class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearch
         if k is not None and self.rerankers:
             depth = max(k, self.rerankers[0].reads)
         ranked = self.searcher.rank(topics, None, depth, trace.part(SEARCH))
-        topics = [topic for topic in topics if ranked[topic.qid]]
+        return self.rerank(topics, ranked, trace)
+
+    def rerank(self, topics: Sequence[Query], run: Run, trace: Trace = SILENT) -> Run:
+        """The run of these topics, reranked."""
+        topics = [topic for topic in topics if run[topic.qid]]
         if not (topics and self.rerankers):
-            return ranked
-        reranked = with_best_passages(
-            topics, ranked, source=self.searcher, reranker=self.rerankers[0]
-        )
+            return run
+        reranked = with_best_passages(topics, run, source=self.searcher, reranker=self.rerankers[0])
         for reranker in self.rerankers:
             reranked = reranker.rank(topics, reranked, None, trace.part(reranker.label))
-        return ranked | reranked
+        return run | reranked
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         return self.searcher.with_stored_texts(query, ranking, n_excerpts)

@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
+from pyserini_repbert.collection.rankings import (
+    CollectionRanking,
+    default_fusion,
+    first_rankings,
+    learned_rankings,
+    rankings_of,
+    rescoring_kind,
+)
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -29,16 +39,21 @@ from pyserini_repbert.search.adapted_folder import (
     read_query_map,
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
+from pyserini_repbert.systems.registry import representations
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-    from pyserini_repbert.collection.term_weights_search import TermWeightsDocumentSearcher
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
+    from pyserini_repbert.collection.representation_search import RepresentationSearcher
+    from pyserini_repbert.collection.rescoring import RescoredSearcher
     from pyserini_repbert.search.dense import QueryEncoder
 
     # A ranking of a generation's documents: `within` restricts it.
-    DocumentRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | Bm25DocumentSearcher
-    FilteredRanking = DenseDocumentSearcher | TermWeightsDocumentSearcher | FilteredBm25
+    DocumentRanking = (
+        DenseDocumentSearcher | RepresentationSearcher | Bm25DocumentSearcher | RescoredSearcher
+    )
+    FilteredRanking = (
+        DenseDocumentSearcher | RepresentationSearcher | FilteredBm25 | RescoredSearcher
+    )
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +67,7 @@ class SearchSettings:
 
     Attributes
     ----------
-    rankings : those that are fused, in this order; none: all that the collection has
+    rankings : those that are fused, in this order; none: the usual ones of the collection
     aggregation : how passages' scores become document scores
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
@@ -75,7 +90,7 @@ class SearchSettings:
 
 
 def learned_settings(
-    query_encoder: QueryEncoder, folder: StrPath, dimension: int
+    query_encoder: QueryEncoder, folder: StrPath, collection: CollectionSettings
 ) -> SearchSettings:
     """How a collection is searched by what `adapt` learned.
 
@@ -83,14 +98,14 @@ def learned_settings(
     ----------
     query_encoder : the collection's
     folder : what `adapt` wrote
-    dimension : of the collection's vectors
+    collection : the collection's settings
 
     Raises MismatchError if it was learned for another encoder.
     """
-    query_map = read_query_map(query_encoder, str(folder), dimension)
+    query_map = read_query_map(query_encoder, str(folder), collection.dimension)
     adapted = read_adapted(folder)
     return SearchSettings(
-        rankings=adapted.rankings,
+        rankings=learned_rankings(collection, adapted),
         aggregation=adapted.aggregate,
         fusion=learned_fusion(adapted),
         k1=adapted.k1,
@@ -133,12 +148,11 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     open_encoder : opens the collection's encoder, for queries
     settings : what is searched, and how
     device : where vectors are multiplied
-    sparse_encoder : the collection's learned sparse model; default: opened by its name where the
-        ranking is asked for
+    further_encoders : opens the encoders of further models where their rankings are asked for
 
     Attributes
     ----------
-    sparse_encoder : the learned sparse model, if it was given or opened
+    further_encoders : as given
     filter : which documents count
     """
 
@@ -152,12 +166,12 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings | None = None,
         device: str = 'cpu',
-        sparse_encoder: TermWeightsEncoder | None = None,
+        further_encoders: FurtherEncoders | None = None,
     ) -> None:
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
         self.generation = generation
-        self.sparse_encoder = sparse_encoder
+        self.further_encoders = further_encoders or FurtherEncoders()
         self._search_settings = settings
 
         def open_dense() -> DenseDocumentSearcher:
@@ -189,21 +203,11 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        if ranking is CollectionRanking.SPARSE:
-            from pyserini_repbert.collection.term_weights_search import (
-                TermWeightsDocumentSearcher,
-                open_sparse_encoder,
-            )
-
-            if self.sparse_encoder is None:
-                self.sparse_encoder = open_sparse_encoder(self.generation, str(self.dense.device))
-            searcher = TermWeightsDocumentSearcher(
-                self.generation,
-                vectors=self.dense.vectors,
-                query_encoder=self.sparse_encoder,
-                aggregation=settings.aggregation,
-            )
-            return searcher.with_settings(name=ranking.value)
+        if ranking is CollectionRanking.RESCORED:
+            return self._rescored_ranking()
+        for kind in representations():
+            if kind.ranking == ranking.value:
+                return self._further_ranking(kind)
         usual = SparseSettings()
         words = SparseSettings(
             k1=usual.k1 if settings.k1 is None else settings.k1,
@@ -212,12 +216,37 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         )
         return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
 
+    def _rescored_ranking(self) -> RescoredSearcher:
+        from pyserini_repbert.collection.rescoring import RescoredSearcher
+
+        kind = rescoring_kind(self.generation.settings)
+        assert kind is not None
+        rankings = first_rankings(self.generation.settings)
+        parts = [self.ranking(ranking) for ranking in rankings]
+        fusion = Fusion(parts, default_fusion(rankings))
+        fusion = fusion.with_settings(_searches_in_turn=self._searches_in_turn)
+        searcher = RescoredSearcher(fusion, self._further_ranking(kind))
+        return searcher.with_settings(name=CollectionRanking.RESCORED.value)
+
+    def _further_ranking(self, kind: Representation) -> RepresentationSearcher:
+        from pyserini_repbert.collection.representation_search import RepresentationSearcher
+
+        searcher = RepresentationSearcher(
+            self.generation,
+            kind,
+            vectors=self.dense.vectors,
+            query_encoder=self.further_encoders.get(self.generation, kind, str(self.dense.device)),
+            aggregation=self._search_settings.aggregation,
+        )
+        return searcher.with_settings(name=kind.ranking)
+
     @property
     def words(self) -> Bm25DocumentSearcher | None:
         """BM25 of all documents, if it is among the rankings."""
         for part in self._all_parts:
-            if isinstance(part, Bm25DocumentSearcher):
-                return part
+            for leaf in part.leaves():
+                if isinstance(leaf, Bm25DocumentSearcher):
+                    return leaf
         return None
 
     def within(self, wanted: DocumentFilter) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import cached_property
@@ -15,8 +15,12 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
-from pyserini_repbert.collection.sparse_model import SparseModel, SparseSource, check_sparse_model
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.encode.representations import (
+    ModelSource,
+    Representation,
+    RepresentationModel,
+)
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import (
     MODEL_DIGESTS,
@@ -29,9 +33,11 @@ from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.record import Model, Sha256
+from pyserini_repbert.systems.multi_vector.stored import TokenModel
+from pyserini_repbert.systems.registry import representations
+from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 DEFAULT_ENCODER = 'minilm'
@@ -55,13 +61,13 @@ class EncoderSource:
     precision : what the model runs in; default: the collection's, or float32
     token_budget : padded tokens in a batch; default: by device
     truncate_dim : keep the first values of each vector, so many; default: as the collection has
-    sparse : the learned sparse model: a catalog name, a folder, or an opened encoder; None: that of
-        the collection, if it has one
+    further : further models, by `Representation.option`: a catalog name, a folder, or an opened
+        encoder; None, or none of these: the collection's
     embedding : encodes texts in the encoder's place; default: the encoder itself
 
     Attributes
     ----------
-    sparse : opens the learned sparse model
+    further : opens the further model of each representation
     """
 
     def __init__(
@@ -71,13 +77,16 @@ class EncoderSource:
         precision: Precision | str | None = None,
         token_budget: int | None = None,
         truncate_dim: int | None = None,
-        sparse: str | TermWeightsEncoder | None = None,
+        further: Mapping[str, Any] | None = None,
         embedding: TextEmbedding | None = None,
     ) -> None:
         self._precision = None if precision is None else str(Precision(precision))
         self.truncate_dim = truncate_dim
         self._embedding = embedding
-        self.sparse = SparseSource(sparse, device)
+        given = further or {}
+        self.further = {
+            kind: ModelSource(kind, given.get(kind.option), device) for kind in representations()
+        }
         self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
@@ -109,8 +118,10 @@ class EncoderSource:
     @property
     def models(self) -> tuple[Model, ...]:
         """The checkpoints that were opened."""
-        dense = used_models(self.opened) if 'opened' in vars(self) else ()
-        return (*dense, *self.sparse.models)
+        models = used_models(self.opened) if 'opened' in vars(self) else ()
+        for source in self.further.values():
+            models = (*models, *source.models)
+        return models
 
     def complete(self, stored: CollectionSettings | None) -> None:
         """Take what the user did not name from the settings of the collection."""
@@ -119,7 +130,9 @@ class EncoderSource:
         if self._precision is None:
             self._precision = 'float32' if stored is None else stored.precision
         self._stored = stored
-        self.sparse.complete(None if stored is None else stored.sparse_model, self._precision)
+        for kind, source in self.further.items():
+            known = None if stored is None else stored.further_models.get(kind)
+            source.complete(known, self._precision)
 
     @cached_property
     def opened(self) -> TextDocumentEncoder:
@@ -178,17 +191,36 @@ class CollectionSettings:
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
     sparse_model: SparseModel | None = None  # of the kind 'learned'
+    multi_vector_model: TokenModel | None = None
     dtype: VectorDtype = 'float32'  # of the stored vectors
 
     @property
-    def sparse_key(self) -> str | None:
-        """A digest of all that decides the weights of terms; None without a learned model."""
-        return None if self.sparse_model is None else self.sparse_model.key()
+    def further_models(self) -> dict[Representation, RepresentationModel]:
+        """The models beside the dense encoder."""
+        models = {}
+        for kind in representations():
+            model = getattr(self, kind.setting)
+            if model is not None:
+                models[kind] = model
+        return models
+
+    def name_of(self, kind: Representation) -> str:
+        """What a user names to have the further model of this collection, or to have none."""
+        model = self.further_models.get(kind)
+        if model is not None:
+            return model.encoder
+        # Only the sparse ranking has several ways to have no model.
+        return str(vars(self).get(kind.option, kind.usual))
 
     @property
     def sparse_name(self) -> str:
         """The sparse ranking as a user names it: 'bm25', 'none', or the learned model."""
         return str(self.sparse) if self.sparse_model is None else self.sparse_model.encoder
+
+    @property
+    def multi_vector_name(self) -> str:
+        """The multi-vector model as a user names it, or 'none'."""
+        return 'none' if self.multi_vector_model is None else self.multi_vector_model.encoder
 
     @property
     def models_sha256(self) -> str:
@@ -198,7 +230,7 @@ class CollectionSettings:
         """
         if self.sparse is SparseKind.BM25:
             return self.weights_sha256
-        ranked_by = self.sparse_key or str(self.sparse)
+        ranked_by = str(self.sparse) if self.sparse_model is None else self.sparse_model.key()
         return hashlib.sha256(f'{self.weights_sha256} {ranked_by}'.encode()).hexdigest()
 
     def model_key(self) -> bytes:
@@ -217,7 +249,8 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 class WantedSettings:
     """What a user asks for; None is what the collection has, or the default of a new one.
 
-    `sparse` is 'bm25', 'none', or the name of a learned model.
+    `sparse` is 'bm25', 'none', or the name of a learned model. Attributes of the names of
+    `Representation.option` name further models.
     """
 
     passage_tokens: int | None = None
@@ -225,6 +258,7 @@ class WantedSettings:
     language: str | None = None
     sparse: str | None = None
     dtype: str | None = None
+    multi_vector: str | None = None
 
     def __post_init__(self) -> None:
         if self.dtype is not None:
@@ -236,12 +270,14 @@ class WantedSettings:
 
     def check(self, stored: CollectionSettings) -> None:
         """Raises MismatchError where a wanted setting differs from the collection's."""
+        names_of_models = {kind.option: stored.name_of(kind) for kind in representations()}
+        both_are_models = {kind.option for kind in stored.further_models if self._names_model(kind)}
         for name in (known.name for known in fields(self)):
             wanted = getattr(self, name)
-            if name == 'sparse' and self.is_kind_of(stored):
-                # Whether two learned models are the same, their checksums say.
+            if name in both_are_models:
+                # Whether two models are the same, their checksums say.
                 continue
-            known_value = stored.sparse_name if name == 'sparse' else getattr(stored, name)
+            known_value = names_of_models.get(name) or getattr(stored, name)
             if wanted is not None and wanted != known_value:
                 raise MismatchError(
                     f"the collection has {name} '{known_value}', '{wanted}' was given: "
@@ -249,9 +285,9 @@ class WantedSettings:
                     parameters=('rebuild',),
                 )
 
-    def is_kind_of(self, stored: CollectionSettings) -> bool:
-        """Whether the sparse ranking is of the collection's kind, as far as the user names it."""
-        return self.sparse is None or SparseKind.named(self.sparse) is stored.sparse
+    def _names_model(self, kind: Representation) -> bool:
+        """Whether a further model is named."""
+        return getattr(self, kind.option) not in (None, *kind.without)
 
 
 def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
@@ -267,26 +303,30 @@ def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
     }
 
 
-def learned_model(
-    sparse: str | TermWeightsEncoder | None,
-) -> str | TermWeightsEncoder | None:
-    """The learned model that a user's sparse ranking is; None for another ranking."""
-    if isinstance(sparse, str) and SparseKind.named(sparse) is not SparseKind.LEARNED:
-        return None
-    return sparse
+def named_models(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The further models among what a user gives, by `Representation.option`."""
+    models = {}
+    for kind in representations():
+        model = given.get(kind.option)
+        if model not in kind.without:
+            models[kind.option] = model
+    return models
 
 
-def sparse_parts(name: str, source: SparseSource) -> dict[str, Any]:
-    """The settings that the name of a sparse ranking decides.
+def further_parts(names: Mapping[str, str], source: EncoderSource) -> dict[str, Any]:
+    """The settings that the names of further models decide.
 
     Parameters
     ----------
-    name : 'bm25', 'none', or a learned model's
-    source : opens the learned model
+    names : of models, or of none, by `Representation.option`
+    source : opens the models
     """
-    kind = SparseKind.named(name)
-    model = source.model if kind is SparseKind.LEARNED else None
-    return {'sparse': kind, 'sparse_model': model}
+    parts: dict[str, Any] = {'sparse': SparseKind.named(names['sparse'])}
+    for kind, model in source.further.items():
+        parts[kind.setting] = None
+        if names[kind.option] not in kind.without:
+            parts[kind.setting] = model.model
+    return parts
 
 
 def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) -> None:
@@ -303,11 +343,13 @@ def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) ->
 
 
 def cuts_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
-    """Whether passages of one's settings are as `other` wants them, with the same vectors, and the
-    weights of terms that it asks for.
+    """Whether passages of one's settings are as `other` wants them, with the same vectors, and what
+    the further models make that it asks for.
     """
-    if other.sparse_model is not None and other.sparse_key != one.sparse_key:
-        return False
+    for kind, model in other.further_models.items():
+        known = one.further_models.get(kind)
+        if known is None or known.key() != model.key():
+            return False
     return all(getattr(one, name) == getattr(other, name) for name in _CUTTING_PARTS)
 
 
@@ -337,7 +379,10 @@ def choose_settings(
         settings = _new_settings(wanted, source)
     elif rebuild:
         given = {name: value for name, value in vars(wanted).items() if value is not None}
-        given |= sparse_parts(wanted.sparse or stored.sparse_name, source.sparse)
+        names = {}
+        for kind in representations():
+            names[kind.option] = given.pop(kind.option, None) or stored.name_of(kind)
+        given |= further_parts(names, source)
         settings = replace(stored, **given, **encoder_parts(source.opened))
     else:
         _check_given(wanted, source, stored)
@@ -349,13 +394,14 @@ def choose_settings(
 
 def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSettings:
     """The settings of a new collection."""
+    names = {kind.option: getattr(wanted, kind.option) or kind.usual for kind in representations()}
     return CollectionSettings(
         **encoder_parts(source.opened),
         passage_tokens=PASSAGE_TOKENS if wanted.passage_tokens is None else wanted.passage_tokens,
         overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
         language=wanted.language or ENGLISH,
         dtype=wanted.dtype or 'float32',
-        **sparse_parts(wanted.sparse or SparseKind.BM25, source.sparse),
+        **further_parts(names, source),
     )
 
 
@@ -370,5 +416,6 @@ def _check_given(wanted: WantedSettings, source: EncoderSource, stored: Collecti
         )
     if source.name != stored.encoder:
         check_encoder(source.opened, stored)
-    if stored.sparse_model is not None and source.sparse.name != stored.sparse_name:
-        check_sparse_model(source.sparse, stored.sparse_model)
+    for kind, model in stored.further_models.items():
+        if source.further[kind].name != model.encoder:
+            source.further[kind].check(model)

@@ -7,9 +7,9 @@ A shard is a folder named by its digest:
 - `documents.npy`: int32 (n,), the document's number
 - `numbers.npy`: int32 (n,), the passage's number in its document
 - `inputs.npy`: uint8 (n, 16), the digest of what the encoder read
-- `offsets.npy`, `terms.npy`, `weights.npy`: of a collection with a learned sparse model, see
-  `term_rows`
-- `shard.json`: the generation that it was written for, the number of rows, the sha256 of each file
+- the files of each `Representation` that the collection has (`encode.representations`)
+- `shard.json`: the generation that it was written for, the number of rows, the sha256 of each file,
+  and what each representation says of its rows
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from numpy.typing import DTypeLike, NDArray
+from pydantic import ConfigDict, StringConstraints, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
-from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.encode.representations import Representation, Rows
 from pyserini_repbert.errors import DamagedFileError, within_limits
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms
+from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.dense import mapped_vectors
-from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
 from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.parts import ArrayVectors, IndexPart
+from pyserini_repbert.systems.registry import representations
 
 SHARDS = 'shards'
-SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put together
 INPUT_BYTES = 16  # of the digest of a model's input
 _RECORD = 'shard.json'
 _NAME_LENGTH = 16  # hexadecimal digits
@@ -53,39 +53,39 @@ _UNFINISHED = '.unfinished'
 
 # Of each row: the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
-_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *TERM_FILES))})\.npy'
+_FURTHER_FILES = tuple(name for kind in representations() for name in kind.files)
+_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *_FURTHER_FILES))})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
 _CONFIG = ConfigDict(strict=True, extra='forbid')
 
 
 @checked_dataclass(frozen=True, config=_CONFIG)
-class TermsRecord:
-    """What `shard.json` says of the weights of terms."""
-
-    model: Sha256  # the `SparseModel.key`
-    vocabulary: Count
-    total: Annotated[int, Field(ge=0)]  # how many weights there are
-
-
-@checked_dataclass(frozen=True, config=_CONFIG)
 class PassageShardRecord:
-    """What `shard.json` says."""
+    """What `shard.json` says of all shards."""
 
     generation: Count
     rows: Count
     dimension: Count
     files: dict[Annotated[str, StringConstraints(pattern=rf'^{_ARRAY_FILE}\z')], Sha256]
-    terms: TermsRecord | None = None  # left out where a shard has none
     dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
+
+
+@dataclass(frozen=True)
+class _ShardRecord:
+    """What `shard.json` says, and by name, what each representation says there of its rows."""
+
+    shard: PassageShardRecord
+    further: Mapping[str, Any]
 
     def names(self) -> set[str]:
         """The names of the files that the shard has."""
         names = set(ROW_FILES)
-        if self.dtype == 'int8':
+        if self.shard.dtype == 'int8':
             names.add('scales')
-        if self.terms is not None:
-            names.update(TERM_FILES)
+        for kind in representations():
+            if kind.name in self.further:
+                names.update(kind.files)
         return {f'{name}.npy' for name in names}
 
 
@@ -101,20 +101,24 @@ class ShardRows:
     documents: NDArray[np.int32]  # (n,)
     numbers: NDArray[np.int32]  # (n,)
     inputs: NDArray[np.uint8]  # (n, 16)
-    terms: TermRows | None = None  # weights of terms, where the collection has a model for them
+    # What further models made of each passage, by `Representation.name`.
+    further: Mapping[str, Rows] = field(default_factory=dict)
 
 
 class PassageShard:
     """A shard, opened: its arrays are mapped when they are first used.
 
     Small files, which decide what a row is, are then compared with their checksums; vectors and
-    weights of terms are not, as reading all of them takes long.
+    what further models made are not, as reading all of them takes long.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = folder.name
-        self.record = _read_record(folder)
+        record = _read_record(folder)
+        self.record = record.shard
+        self._further_records = record.further
+        self._further: dict[str, Rows] = {}
 
     def __len__(self) -> int:
         return self.record.rows
@@ -136,63 +140,48 @@ class PassageShard:
     @cached_property
     def documents(self) -> NDArray[np.int32]:
         """The number of each row's document, int32 (n,), mapped and compared."""
-        return self._array('documents', np.int32)
+        return self._small_array('documents', np.int32)
 
     @cached_property
     def numbers(self) -> NDArray[np.int32]:
         """The number of each row's passage in its document, int32 (n,), mapped and compared."""
-        return self._array('numbers', np.int32)
+        return self._small_array('numbers', np.int32)
 
     @cached_property
     def inputs(self) -> NDArray[np.uint8]:
         """The digest of each row's input, uint8 (n, 16), mapped and compared."""
-        return self._array('inputs', np.uint8, (INPUT_BYTES,))
+        return self._small_array('inputs', np.uint8, (INPUT_BYTES,))
 
-    @cached_property
-    def terms(self) -> TermRows:
-        """The weights of terms of each row, mapped.
+    def key_of(self, kind: Representation) -> str | None:
+        """The `RepresentationModel.key` of a representation's rows; None without any."""
+        record = self._further_records.get(kind.name)
+        return None if record is None else str(record.model)
 
-        Raises DamagedFileError where there are none.
+    def rows_of(self, kind: Representation) -> Rows:
+        """What a further model made of each row, mapped: generations that share the shard share
+        what is computed of it.
+
+        Raises DamagedFileError where there is nothing.
         """
-        record = self.record.terms
-        if record is None:
-            raise DamagedFileError(
-                f'{self.folder} has no weights of terms: restore the folder from a copy, or build '
-                'the collection again'
-            )
-        total = (record.total,)
-        dtype = term_dtype(record.vocabulary)
-        offsets = self._array('offsets', np.int64, n_more=1)
-        check_offsets(offsets, record.total, self.folder / 'offsets.npy')
-        return TermRows(
-            model=record.model,
-            vocabulary=record.vocabulary,
-            offsets=offsets,
-            terms=mapped(self.folder / 'terms.npy', dtype, total),
-            weights=mapped(self.folder / 'weights.npy', np.float32, total),
-        )
+        if kind.name not in self._further:
+            if kind.name not in self._further_records:
+                raise DamagedFileError(
+                    f'{self.folder} has nothing of the {kind.what}: restore the folder from a '
+                    'copy, or build the collection again'
+                )
+            self._further[kind.name] = kind.read(self, self._further_records[kind.name])
+        return self._further[kind.name]
 
-    @cached_property
-    def postings(self) -> tuple[PostingsBlock, ...]:
-        """The postings of each term, made once: generations that share the shard share them.
-
-        They take 6 bytes a weight. Raises DamagedFileError for terms or weights that no shard has.
-        """
-        self._check_terms()
-        rows = self.terms
-        size = rows_together(len(self), len(rows.terms))
-        blocks = []
-        for first in range(0, len(self), size):
-            vectors = rows.vectors(first, min(first + size, len(self)))
-            blocks.append(PostingsBlock.of(vectors, first, rows.vocabulary))
-        return tuple(blocks)
+    @property
+    def _stored_kinds(self) -> list[Representation]:
+        return [kind for kind in representations() if kind.name in self._further_records]
 
     def map_all(self) -> None:
         """Map every file, so that the shard stays readable where another process removes it."""
         for name in ROW_FILES:
             getattr(self, name)
-        if self.record.terms is not None:
-            _ = self.terms
+        for kind in self._stored_kinds:
+            self.rows_of(kind)
 
     def verify(self) -> None:
         """Compare every file with its checksum. Raises DamagedFileError for one that differs."""
@@ -208,18 +197,13 @@ class PassageShard:
                 yield str(error)
 
     def check_values(self) -> None:
-        """Check vectors, and terms where there are any, whatever the files' checksums say.
+        """Check vectors, and what further models made, whatever the files' checksums say.
 
-        Raises DamagedFileError for values that are not finite, and for terms that no model has.
+        Raises DamagedFileError for values that no model gives.
         """
         check_finite(self.vectors, self.folder / 'vectors.npy')
-        if self.record.terms is not None:
-            self._check_terms()
-
-    def _check_terms(self) -> None:
-        rows = self.terms
-        check_terms(rows.terms, rows.offsets, rows.vocabulary, self.folder / 'terms.npy')
-        check_finite(rows.weights, self.folder / 'weights.npy')
+        for kind in self._stored_kinds:
+            self.rows_of(kind).check(self.folder)
 
     def _compare(self, name: str) -> None:
         """Compare a file with its checksum."""
@@ -227,21 +211,28 @@ class PassageShard:
             self.folder / name, self.record.files[name], self.folder / _RECORD, remembered=False
         )
 
-    def _array(
-        self, name: str, dtype: Any, row_shape: tuple[int, ...] = (), n_more: int = 0
+    def array(
+        self, name: str, dtype: DTypeLike, shape: tuple[int, ...], is_compared: bool = False
     ) -> NDArray[Any]:
-        """The array of a small file, mapped, once the file is compared with its checksum.
+        """The array of a file, mapped.
 
         Parameters
         ----------
         name : of the file, without its suffix
-        dtype : what it holds
-        row_shape : of a row
-        n_more : rows that it has beside one for each passage
+        dtype, shape : what the file must hold
+        is_compared : compare the file with its checksum
         """
-        array = mapped(self.folder / f'{name}.npy', dtype, (len(self) + n_more, *row_shape))
-        self._compare(f'{name}.npy')
+        # PyTorch warns of arrays that cannot be written: 'c' leaves files as they are, too.
+        array = mapped(self.folder / f'{name}.npy', dtype, shape, 'r' if is_compared else 'c')
+        if is_compared:
+            self._compare(f'{name}.npy')
         return array
+
+    def _small_array(
+        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()
+    ) -> NDArray[Any]:
+        """The array of a small file, with a value of `row_shape` for each row."""
+        return self.array(name, dtype, (len(self), *row_shape), is_compared=True)
 
 
 def open_shard(parent: Path, name: str) -> PassageShard:
@@ -289,19 +280,16 @@ def write_shard(
 
 def _write_files(folder: Path, rows: ShardRows, generation: int, dtype: str) -> str:
     """Write the files of a shard, and return its name."""
-    files = {}
-    for name, array in _arrays_of(rows, dtype).items():
-        path = folder / f'{name}.npy'
-        np.save(path, array)
-        files[path.name] = digest(path)
+    files = _write_arrays(folder, _arrays_of(rows, dtype))
     record: dict[str, Any] = {
         'generation': generation,
         'rows': len(rows.documents),
         'dimension': int(rows.vectors.shape[1]),
         'files': files,
     }
-    if rows.terms is not None:
-        record['terms'] = _write_terms(folder, rows.terms, files)
+    for name, further in rows.further.items():
+        files |= _write_arrays(folder, further.arrays())
+        record[name] = further.record()
     if dtype != 'float32':
         record['dtype'] = dtype
     content = json.dumps(record, indent=1, sort_keys=True) + '\n'
@@ -311,26 +299,14 @@ def _write_files(folder: Path, rows: ShardRows, generation: int, dtype: str) -> 
     return _name_of(content.encode())
 
 
-def _write_terms(folder: Path, rows: TermRows, files: dict[str, str]) -> dict[str, Any]:
-    """Write weights of terms.
-
-    Parameters
-    ----------
-    folder : of the shard
-    rows : its weights
-    files : gets the digests of what is written
-
-    Returns what the shard's record says of them.
-    """
-    for name in TERM_FILES:
+def _write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    """Write arrays, and return the digests of their files by name."""
+    digests = {}
+    for name, array in arrays.items():
         path = folder / f'{name}.npy'
-        np.save(path, getattr(rows, name))
-        files[path.name] = digest(path)
-    return {
-        'model': rows.model,
-        'vocabulary': rows.vocabulary,
-        'total': len(rows.terms),
-    }
+        np.save(path, array)
+        digests[path.name] = digest(path)
+    return digests
 
 
 def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:
@@ -371,18 +347,35 @@ def sync_to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _read_record(folder: Path) -> PassageShardRecord:
+def _read_record(folder: Path) -> _ShardRecord:
     path = folder / _RECORD
     again = 'restore the folder from a copy, or build the collection again'
     try:
         content = path.read_bytes()
-        record = TypeAdapter(PassageShardRecord).validate_json(content)
+        record = _parse_record(content)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f'{path} is missing: {again}') from error
-    except ValidationError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFileError(f'{path} is not the record of a shard: {again}') from error
     if _name_of(content) != folder.name:
         raise DamagedFileError(f'{path} is damaged, its digest is not {folder.name}: {again}')
-    if set(record.files) != record.names():
+    if set(record.shard.files) != record.names():
         raise DamagedFileError(f'{path} does not name the files of a shard: {again}')
     return record
+
+
+def _parse_record(content: bytes) -> _ShardRecord:
+    """Raises ValueError for what is no record of a shard."""
+    values = parse_json(content.decode())
+    if not isinstance(values, dict):
+        raise ValueError('no object')
+    further = {}
+    for kind in representations():
+        if kind.name in values:
+            further[kind.name] = _checked(values.pop(kind.name), kind.record_type)
+    return _ShardRecord(_checked(values, PassageShardRecord), further)
+
+
+def _checked(values: Any, record_type: type) -> Any:
+    """Values of JSON as a record. Raises ValueError for others."""
+    return TypeAdapter(record_type).validate_json(json.dumps(values))

@@ -8,9 +8,11 @@ the next writer finds the vectors in them, as in all shards that were left (`Vec
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +24,7 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
-from pyserini_repbert.collection.sparse_model import SparseModel
-from pyserini_repbert.collection.term_rows import TermRows
-from pyserini_repbert.models.term_vectors import TermVector
+from pyserini_repbert.encode.representations import Representation, RepresentationModel
 
 KEPT_SECONDS = 10.0
 # Replaced by tests.
@@ -33,10 +33,14 @@ clock = time.monotonic
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a model gave for an input: its vector, and the weights of its terms, if it has any."""
+    """What models gave for an input: its vector, and further values by `Representation.name`."""
 
     vector: NDArray[np.float32]
-    terms: TermVector | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_value(self, kind: Representation, value: Any) -> Encoded:
+        """The same, with what a further model gave."""
+        return replace(self, further={**self.further, kind.name: value})
 
 
 class SpareShards:
@@ -47,16 +51,20 @@ class SpareShards:
     folder : the collection's
     generation : the number of the next generation
     dtype : the type in which vectors are stored
-    sparse_model : weighs the terms of passages; None: they are not weighed
+    models : the collection's further models
     """
 
     def __init__(
-        self, folder: Path, generation: int, dtype: str, sparse_model: SparseModel | None = None
+        self,
+        folder: Path,
+        generation: int,
+        dtype: str,
+        models: Mapping[Representation, RepresentationModel],
     ) -> None:
         self._parent = folder / SHARDS
         self._generation = generation
         self._dtype = dtype
-        self._sparse_model = sparse_model
+        self._models = models
         self._pending: dict[bytes, Encoded] = {}
         self._names: list[str] = []
         self._since = clock()
@@ -79,11 +87,12 @@ class SpareShards:
         self._last = now
         if next_time - self._since < KEPT_SECONDS:
             return
-        complete = [digest for digest, each in self._pending.items() if each.terms is not None]
-        bare = [digest for digest, each in self._pending.items() if each.terms is None]
-        for digests in (complete, bare):
-            if digests:
-                self._write(digests)
+        # A shard has the same of all its rows.
+        groups: dict[frozenset[str], list[bytes]] = defaultdict(list)
+        for digest, encoded in self._pending.items():
+            groups[frozenset(encoded.further)].append(digest)
+        for digests in groups.values():
+            self._write(digests)
         self._pending = {}
         self._since = now
 
@@ -99,18 +108,18 @@ class SpareShards:
         self._pending = {}
 
     def _write(self, digests: Sequence[bytes]) -> None:
-        terms = []
-        for digest in digests:
-            weights = self._pending[digest].terms
-            if weights is not None:
-                terms.append(weights)
+        further = {}
+        for kind, model in self._models.items():
+            if kind.name in self._pending[digests[0]].further:
+                values = [self._pending[digest].further[kind.name] for digest in digests]
+                further[kind.name] = kind.rows(values, model)
         rows = ShardRows(
             vectors=np.array([self._pending[digest].vector for digest in digests], np.float32),
             # Of no document.
             documents=np.full(len(digests), -1, np.int32),
             numbers=np.zeros(len(digests), np.int32),
             inputs=np.frombuffer(b''.join(digests), np.uint8).reshape(-1, INPUT_BYTES),
-            terms=TermRows.of(terms, self._sparse_model) if terms and self._sparse_model else None,
+            further=further,
         )
         shard = write_shard(self._parent, rows, self._generation, self._dtype)
         self._names.append(shard.name)

@@ -23,11 +23,9 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
-from pyserini_repbert.collection.spare_shards import SpareShards
-from pyserini_repbert.collection.sparse_model import SparseModel
+from pyserini_repbert.collection.spare_shards import Encoded, SpareShards
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.stored_values import fields_digest, origin_digest, text_digest
-from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
@@ -128,7 +126,6 @@ class Staging:
     encoder : cuts and encodes
     dimension : of the vectors
     dtype : the type in which they are stored
-    sparse_model : weighs the terms of passages; None: they are not weighed
     others : folders of shards beside the collection's, in which vectors may be
     """
 
@@ -140,7 +137,6 @@ class Staging:
         encoder: PassageEncoder,
         dimension: int,
         dtype: str,
-        sparse_model: SparseModel | None = None,
         others: Sequence[Path] = (),
     ) -> None:
         self.folder = folder
@@ -149,8 +145,7 @@ class Staging:
         self.rows = StagedRows(connection, generation)
         self.encoder = encoder
         self.dtype = dtype
-        self.sparse_model = sparse_model
-        self._spare = SpareShards(folder, generation, dtype, sparse_model)
+        self._spare = SpareShards(folder, generation, dtype, encoder.further_models)
         self.vectors = VectorSource(folder, connection, encoder, dimension, self._spare, others)
         self._dimension = dimension
         self._are_complete: dict[int, bool] = {}
@@ -334,7 +329,7 @@ class Staging:
 
     def _is_complete(self, shard: int | None) -> bool:
         """Whether a shard, by its number, has all that the next generation needs of its rows."""
-        if self.sparse_model is None or shard is None:
+        if shard is None or not self.encoder.further_models:
             return True
         if shard not in self._are_complete:
             self._are_complete[shard] = self.vectors.is_complete(self.rows.shard_name(shard))
@@ -347,22 +342,23 @@ class Staging:
         return shard
 
     def _write_shard(self, rows: NewRows, parent: Path) -> PassageShard:
-        vectors_by_digest = self.vectors.vectors_of(rows.inputs)
+        encoded: dict[bytes, Encoded] = {}
+        for digest, vector in self.vectors.vectors_of(rows.inputs).items():
+            encoded[digest] = Encoded(vector)
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):
-            vectors[row] = vectors_by_digest[digest]
-        terms = None
-        if self.sparse_model is not None:
-            terms_by_digest = self.vectors.terms_of(rows.inputs, vectors_by_digest)
-            terms = TermRows.of(
-                [terms_by_digest[digest] for digest in rows.digests], self.sparse_model
-            )
+            vectors[row] = encoded[digest].vector
+        further = {}
+        for kind, model in self.encoder.further_models.items():
+            encoded = self.vectors.values_of(kind, rows.inputs, encoded)
+            values = [encoded[digest].further[kind.name] for digest in rows.digests]
+            further[kind.name] = kind.rows(values, model)
         content = ShardRows(
             vectors=vectors,
             documents=np.array(rows.documents, np.int32),
             numbers=np.array(rows.numbers, np.int32),
             inputs=np.frombuffer(b''.join(rows.digests), np.uint8).reshape(-1, INPUT_BYTES),
-            terms=terms,
+            further=further,
         )
         return write_shard(parent, content, self.generation, self.dtype)
 

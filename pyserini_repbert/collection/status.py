@@ -59,6 +59,32 @@ def source_states(generation: Generation) -> list[SourceStatus]:
     return states
 
 
+@dataclass(frozen=True)
+class StoredModel:
+    """A further model of a collection: what it is, its name, and the bytes that a passage takes."""
+
+    what: str
+    encoder: str
+    bytes_each: int
+
+
+def stored_models(generation: Generation) -> list[StoredModel]:
+    """The further models of a collection, with what they take on the disk.
+
+    Raises DamagedFileError where a shard lacks what they made.
+    """
+    models = []
+    for kind, model in generation.settings.further_models.items():
+        n_rows = 0
+        n_bytes = 0
+        for live in generation.shards:
+            n_rows += len(live.shard)
+            arrays = live.shard.rows_of(kind).arrays()
+            n_bytes += sum(array.nbytes for array in arrays.values())
+        models.append(StoredModel(kind.what, model.encoder, round(n_bytes / max(n_rows, 1))))
+    return models
+
+
 def folder_size(folder: Path) -> int:
     """The bytes of all files of a collection."""
     total = 0

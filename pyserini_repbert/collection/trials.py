@@ -46,6 +46,7 @@ from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_er
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
+from pyserini_repbert.systems.registry import representations
 
 # Of a shard; what is encoded of one that is not finished may be lost to a sync in between.
 _SHARD_ROWS = 8192
@@ -256,8 +257,8 @@ def wanted_of(settings: CollectionSettings) -> WantedSettings:
         passage_tokens=settings.passage_tokens,
         overlap=settings.overlap,
         language=settings.language,
-        sparse=settings.sparse_name,
         dtype=settings.dtype,
+        **{kind.option: settings.name_of(kind) for kind in representations()},
     )
 
 

@@ -1,5 +1,5 @@
-"""Vectors, and weights of terms, by the digest of the model's input: from shards that have them,
-else from the encoder.
+"""Vectors, and what further models make, by the digest of the model's input: from shards that have
+them, else from the encoder.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards, open_shard
 from pyserini_repbert.collection.spare_shards import Encoded, SpareShards
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.term_vectors import TermVector
 
 _AT_ONCE = 500  # digests in a query
 
 
 class VectorSource:
-    """Gives vectors of inputs, and weights of their terms, and encodes only what no shard has.
+    """Gives vectors of inputs, and what further models make of them, and encodes only what no shard
+    has.
 
     Shards that an interrupted command left behind count, too: what they hold is not encoded again.
 
@@ -51,7 +52,7 @@ class VectorSource:
         self._encoder = encoder
         self._dimension = dimension
         self._spare = spare
-        self._sparse_key = encoder.sparse_key
+        self._models = encoder.further_models
         self._shards: dict[str, PassageShard] = {}
         self._list_spare_vectors()
 
@@ -70,26 +71,30 @@ class VectorSource:
             self._spare.keep()
         return vectors
 
-    def terms_of(
-        self, inputs: Mapping[bytes, str], vectors: Mapping[bytes, NDArray[np.float32]]
-    ) -> dict[bytes, TermVector]:
-        """The weights of terms of each input, by its digest.
+    def values_of(
+        self,
+        kind: Representation,
+        inputs: Mapping[bytes, str],
+        encoded: Mapping[bytes, Encoded],
+    ) -> dict[bytes, Encoded]:
+        """What is encoded of inputs, with the values of a further model, by the inputs' digests.
 
-        `vectors` are the inputs' vectors.
+        `encoded` is what is known of them.
         """
-        weights: dict[bytes, TermVector] = {}
+        completed: dict[bytes, Encoded] = {}
         digests = list(inputs)
         for digest, name, row in self._stored(digests):
-            if digest not in weights and self.is_complete(name):
-                weights[digest] = self.shard(name).terms.vector(row)
-        missing = [digest for digest in digests if digest not in weights]
+            if digest not in completed and self._has(name, kind):
+                value = self.shard(name).rows_of(kind).value(row)
+                completed[digest] = encoded[digest].with_value(kind, value)
+        missing = [digest for digest in digests if digest not in completed]
         for part in self._parts(missing, inputs):
-            encoded = self._encoder.encode_terms([inputs[digest] for digest in part])
-            for digest, terms in zip(part, encoded, strict=True):
-                weights[digest] = terms
-                self._spare.add(digest, Encoded(vectors[digest], terms))
+            values = self._encoder.encode_further(kind, [inputs[digest] for digest in part])
+            for digest, value in zip(part, values, strict=True):
+                completed[digest] = encoded[digest].with_value(kind, value)
+                self._spare.add(digest, completed[digest])
             self._spare.keep()
-        return weights
+        return completed
 
     def _parts(
         self, digests: Sequence[bytes], inputs: Mapping[bytes, str]
@@ -105,10 +110,11 @@ class VectorSource:
 
     def is_complete(self, name: str) -> bool:
         """Whether a shard has all that the next generation needs of its rows beside vectors."""
-        if self._sparse_key is None:
-            return True
-        record = self.shard(name).record.terms
-        return record is not None and record.model == self._sparse_key
+        return all(self._has(name, kind) for kind in self._models)
+
+    def _has(self, name: str, kind: Representation) -> bool:
+        """Whether a shard has what the collection's further model of a kind makes."""
+        return self.shard(name).key_of(kind) == self._models[kind].key()
 
     def shard(self, name: str) -> PassageShard:
         """A shard of the collection, opened once."""

@@ -163,7 +163,6 @@ class Writer:
             encoder=self.encoder,
             dimension=self.settings.dimension,
             dtype=self.settings.dtype,
-            sparse_model=self.settings.sparse_model,
             others=self._spare,
         )
 

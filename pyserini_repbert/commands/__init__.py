@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 
@@ -9,6 +11,8 @@ def start(name: str) -> None:
     """Run the command `commands/NAME.py` and exit with its status; Ctrl-C is one line from here
     on.
     """
+    # Else Python looks for cycles in all that PyTorch has made before it ends, for half a second.
+    atexit.register(gc.freeze)
     try:
         from importlib import import_module
 

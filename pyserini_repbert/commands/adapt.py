@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
+from pyserini_repbert.commands.model_judging import add_model_grades_flag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_replaced
 
@@ -52,6 +53,11 @@ def make_parser() -> argparse.ArgumentParser:
         '--qrels',
         help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
+    add_model_grades_flag(
+        parser,
+        'of a collection: learn from the grades of this language model, too, where no person '
+        'judged; `index judgments` prints its name',
+    )
     add('--output', metavar='FOLDER', help='the folder to make')
     add(
         '--use',
@@ -89,6 +95,10 @@ def main(arguments: list[str]) -> None:
         options.use or options.go_back or options.even_if_worse,
         '--use, --even-if-worse and --go-back are for what a collection learned: search with '
         '--adapted FOLDER',
+    )
+    command.refuse(
+        options.with_model_grades is not None,
+        '--with-model-grades is for the judgments in a collection: leave out --topics and --qrels',
     )
     _adapt_index(options)
 
@@ -193,13 +203,19 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         )
     command.refuse(options.use and options.go_back, 'give --use or --go-back')
     command.refuse(options.even_if_worse and not options.use, '--even-if-worse is for --use')
+    command.refuse(
+        options.with_model_grades is not None and (options.use or options.go_back),
+        '--with-model-grades is for learning: leave out --use and --go-back',
+    )
     if options.use or options.go_back:
         use_learning(folder, options.use, options.even_if_worse)
         how = 'as it learned' if options.use else 'as before it learned'
         print(f'{options.index}: searched {how}')
         return
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
-        learning = learn_from_judgments(folder, options.device, options.seed, bar.update)
+        learning = learn_from_judgments(
+            folder, options.device, options.seed, bar.update, options.with_model_grades
+        )
     report = learning.report
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     _print_means(report['means'], report['baseline'])

@@ -18,6 +18,12 @@ from pyserini_repbert.commands.flags import (
     check_outside,
     record_output,
 )
+from pyserini_repbert.commands.model_judging import (
+    add_model_judge_flags,
+    is_model_judge,
+    judge_by_model,
+    print_model_agreements,
+)
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.commands.trying import try_settings
@@ -67,12 +73,6 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
-        '--strict',
-        action='store_true',
-        help='change nothing where a file of a folder cannot be read; default: its documents stay '
-        'as they are, and the exit status is 3',
-    )
-    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
@@ -112,7 +112,13 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     _add_index_flag(parser)
     add_flags(parser, 'topics')
     add('--qrels', help='the judgments of --topics, to be stored')
-    add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
+    add(
+        '--judge',
+        default='',
+        metavar='NAME',
+        help='who gave the judgments of --qrels; llm: a language model grades the pool of each '
+        'question, beside people',
+    )
     add(
         '--questions',
         metavar='FILE',
@@ -132,6 +138,7 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         help='let the questions that teach most be judged first: rankings differ on them, or their '
         'answer is unsure; every third is drawn at random',
     )
+    add_model_judge_flags(parser)
     add_flags(parser, 'overwrite', 'device', 'offline')
 
 
@@ -190,6 +197,12 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='list the files that are not read, with the reasons',
     )
+    add(
+        '--strict',
+        action='store_true',
+        help='change nothing where a file of a folder cannot be read; default: its documents stay '
+        'as they are, and the exit status is 3',
+    )
 
 
 def _add_merge(parser: argparse.ArgumentParser) -> None:
@@ -222,6 +235,12 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
         help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
         f"in place of BM25; {stored} 'bm25'",
     )
+    add(
+        '--multi-vector',
+        metavar='none|FOLDER',
+        help='a MultiVectorEncoder (ColBERT): its token vectors are stored beside dense ones, and '
+        f"order the best 1,000 hits; {stored} 'none'",
+    )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
     add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
     add(
@@ -252,11 +271,12 @@ def _sync(options: argparse.Namespace) -> int:
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
     if watches and changes.is_published and measure_after(options):
         return EXIT_WORSE
-    return EXIT_UNREAD if changes.unread.has_broken else 0
+    return EXIT_UNREAD if changes.unread.broken else 0
 
 
-def _add(options: argparse.Namespace) -> None:
-    _write(options, 'add', merge=options.merge)
+def _add(options: argparse.Namespace) -> int:
+    changes = _write(options, 'add', merge=options.merge, strict=options.strict)
+    return EXIT_UNREAD if changes.unread.broken else 0
 
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
@@ -275,8 +295,9 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         keep_empty=True,
         selection=_selection(options),
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'dtype')
-    chosen = command.pick_options(options, 'encoder', 'batch_tokens', 'truncate_dim', *stored)
+    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
+    models = ('encoder', 'sparse', 'multi_vector')
+    chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
     # With --ray, the device is the workers'.
     chosen['device'] = options.device if options.ray is None else 'cpu'
     with (
@@ -291,11 +312,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
         print(
-            f'{options.corpus} was read anew, once: this release reads Markdown, notebooks and '
-            'Office files without their marks',
+            f'{options.corpus} was read anew, once: this release reads files that are marked up '
+            '(Markdown, reStructuredText, HTML, …) as a person reads them',
             file=sys.stderr,
         )
-    say_unread(changes.unread, options.list_unread)
+    say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
 
@@ -394,6 +415,7 @@ def _judgments(options: argparse.Namespace) -> None:
     """Import, export and count the judgments of a collection."""
     from pyserini_repbert.collection.adaptation import judgments_of
     from pyserini_repbert.data.judgment_exports import exported
+    from pyserini_repbert.data.model_grades import JudgmentsWithModel, ModelGradeStore
     from pyserini_repbert.data.question_files import read_questions
     from pyserini_repbert.indexes.kind import kind_of
     from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -406,6 +428,11 @@ def _judgments(options: argparse.Namespace) -> None:
         options.only_random and not exports,
         '--only-random is for --export-topics, --export-qrels and --export',
     )
+    command.refuse(
+        options.with_model_grades and not exports,
+        '--with-model-grades is for --export-topics, --export-qrels and --export',
+    )
+    is_by_model = is_model_judge(options)
     store = judgments_of(folder)
     if options.topics:
         topics = load_topics(options.topics)
@@ -414,9 +441,17 @@ def _judgments(options: argparse.Namespace) -> None:
         store.add_questions(read_questions(options.questions))
     if options.order:
         _order_questions(folder, options.device)
+    if is_by_model:
+        judge_by_model(options, folder)
+    source = store
+    if options.with_model_grades:
+        source = JudgmentsWithModel(store.path, options.with_model_grades)
     for path, form in exports.items():
         with atomic_file(path) as file:
-            file.write(exported(store, form, options.only_random))
+            file.write(exported(source, form, options.only_random))
+        if options.with_model_grades:
+            # TREC's lines have no judge: the record says that a model is among them.
+            record_output(options, path, ())
     n_topics = len(store.topics())
     judgments = command.count_text(store.count(), 'judgment')
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
@@ -432,6 +467,7 @@ def _judgments(options: argparse.Namespace) -> None:
         names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
+    print_model_agreements(ModelGradeStore(store.path))
 
 
 def _order_questions(folder: Path, device: str) -> None:
@@ -479,7 +515,7 @@ def _status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection import Collection
     from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
-    from pyserini_repbert.collection.status import folder_size, source_states
+    from pyserini_repbert.collection.status import folder_size, source_states, stored_models
     from pyserini_repbert.pipeline.own_settings import own_settings
 
     with Collection.open(options.index) as collection:
@@ -489,6 +525,9 @@ def _status(options: argparse.Namespace) -> None:
         documents = command.count_text(manifest.documents, 'document')
         passages = command.count_text(manifest.passages, 'passage')
         print(f'{options.index}: {documents}, {passages}, generation {manifest.number}, {size}')
+        for model in stored_models(generation):
+            size = f'{model.bytes_each:,} bytes a passage'
+            print('  ' + printable(f"{model.what} '{model.encoder}': {size}"))
         for state in source_states(generation):
             synced = f', synced {state.synced}' if state.synced else ''
             prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''

@@ -45,8 +45,8 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> None:
-    """Encode a corpus, or a part of it, into an index, and print what it holds."""
+def main(arguments: list[str]) -> int:
+    """Encode a corpus, or a part of it, into an index; returns the exit status."""
     options = make_parser().parse_args(arguments)
     check_encoding_flags(options)
     from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> None:
         kind = term_weights_kind(SparseTextEncoder, prune=0, weights=options.store)
     else:
         kind = _dense_kind(options.store, options.truncate_dim)
-    encode(options, kind)
+    return encode(options, kind)
 
 
 def _dense_kind(dtype: str, truncate_dim: int | None) -> EncodedIndex:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import (
     cut_text,
@@ -162,17 +163,17 @@ def _fill_in_shard(options: argparse.Namespace) -> None:
     options.shard = f'{number}/{of}'
 
 
-def encode(options: argparse.Namespace, kind: EncodedIndex) -> None:
+def encode(options: argparse.Namespace, kind: EncodedIndex) -> int:
     """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or
-    put parts together.
+    put parts together. Returns the exit status.
     """
     command.use_threads(options.threads)
     _use_one_arena()
     say_device(options)
     if options.finish:
         _join_parts(options, kind)
-    else:
-        _encode_corpus(options, kind)
+        return 0
+    return _encode_corpus(options, kind)
 
 
 def _use_one_arena() -> None:
@@ -212,8 +213,8 @@ def _print_overlap(manifest: Any) -> None:
         )
 
 
-def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> None:
-    """Encode a corpus, or a part of it, here or on a Ray cluster."""
+def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> int:
+    """Encode a corpus, or a part of it, here or on a Ray cluster; returns the exit status."""
     from pyserini_repbert.encode.parts import EncodingPart, part_folder
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
@@ -245,9 +246,10 @@ def _encode_corpus(options: argparse.Namespace, kind: EncodedIndex) -> None:
         text = kind.describe(manifest)
     besides = skipped_text(corpus.skipped) + cut_text(encoder)
     print(f'{options.output}: {text}{besides}')
-    say_unread(corpus.unread)
+    say_unread(corpus.unread, corpus.unread.broken)
     say_encodings(corpus.encodings)
     _print_overlap(manifest)
+    return EXIT_UNREAD if corpus.unread.broken else 0
 
 
 def _encode_here(

@@ -25,6 +25,7 @@ from pyserini_repbert.commands.flags import (
     parse_flags,
     record_output,
 )
+from pyserini_repbert.commands.model_judging import check_model_grades
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
@@ -59,6 +60,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate',
     'join-folds': 'evaluate',
     'calibration': 'evaluate_calibration',
+    'costs': 'model_costs',
 }
 # A file that is in every folder of folds.
 _FIRST_TEST = 'fold-1/test.tsv'
@@ -86,6 +88,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
+    check_model_grades(options.qrels, paths, options.even_if_circular)
     qrels = load_qrels(options.qrels)
     report = _open_report(options, measures, qrels)
     evaluations: dict[str, Evaluation] = {}
@@ -211,6 +214,11 @@ def _make_parser() -> Parser:
     add_flags(flags, 'qrels')
     add('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
+    add(
+        '--even-if-circular',
+        action='store_true',
+        help='evaluate a run that a language model ranked by grades of the same model',
+    )
     add(
         '--judged-only', action='store_true', help='leave out hits that nobody judged for the topic'
     )

@@ -23,9 +23,8 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.sparse_model import SparseModel
-    from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.indexes.kind import ExplainingModel
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 
@@ -39,7 +38,8 @@ def make_parser() -> argparse.ArgumentParser:
     add = flags.add_argument
     add(
         '--model',
-        help='a reranker: catalog name or folder; default: the model of terms that --index names',
+        help='a reranker: catalog name or folder; default: the model of terms or tokens that '
+        '--index has',
     )
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
@@ -129,7 +129,7 @@ def main(arguments: list[str]) -> None:
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
     say_device(options)
-    bundle, stored = _weights_of_terms(options.index)
+    bundle, stored = _model_of_index(options.index)
     settings: dict[str, Any] = {'precision': options.precision, 'index': bundle}
     model = options.model
     if not model:
@@ -137,8 +137,7 @@ def main(arguments: list[str]) -> None:
             raise InputError('--model names the reranker: give one, such as monobert-demo')
         refuse_code(stored.encoder, options.index, 'model')
         model = stored.encoder
-        # As many weights as are stored make the score.
-        settings['prune'] = stored.prune
+        settings |= stored.settings
     reranker = open_reranker(model, options.device, **settings)
     hits = _passages(options, bundle)
     if reranker.compares and len(hits) < 2:
@@ -163,18 +162,18 @@ def main(arguments: list[str]) -> None:
         print(_text(explained))
 
 
-def _weights_of_terms(
+def _model_of_index(
     index: str | None,
-) -> tuple[TermWeightsBundle | None, TermWeightsSettings | SparseModel | None]:
-    """The weights of terms that an index has as a bundle, and the model that made its weights of
-    terms; None without them.
+) -> tuple[TermWeightsBundle | None, ExplainingModel | None]:
+    """The weights of terms that an index has as a bundle, and the model that explains its scores;
+    None without them.
     """
     from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 
     if not index:
         return None, None
     with contextlib.closing(kind_of(index).open(index, SearchOptions())) as opened:
-        return opened.term_weights, opened.term_model
+        return opened.term_weights, opened.explaining_model
 
 
 def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> Ranking:

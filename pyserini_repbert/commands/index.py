@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
-from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.command import EXIT_UNREAD, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
     add_encoding_arguments,
@@ -24,6 +24,7 @@ from pyserini_repbert.commands.terminal import say_encodings, say_unread, skippe
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.search.ann import AnnSettings
 
 # Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
@@ -183,7 +184,7 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _epic(options: argparse.Namespace) -> None:
+def _epic(options: argparse.Namespace) -> int:
     check_encoding_flags(options)
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.systems.epic.encoder import EpicEncoder
@@ -195,7 +196,7 @@ def _epic(options: argparse.Namespace) -> None:
         return f'{len(bundle)} passages x {terms}, {size}'
 
     kind = term_weights_kind(EpicEncoder, options.prune, WEIGHTS[options.weights])
-    encode(options, replace(kind, describe=describe))
+    return encode(options, replace(kind, describe=describe))
 
 
 def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
@@ -215,11 +216,12 @@ def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _sparse(options: argparse.Namespace) -> None:
+def _sparse(options: argparse.Namespace) -> int:
     check_encoding_flags(options)
     from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
-    encode(options, term_weights_kind(SparseTextEncoder, options.prune, WEIGHTS[options.weights]))
+    kind = term_weights_kind(SparseTextEncoder, options.prune, WEIGHTS[options.weights])
+    return encode(options, kind)
 
 
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
@@ -310,18 +312,22 @@ def _check_variant(options: argparse.Namespace, is_impact: bool) -> None:
     command.refuse(foreign or is_missing, f'variant {options.variant} takes --{needed}{hint}')
 
 
-def _lucene(options: argparse.Namespace) -> None:
+def _lucene(options: argparse.Namespace) -> int:
     check_outside(options.output, options.corpus)
     is_impact = options.variant == 'epic-impact'
     _check_variant(options, is_impact)
     if is_impact:
-        roles: tuple[str, ...] = ('vectors',)
         text = _build_impact_index(options)
-    else:
-        roles = ('corpus', 'predictions', 'weights')
-        text = _build_text_index(options)
-    record_output(options, options.output, roles)
-    print(f'{options.output}: {text}')
+        record_output(options, options.output, ('vectors',))
+        print(f'{options.output}: {text}')
+        return 0
+    corpus = _open_corpus(options)
+    text = _build_text_index(options, corpus)
+    record_output(options, options.output, ('corpus', 'predictions', 'weights'))
+    print(f'{options.output}: {text}{skipped_text(corpus.skipped)}')
+    say_unread(corpus.unread, corpus.unread.broken)
+    say_encodings(corpus.encodings)
+    return EXIT_UNREAD if corpus.unread.broken else 0
 
 
 def _build_impact_index(options: argparse.Namespace) -> str:
@@ -343,19 +349,23 @@ def _build_impact_index(options: argparse.Namespace) -> str:
     return f'{command.count_text(n_passages, "passage")} ({options.variant})'
 
 
-def _build_text_index(options: argparse.Namespace) -> str:
-    """Index the words of a corpus; returns what the new index holds."""
-    from pyserini_repbert.index.lucene import build_lucene_index
+def _open_corpus(options: argparse.Namespace) -> Corpus:
     from pyserini_repbert.names.corpora import open_corpus
 
+    return open_corpus(
+        options.corpus,
+        options.corpus_format,
+        options.fields,
+        options.on_error,
+        keep_empty=options.variant != 'bm25',
+    )
+
+
+def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
+    """Index the words of a corpus; returns what the new index holds."""
+    from pyserini_repbert.index.lucene import build_lucene_index
+
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
-        corpus = open_corpus(
-            options.corpus,
-            options.corpus_format,
-            options.fields,
-            options.on_error,
-            keep_empty=options.variant != 'bm25',
-        )
         n_passages = build_lucene_index(
             corpus,
             options.output,
@@ -369,10 +379,7 @@ def _build_text_index(options: argparse.Namespace) -> str:
             on_progress=bar.update,
             language=options.language or ENGLISH,
         )
-    say_unread(corpus.unread)
-    say_encodings(corpus.encodings)
-    besides = skipped_text(corpus.skipped)
-    return f'{command.count_text(n_passages, "passage")} ({options.variant}){besides}'
+    return f'{command.count_text(n_passages, "passage")} ({options.variant})'
 
 
 ACTIONS = {

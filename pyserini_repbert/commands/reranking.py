@@ -50,7 +50,7 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     asked = PipelineSpec.of(spec)
     command.refuse(
         asked.language_model and not asked.asks_language_model,
-        '--llm-model is for a stage llm@K: name one, or leave it out',
+        '--llm-model is for a stage llm@K, or for --rewrite: name one, or leave it out',
     )
     return asked, Machine.of(machine)
 
@@ -67,6 +67,7 @@ def answers_used(notes: Notes) -> dict[str, Any]:
             stages[cost.stage] = {
                 'answers': cost.inferences,
                 'tokens': cost.tokens,
+                'answer_tokens': cost.answer_tokens,
                 'repaired': cost.repaired,
             }
     return {'language_models': stages} if stages else {}

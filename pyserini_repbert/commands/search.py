@@ -114,7 +114,7 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
 
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
     add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
-    add_flags(flags, 'prf', 'k1', 'b', 'language', 'max_length', 'download', 'build')
+    add_flags(flags, 'prf', 'rewrite', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
     )
@@ -174,6 +174,12 @@ def _check_outputs(options: argparse.Namespace) -> None:
     command.refuse(
         options.confidence is not None and bool(options.like),
         '--confidence is of a question, and --like is a document: leave one out',
+    )
+    estimates = options.confidence is not None or options.min_confidence is not None
+    command.refuse(
+        options.rewrite is not None and (estimates or bool(options.like)),
+        '--rewrite is for questions, without --like and confidence, which was learned of '
+        'questions as they are',
     )
     command.refuse(
         options.min_confidence is not None and bool(options.topics or options.like),
@@ -268,10 +274,13 @@ def _shows_ranks(options: argparse.Namespace) -> bool:
 
 def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
     """The pipeline, which searches as deep as it takes to show ranks, and to estimate."""
-    estimates = options.confidence is not None or options.min_confidence is not None
-    if not _shows_ranks(options) and not estimates:
-        return pipeline
-    return pipeline.searching_deeper(_RUN_HITS)
+    if _shows_ranks(options):
+        return pipeline.searching_deeper(_RUN_HITS)
+    if options.confidence is not None or options.min_confidence is not None:
+        from pyserini_repbert.collection.confidence import DEPTH
+
+        return pipeline.searching_deeper(DEPTH)
+    return pipeline
 
 
 def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> ResolvedSearch:
@@ -429,11 +438,13 @@ def _estimate(
     watcher: ProgressBars,
 ) -> AnswerConfidence:
     """How far the hits of a topic can be believed."""
-    from pyserini_repbert.collection.confidence import topic_rankings
+    from pyserini_repbert.collection.confidence import relevances_of, topic_rankings
 
     first: Any = pipeline.first
     rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
-    return estimator.estimate(topic.text, ranking.docids, rankings)
+    reranker = _last_reranker(pipeline)
+    relevances = None if reranker is None else relevances_of(ranking, reranker)
+    return estimator.estimate(topic.text, ranking.docids, rankings, relevances)
 
 
 def _open_estimator(
@@ -454,7 +465,9 @@ def _open_estimator(
             parameters=('index',),
         )
     first: Any = pipeline.first
-    return ConfidenceEstimator.of(first)
+    # Rerankers on other machines are not asked what their scores mean.
+    stages = () if _last_reranker(pipeline) is None else tuple(map(str, resolved.spec.stages))
+    return ConfidenceEstimator.of(first, stages=stages)
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:
@@ -547,10 +560,12 @@ def _write_run(
         write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
+    about: dict[str, Any] = {'run': options.output}
     if 'rerank' in watcher.began:
         from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
-        about = {'run': options.output, LAST_DEPTH: resolved.spec.stages[-1].k}
+        about[LAST_DEPTH] = resolved.spec.stages[-1].k
+    if 'rerank' in watcher.began or pipeline.rewriting is not None:
         report(options, pipeline.rerankers, watcher, about)
 
 

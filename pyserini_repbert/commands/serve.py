@@ -13,6 +13,7 @@ from pyserini_repbert.serve.hosts import ANY, is_loopback
 from pyserini_repbert.serve.settings import (
     FileSettings,
     IndexSettings,
+    ModelSettings,
     ServeSettings,
     read_keys,
     read_settings,
@@ -47,6 +48,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
     add_flags(parser, 'language', of=IndexSettings, metavar='CODE')
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
+    add_flags(parser, 'llm', 'llm_answers')
+    add_flags(parser, 'llm_model', help="offer this language model as the reranker 'llm'")
     add(
         '--host',
         default='127.0.0.1',
@@ -103,6 +106,10 @@ def _check_flags(options: argparse.Namespace) -> None:
     command.refuse(
         options.workers > 1 and options.mcp == 'stdio',
         '--workers is for HTTP: MCP over stdio has one process',
+    )
+    command.refuse(
+        options.llm_model is None and (options.llm or options.llm_answers) is not None,
+        '--llm and --llm-answers go with --llm-model',
     )
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
 
@@ -191,7 +198,17 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         allowed_hosts=allowed_hosts,
         shows_files=is_for_one,
         limits=file.limits,
+        llm=_language_model(options, file),
         **command.pick_options(options, 'device', 'precision', 'threads', 'log_queries'),
+    )
+
+
+def _language_model(options: argparse.Namespace, file: FileSettings) -> ModelSettings | None:
+    """The language model of the flags or of the settings file; None where neither names one."""
+    if options.llm_model is None:
+        return file.llm
+    return ModelSettings.of(
+        model=options.llm_model, address=options.llm, answers=options.llm_answers
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyserini_repbert.collection.estimating import AnswerConfidence
-    from pyserini_repbert.data.unread_files import UnreadFiles
+    from pyserini_repbert.data.unread_files import UnreadFile, UnreadFiles
     from pyserini_repbert.lucene.analysis import WordFinder
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
@@ -220,16 +220,15 @@ def skipped_text(n_skipped: int) -> str:
     return f', {n_skipped} skipped' if n_skipped else ''
 
 
-def say_unread(unread: UnreadFiles, is_listed: bool = False) -> None:
+def say_unread(unread: UnreadFiles, listed: Iterable[UnreadFile]) -> None:
     """Say on stderr how many files of a corpus were not read; nothing where all were.
 
-    With `is_listed`, each has a line with its reason.
+    Each of those that are `listed` has a line with its reason.
     """
     if unread:
         print(printable(str(unread)), file=sys.stderr)
-    if is_listed:
-        for file in unread:
-            print(f'  {printable(str(file.path))}: {printable(file.reason)}', file=sys.stderr)
+    for file in listed:
+        print(f'  {printable(str(file.path))}: {printable(file.reason)}', file=sys.stderr)
 
 
 def say_encodings(encodings: Mapping[Path, str]) -> None:

@@ -15,10 +15,19 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
 
 # Attributes of `CollectionSettings` that are named where they differ.
-_SHOWN = ('passage_tokens', 'overlap', 'language', 'sparse_name', 'dtype', 'precision', 'dimension')
+_SHOWN = (
+    'passage_tokens',
+    'overlap',
+    'language',
+    'sparse_name',
+    'multi_vector_name',
+    'dtype',
+    'precision',
+    'dimension',
+)
 # Flags that say what is tried.
 _TRIED = (
-    *('encoder', 'passage_tokens', 'overlap', 'language', 'sparse'),
+    *('encoder', 'passage_tokens', 'overlap', 'language', 'sparse', 'multi_vector'),
     *('precision', 'truncate_dim', 'dtype'),
 )
 

@@ -193,7 +193,11 @@ def show_history(options: argparse.Namespace) -> None:
             parameters=('ask', 'watch'),
         )
     _print_history(measured)
-    warn_of_few(len(measured[-1].questions))
+    newest = measured[-1]
+    if newest.change is not None and newest.change.questions:
+        _print_change(newest.change, len(newest.questions))
+    _print_unanswered(newest)
+    warn_of_few(len(newest.questions))
     if not is_measured(folder):
         print(
             f'{options.index} has changed since, or has other judgments or settings: ask again '
@@ -226,6 +230,19 @@ def _print_history(measured: Sequence[MeasuredGeneration]) -> None:
     print(markdown([*header, 'P(answered)', 'fell'], rows))
     values = [generation.ndcg.mean for generation in measured]
     print(f'nDCG@10 {min(values):.3f} to {max(values):.3f}: {_curve(values)}')
+
+
+def _print_unanswered(generation: MeasuredGeneration) -> None:
+    """Print the questions that a generation does not answer."""
+    unanswered = generation.unanswered
+    questions = command.count_text(len(generation.questions), 'judged question')
+    print(f'without a relevant document among the best ten: {len(unanswered)} of {questions}')
+    for question in unanswered[:_MOST_QUESTIONS]:
+        sure = '' if question.answered is None else f' (P(answered) {question.answered:.2f})'
+        print('  ' + printable(f'? {question.question}{sure}'))
+    left_out = len(unanswered) - _MOST_QUESTIONS
+    if left_out > 0:
+        print(f'  and {command.count_text(left_out, "question")} more')
 
 
 def _mean_text(mean: MeanOfQuestions) -> str:

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeVar
@@ -21,7 +22,7 @@ from pyserini_repbert.data.documents import DOCID_KEYS, Document, document_of_re
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.origins import name_in_corpus
+from pyserini_repbert.data.origins import Origin, name_in_corpus
 from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.suffixes import (
@@ -33,6 +34,7 @@ from pyserini_repbert.data.suffixes import (
 )
 from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.trec_text import read_documents
+from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import (
@@ -91,17 +93,36 @@ class LinesCorpus(FilesCorpus):
         Raises ValueError for an unusable line.
         """
 
+    def parse_document(self, line: str) -> Document | None:
+        """A line's document; None for a line to ignore.
+
+        Raises ValueError for an unusable line.
+        """
+        passage = self.parse(line)
+        return None if passage is None else Document(*passage)
+
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return self._read()
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Parses no line of another part."""
-        return self._parsed_lines(self.parse)
+        for line in self._lines():
+            item = _parsed(self.parse, line.raw)
+            if item is not None:
+                yield f'{line.path}:{line.number}', item
 
-    def _parsed_lines(
-        self, parse: Callable[[str], _Item | None]
-    ) -> Iterator[tuple[str, _Item | BadPassage]]:
-        """What the lines of this part become."""
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        names = {path: name_in_corpus(self.name, path) for path in self.paths}
+        for line in self._lines():
+            item = _parsed(self.parse_document, line.raw)
+            if isinstance(item, Document):
+                origin = Origin(names[line.path], record=line.number)
+                item = replace(item, origin=origin)
+            if item is not None:
+                yield f'{line.path}:{line.number}', item
+
+    def _lines(self) -> Iterator[_Line]:
+        """The lines of this part."""
         rows = count()
         in_parts = self._part.of > 1
         for path in self.paths:
@@ -109,11 +130,16 @@ class LinesCorpus(FilesCorpus):
                 for number, raw in numbered_bytes(stream):
                     if not raw or raw.isspace():
                         continue
-                    if in_parts and not self._part.takes(next(rows)):
-                        continue
-                    item = _parsed(parse, raw)
-                    if item is not None:
-                        yield f'{path}:{number}', item
+                    if not in_parts or self._part.takes(next(rows)):
+                        yield _Line(path, number, raw)
+
+
+class _Line(NamedTuple):
+    """A line of a file, with its number from 1."""
+
+    path: Path
+    number: int
+    raw: bytes
 
 
 def _parsed(parse: Callable[[str], _Item | None], raw: bytes) -> _Item | BadPassage | None:
@@ -149,9 +175,6 @@ class JsonlCorpus(LinesCorpus):
         if not self.fields and len(text_fields) > 1:
             text_fields = [name for name in text_fields if name != 'title']
         return document_of_record(docid, record, text_fields, first_key(record, DOCID_KEYS))
-
-    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        return self._parsed_lines(self.parse_document)
 
     def _text_fields(self, record: Mapping[str, Any], docid: str) -> Sequence[str]:
         """The fields of the record's text.
@@ -263,6 +286,13 @@ class TrecCorpus(FilesCorpus):
                     else:
                         yield location, Passage(document.docid, document.text)
 
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        for location, item in super()._read_documents():
+            if isinstance(item, Document):
+                path, _, line = location.rpartition(':')
+                item = item.at_line(int(line)).in_file(name_in_corpus(self.name, Path(path)))
+            yield location, item
+
 
 class TextCorpus(FilesCorpus):
     """Text files, Markdown among them: each is a document, whose docid is its path in the folder.
@@ -275,20 +305,37 @@ class TextCorpus(FilesCorpus):
         return self._part.share(len(self.paths))
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for path in self.paths:
-            try:
-                yield str(path), Passage(self._docid(path), self._text(path).strip())
-            except ValueError as error:
-                yield str(path), BadPassage(str(error))
+        return self._read_files(self.paths, self._passage)
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        for row, path in enumerate(self.paths):
-            if not self._part.takes(row):
-                continue
+        paths = [path for row, path in enumerate(self.paths) if self._part.takes(row)]
+        return self._read_files(paths, self._document)
+
+    def _read_files(
+        self, paths: Sequence[Path], read: Callable[[Path], _Item]
+    ) -> Iterator[tuple[str, _Item | BadPassage]]:
+        """What files become. A file of a folder that cannot be read is one of `unread`."""
+        is_folder = Path(self.name).is_dir()
+        for path in paths:
             try:
-                yield str(path), self._document(path)
-            except ValueError as error:
-                yield str(path), BadPassage(str(error))
+                yield str(path), read(path)
+            except (ValueError, OSError) as error:
+                reason = error.strerror if isinstance(error, OSError) else str(error)
+                if is_folder:
+                    self._add_unread(path, str(reason))
+                elif isinstance(error, OSError):
+                    raise
+                else:
+                    yield str(path), BadPassage(reason)
+
+    def _add_unread(self, path: Path, reason: str) -> None:
+        known = [file for file in self.unread if file.path != path]
+        failed = UnreadFile.of_error(path, self._docid(path), UnreadableFile(reason))
+        self.unread = UnreadFiles([*known, failed])
+
+    def _passage(self, path: Path) -> Passage:
+        """The passage of a file. Raises ValueError for one that cannot be read."""
+        return Passage(self._docid(path), self._text(path).strip())
 
     def _document(self, path: Path) -> Document:
         """The document of a file. Raises ValueError for one that cannot be read."""
@@ -320,11 +367,13 @@ class _Page(NamedTuple):
     ----------
     docid : what it is called
     place : where it lies, for messages
+    file : its path in the corpus
     raw : the file
     """
 
     docid: str
     place: str
+    file: str
     raw: bytes
 
 
@@ -346,7 +395,8 @@ class HtmlCorpus(FilesCorpus):
         for path in self.paths:
             for page in self._pages(path):
                 if self._part.takes(row):
-                    yield page.place, document_of_html(page.docid, decode_page(page.raw))
+                    document = document_of_html(page.docid, decode_page(page.raw))
+                    yield page.place, document.in_file(page.file)
                 row += 1
 
     def _pages(self, path: Path) -> Iterator[_Page]:
@@ -356,7 +406,7 @@ class HtmlCorpus(FilesCorpus):
             return
         if has_suffix(path.name, PAGES):
             docid = docid_of_path(without_suffix(path.name, PAGES))
-            yield _Page(docid, str(path), path.read_bytes())
+            yield _Page(docid, str(path), name_in_corpus(self.name, path), path.read_bytes())
             return
         try:
             with open_tar(path) as archive:
@@ -373,7 +423,8 @@ class HtmlCorpus(FilesCorpus):
             docid = without_suffix(name, PAGES)
             if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
                 docid = name
-            yield _Page(docid_of_path(docid), f'{folder}:{name}', (folder / name).read_bytes())
+            raw = (folder / name).read_bytes()
+            yield _Page(docid_of_path(docid), f'{folder}:{name}', name, raw)
 
 
 def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
@@ -384,7 +435,7 @@ def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
         stream = archive.extractfile(member)
         if stream is not None:
             docid = docid_of_path(without_suffix(Path(member.name).name, PAGES))
-            yield _Page(docid, f'{path}:{member.name}', stream.read())
+            yield _Page(docid, f'{path}:{member.name}', member.name, stream.read())
 
 
 def docid_of_path(path: str) -> str:

@@ -17,6 +17,8 @@ from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.errors import InputError
 
+# What a file raises that cannot be read: somebody may have removed it meanwhile.
+_FILE_ERRORS = (UnreadableFile, InputError, OSError)
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
@@ -74,8 +76,16 @@ class FolderCorpus(Corpus):
         return self._read_files(lambda kind, file: kind.passages(file))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        documents = self._read_files(lambda kind, file: kind.documents(file))
+        documents = self._read_files(self._documents_in)
         return (item for row, item in enumerate(documents) if self._part.takes(row))
+
+    def _documents_in(
+        self, kind: FileKind, file: FileToRead
+    ) -> Iterator[tuple[str, Document | BadPassage]]:
+        """The documents of a file, each with the file's path in the corpus."""
+        path = name_in_corpus(self.name, file.path)
+        for location, item in kind.documents(file):
+            yield location, item.in_file(path) if isinstance(item, Document) else item
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the files hold, in their order; one that cannot be read is noted, or refused."""
@@ -83,8 +93,8 @@ class FolderCorpus(Corpus):
             try:
                 yield from read(kind, file)
                 self._note(file, None)
-            except UnreadableFile as error:
-                self._note(file, error)
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
 
     def _documents_of_whole_files(self) -> Iterator[Document]:
         for known in self._unread:
@@ -96,13 +106,8 @@ class FolderCorpus(Corpus):
             try:
                 yield from self._documents_of_file(kind, file, seen)
                 self._note(file, None)
-            except UnreadableFile as error:
-                self._note(file, error)
-            except InputError as error:
-                self._note(file, UnreadableFile(str(error)))
-            except OSError as error:
-                # Somebody has removed it meanwhile, or it may not be read.
-                self._note(file, UnreadableFile(str(error.strerror)))
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
 
     def _documents_of_file(
         self, kind: FileKind, file: FileToRead, seen: SeenDocids
@@ -131,7 +136,7 @@ class FolderCorpus(Corpus):
         Raises UnreadableFile for the first other one. `seen` has the docids of files before this
         one, and gets those of this one; None: they have been compared.
         """
-        for location, item in kind.documents(file):
+        for location, item in self._documents_in(kind, file):
             if isinstance(item, BadPassage):
                 problem: str | None = str(item)
             else:
@@ -139,7 +144,7 @@ class FolderCorpus(Corpus):
                 if problem is None and seen is not None and seen.add(item.docid):
                     problem = self._repetition(location, item)
                 if problem is None:
-                    yield item.in_file(name_in_corpus(self.name, file.path))
+                    yield item
                     continue
             if self.on_error is not OnError.SKIP:
                 raise UnreadableFile(f'{_within_file(location, file)}{problem}')
@@ -167,6 +172,13 @@ class FolderCorpus(Corpus):
         if failed != self._failed:
             self._failed = failed
             self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _unreadable(error: Exception) -> UnreadableFile:
+    """The error of a file that cannot be read."""
+    if isinstance(error, UnreadableFile):
+        return error
+    return UnreadableFile(str(error.strerror if isinstance(error, OSError) else error))
 
 
 def _refusal(path: Path, reason: str) -> InputError:

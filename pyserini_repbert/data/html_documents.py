@@ -9,7 +9,9 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
-from pyserini_repbert.data.markup import one_line, parse_head, visible_text
+from pyserini_repbert.data.html_text import read_html
+from pyserini_repbert.data.markup import one_line, parse_head
+from pyserini_repbert.data.read_page import ReadPage, titled_text
 
 # More digits than a float holds exactly, and zeros in front, make no number of a text.
 _NUMBER = re.compile(r'-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?')
@@ -19,7 +21,11 @@ _KEYWORDS = 'keywords'
 
 
 def document_of_html(docid: str, markup: str) -> Document:
-    """The document of a web page.
+    """The document of a web page: what a person reads of it, and its headings.
+
+    Its title is `<title>`, else that of its fields, else the first heading of the first level, or a
+    heading in front of all other words. Such a heading, if it is the title, is left out of the
+    text.
 
     `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
     again has a list, and keywords are one. Contents are texts, but for numbers, `true` and `false`.
@@ -30,8 +36,15 @@ def document_of_html(docid: str, markup: str) -> Document:
     if not title and isinstance(fields.get(TITLE_KEY), str):
         title = fields[TITLE_KEY]
     fields.pop(TITLE_KEY, None)
-    text = visible_text(markup, with_titles=False)
-    return Document(docid, text, title, fields)
+    page = read_html(markup)
+    page.title = title or _first_heading(page)
+    titled = titled_text(page, '')
+    return Document(docid, titled.placed.text, titled.title, fields, titled.placed.origin)
+
+
+def _first_heading(page: ReadPage) -> str:
+    """The words of the first heading of the first level; '' without one."""
+    return next((heading.title for heading in page.headings if heading.level == 1), '')
 
 
 def _title(page: LexborHTMLParser) -> str:

@@ -1,7 +1,8 @@
 """Judgments of people, the questions they are about, and what was learned from them.
 
 They lie in one SQLite file, `judgments.sqlite` in a collection. It outlives a rebuild of the
-collection, and several programs may write it at a time.
+collection, and several programs may write it at a time. Grades of language models lie in a table of
+their own, which `model_grades.py` reads.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ from pyserini_repbert.sqlite_files import (
 JUDGMENTS = 'judgments.sqlite'
 # The kind of a report of what a person set.
 SETTINGS = 'settings'
+# With what the names of language models as judges begin, and no person's name does.
+MODEL_PREFIX = 'llm:'
+MAX_MODEL_GRADE = 3
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
 _ADVICE = 'restore it from a copy'
@@ -60,8 +64,25 @@ _LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
 );
 CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
+CREATE TABLE IF NOT EXISTS model_grades (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    model TEXT NOT NULL,
+    prompt_sha256 TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
 """
-_LATER_TABLE_NAMES = ("table 'measured'", "table 'measured_rankings'", "table 'next_questions'")
+_LATER_TABLE_NAMES = (
+    "table 'measured'",
+    "table 'measured_rankings'",
+    "table 'next_questions'",
+    "table 'model_grades'",
+)
 _SCHEMA = f"""
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
 CREATE TABLE pools (
@@ -313,10 +334,11 @@ class JudgmentStore:
             return
         with self._writing() as connection:
             for old, new in docids.items():
-                connection.execute(
-                    'UPDATE OR IGNORE judgments SET docid = ? WHERE docid = ?', [new, old]
-                )
-                connection.execute('DELETE FROM judgments WHERE docid = ?', [old])
+                for table in ('judgments', 'model_grades'):
+                    connection.execute(
+                        f'UPDATE OR IGNORE {table} SET docid = ? WHERE docid = ?', [new, old]
+                    )
+                    connection.execute(f'DELETE FROM {table} WHERE docid = ?', [old])
             for table in ('pools', 'measured_rankings'):
                 rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
                 for row, text in rows:
@@ -379,8 +401,7 @@ class JudgmentStore:
             grades.setdefault(key, []).append(judgment.grade)
         qrels: Qrels = {}
         for (qid, docid), given in grades.items():
-            middle = sorted(given)[(len(given) - 1) // 2]
-            qrels.setdefault(qid, {})[docid] = middle
+            qrels.setdefault(qid, {})[docid] = middle_grade(given)
         return qrels
 
     def add_qrels(self, topics: Sequence[Query], qrels: Qrels, judge: str = '') -> int:
@@ -560,9 +581,11 @@ class JudgmentStore:
                 return []
             return connection.execute(statement, parameters).fetchall()
 
-    def _select_later(self, statement: str, **parameters: Any) -> list[Any]:
-        """The rows of a query of `_LATER_TABLES`; none in a file without them."""
-        names = self._select("SELECT 1 FROM sqlite_schema WHERE name = 'next_questions'")
+    def _select_later(
+        self, statement: str, table: str = 'next_questions', **parameters: Any
+    ) -> list[Any]:
+        """The rows of a query of `_LATER_TABLES`; none in a file without `table`."""
+        names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
         return self._select(statement, **parameters) if names else []
 
     @contextmanager
@@ -577,6 +600,14 @@ class JudgmentStore:
                     return
                 _check_format(connection, self.path)
                 yield connection
+
+
+def middle_grade(grades: Sequence[int]) -> int:
+    """The middle one of the grades, of an even number of them the lower of the two in the middle.
+
+    `grades` are at least one.
+    """
+    return sorted(grades)[(len(grades) - 1) // 2]
 
 
 def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
@@ -632,12 +663,29 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
         except (InputError, TypeError, AttributeError) as error:
             yield f'judgment {number}: {error}'
     here = {name for (name,) in connection.execute('SELECT name FROM sqlite_schema')}
+    if 'model_grades' in here:
+        yield from _model_grade_problems(connection)
     for table, column, kind in _JSON_COLUMNS:
         if table not in here:
             continue
         for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
             if not _is_json(text, kind):
                 yield f'row {number} of {table} has other JSON in {column} than is stored there'
+
+
+def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the grades of language models, a phrase each."""
+    rows = connection.execute(
+        'SELECT rowid, judge, grade, question IN (SELECT text FROM questions) FROM model_grades '
+        'ORDER BY rowid'
+    )
+    for number, judge, grade, has_question in rows:
+        if not has_question:
+            yield f'model grade {number} is of a question that is not here'
+        if not str(judge).startswith(MODEL_PREFIX):
+            yield f'model grade {number} is of {judge!r:.40}, which is no language model'
+        if not isinstance(grade, int) or not 0 <= grade <= MAX_MODEL_GRADE:
+            yield f'model grade {number} is {grade!r:.40}, expected 0 to {MAX_MODEL_GRADE}'
 
 
 def _is_json(text: object, kind: type) -> bool:
@@ -712,6 +760,11 @@ def _checked(judgment: Judgment) -> Judgment:
         raise InputError(f'docid {judgment.docid[:60]!r} {problem}')
     for name in ('comment', 'judge'):
         _check_characters(name, getattr(judgment, name))
+    if judgment.judge.startswith(MODEL_PREFIX):
+        raise InputError(
+            f"a judge's name begins with '{MODEL_PREFIX}', which marks language models: give "
+            "a person's name"
+        )
     return replace(judgment, question=_checked_text(judgment.question))
 
 

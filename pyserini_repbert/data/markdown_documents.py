@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
-from pyserini_repbert.data.markdown_text import place_text, read_markdown
+from pyserini_repbert.data.markdown_text import read_markdown
 from pyserini_repbert.data.origins import PlacedText, text_of_rows
+from pyserini_repbert.data.read_page import titled_text
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
 
@@ -75,11 +76,9 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
     text = _LINE_END.sub('\n', text)
     header = _read_header(text)
     page = read_markdown(text[header.end :], 1 + text.count('\n', 0, header.end))
-    title = ' '.join(header.title.split())
-    heading = page.headings[0] if page.headings else None
-    if heading is None or not heading.is_first or title not in ('', heading.title):
-        return _document(docid, title or name, header, place_text(page))
-    return _document(docid, heading.title, header, place_text(page, without=heading))
+    page.title = ' '.join(header.title.split())
+    titled = titled_text(page, name)
+    return _document(docid, titled.title, header, titled.placed)
 
 
 def document_of_text(docid: str, text: str) -> Document:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -20,92 +19,24 @@ from pyserini_repbert.data.markdown_marks import (
     without_marks,
 )
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText
+from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
-_CELL_END = '\t'
-_INDENT = '  '
 _MOST_INLINE = 10_000  # characters of a paragraph
+# Code that pages show as a terminal, with its colours as tags.
+_TERMINALS = ('console', 'termynal', 'ansi')
+_COLOUR = re.compile(r'</?(?:span|font|b|u|i)(?: (?:style|color|class)="[^"<>]{0,200}")?>')
 _LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
 _NO_SLUG = re.compile(r'[^\w\- ]')
 
 
-@dataclass(frozen=True)
-class MarkdownHeading:
-    """A heading of a page.
-
-    Attributes
-    ----------
-    level : from 1, the highest
-    title : its words, on one line
-    anchor : as GitHub makes it, or the one that it names
-    row : of the page's lines
-    is_first : whether nothing but code is read before it
-    """
-
-    level: int
-    title: str
-    anchor: str
-    row: int
-    is_first: bool
-
-
-@dataclass
-class MarkdownPage:
-    """What is read of a page.
-
-    Attributes
-    ----------
-    lines : of the text
-    numbers : the line of the file, from 1, of each of them; 0 for an empty line between blocks
-    headings : in their order
-    """
-
-    lines: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    headings: list[MarkdownHeading] = field(default_factory=list)
-
-
-def read_markdown(text: str, first_line: int = 1) -> MarkdownPage:
+def read_markdown(text: str, first_line: int = 1) -> ReadPage:
     """What a person reads of Markdown.
 
     `first_line` is the number of the text's first line in the file.
     """
-    page = MarkdownPage()
+    page = ReadPage()
     _Reader(page, first_line).read(without_marks(text))
     return page
-
-
-def place_text(page: MarkdownPage, without: MarkdownHeading | None = None) -> PlacedText:
-    """The text of a page, and where its parts are.
-
-    `without` is a heading that is left out of the text: the document's title.
-    """
-    left_out = -1 if without is None else without.row
-    starts: dict[int, int] = {}
-    shown: list[str] = []
-    lines: list[LineStart] = []
-    position = 0
-    expected = 0
-    for row, line in enumerate(page.lines):
-        is_blank = page.numbers[row] == 0
-        if row == left_out or (is_blank and (not shown or not shown[-1])):
-            continue
-        number = page.numbers[row]
-        if not is_blank and number != expected:
-            lines.append(LineStart(position, number))
-            expected = number
-        starts[row] = position
-        shown.append(line)
-        position += len(line) + 1
-        expected += 1
-    headings = []
-    for heading in page.headings:
-        if heading.row in starts:
-            headings.append(
-                Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
-            )
-    text = '\n'.join(shown).rstrip()
-    return PlacedText(text, Origin('', tuple(headings), tuple(lines)))
 
 
 class _Reader:
@@ -117,7 +48,7 @@ class _Reader:
     first_line : the number of the first line in the file
     """
 
-    def __init__(self, page: MarkdownPage, first_line: int) -> None:
+    def __init__(self, page: ReadPage, first_line: int) -> None:
         self._page = page
         self._first_line = first_line
         self._slugs: Counter[str] = Counter()
@@ -130,7 +61,6 @@ class _Reader:
         self._is_tight = False
         # Whether the next lines are the first of a list or a table.
         self._begins_part = False
-        self._has_prose = False
         self._markdown = _markdown()
         self._references: dict[str, Any] = {}
 
@@ -164,7 +94,7 @@ class _Reader:
             self._mark = ''
         elif token.type == 'list_item_open':
             number = self._lists[-1]
-            self._mark = f'{number}. ' if number else '- '
+            self._mark = f'{number}. ' if number else BULLET
             self._lists[-1] += 1 if number else 0
         elif token.type == 'paragraph_open':
             # An item of a list without empty lines between its items.
@@ -175,8 +105,8 @@ class _Reader:
             self._cells = []
             self._row_number = self._number(token)
         elif token.type == 'tr_close':
-            line = _CELL_END.join(cell for cell in self._cells if cell)
-            self._add_lines([line], self._row_number, is_tight=True)
+            self._page.add_row(self._cells, self._row_number, is_tight=not self._begins_part)
+            self._begins_part = False
             self._row_number = 0
 
     def _number(self, token: Any) -> int:
@@ -188,12 +118,9 @@ class _Reader:
         if not title:
             return
         anchor = anchor_of(token.content) or self._slug(title)
-        is_first = not self._has_prose
         self._mark = ''
-        self._add_lines([title], self._number(heading), is_tight=False)
-        level = int(heading.tag[1:])
-        row = len(self._page.lines) - 1
-        self._page.headings.append(MarkdownHeading(level, title, anchor, row, is_first))
+        self._begins_part = False
+        self._page.add_heading(int(heading.tag[1:]), title, anchor, self._number(heading))
 
     def _slug(self, title: str) -> str:
         """The anchor that GitHub gives a heading; the second of the same words ends in '-1'."""
@@ -207,13 +134,16 @@ class _Reader:
             return
         lines = self._words_of(token)
         if self._row_number:
-            self._cells.append(' '.join(' '.join(lines).split()))
+            self._cells.append(' '.join(lines))
             return
         self._add_lines(lines, self._number(token), self._is_tight)
 
     def _add_code(self, token: Any) -> None:
         number = self._number(token) + (1 if token.type == 'fence' else 0)
-        self._add_lines(token.content.rstrip().split('\n'), number, is_tight=False, is_code=True)
+        code = token.content.rstrip()
+        if token.info.strip() in _TERMINALS:
+            code = _COLOUR.sub('', code)
+        self._add_lines(code.split('\n'), number, is_tight=False, is_code=True)
 
     def _add_markup(self, token: Any) -> None:
         """Add the words of HTML, which are on one line; comments have none."""
@@ -226,26 +156,17 @@ class _Reader:
 
         `is_tight`: no empty line stands before it, if another block of its list or table does.
         """
-        numbered = []
-        for offset, line in enumerate(lines):
-            numbered.append((line.rstrip() if is_code else line.strip(), number + offset))
-        while numbered and not numbered[0][0]:
-            numbered.pop(0)
-        while numbered and not numbered[-1][0]:
-            numbered.pop()
-        if not numbered:
-            return
-        self._has_prose = self._has_prose or not is_code
-        page = self._page
-        if page.lines and (self._begins_part or not is_tight):
-            page.lines.append('')
-            page.numbers.append(0)
-        self._begins_part = False
-        indent = _INDENT * max(0, len(self._lists) - 1)
-        for line, line_number in numbered:
-            page.lines.append(f'{indent}{self._mark}{line}' if self._lists else line)
-            page.numbers.append(line_number)
+        is_added = self._page.add_block(
+            lines,
+            number,
+            indent=INDENT * max(0, len(self._lists) - 1),
+            mark=self._mark,
+            is_tight=is_tight and not self._begins_part,
+            is_code=is_code,
+        )
+        if is_added:
             self._mark = ''
+            self._begins_part = False
 
     def _words_of(self, token: Any) -> list[str]:
         """The words of a paragraph, a heading or a cell, a line for each of its lines."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 # Elements that begin and end a word: Jsoup's blocks, which Anserini separates, and what browsers
 # put on a line or into a box of its own.
-_BLOCKS = frozenset(
+BLOCKS = frozenset(
     'address applet article aside audio blockquote body br button canvas caption center col '
     'colgroup dd del desc details dialog dir div dl dt fieldset figcaption figure footer form '
     'frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input ins legend li link listing '
@@ -25,7 +26,7 @@ _INLINE = frozenset(
 )
 _UNSEEN = ('script', 'style', 'noscript', 'iframe', 'noembed')
 _NO_FRAMES = 'noframes'
-_SEPARATED = ','.join(sorted(_BLOCKS - {'html', 'head', 'body'}))
+_SEPARATED = ','.join(sorted(BLOCKS - {'html', 'head', 'body'}))
 # As in Jsoup: soft hyphens and spaces of no width are no part of a word.
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
@@ -34,6 +35,9 @@ _CDATA_END = ']]>'
 # Nesting costs the parser time quadratic in its depth. A page with more tags is read without it.
 _MOST_TAGS = 10_000
 _TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]*)')
+# Elements that nothing ends, so that nothing nests in them.
+_VOID = frozenset('area base br col embed hr img input link meta source track wbr'.split())
+_MOST_DEPTH = 400
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(
     [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]
@@ -43,6 +47,43 @@ _KEPT_NAMES = frozenset(
 def parse_head(markup: str) -> LexborHTMLParser:
     """The tree of a page's beginning, as browsers build it, for its title and its fields."""
     return _parse(markup[:MOST_HEAD])
+
+
+def parse_page(markup: str) -> LexborHTMLParser:
+    """The tree of a page without what nobody sees: scripts, styles, titles.
+
+    Tags that nest too deeply become tags that do not nest.
+    """
+    if _nests_deeply(markup):
+        markup = _flattened(markup, is_sgml=False)
+    tree = _parse(markup)
+    tree.strip_tags([*_UNSEEN, _NO_FRAMES, 'title'])
+    return tree
+
+
+def _nests_deeply(markup: str) -> bool:
+    """Whether a page has many tags, and they may nest so deeply that reading them takes long.
+
+    The tags of each name that nothing has ended are counted. That is at least their depth: an end
+    tag that ends nothing stands behind a tag of another name that is counted.
+    """
+    if markup.count('<') <= _MOST_TAGS:
+        return False
+    open_tags: Counter[str] = Counter()
+    depth = 0
+    for match in _TAG_NAME.finditer(markup):
+        name = match[2].lower()
+        if name in _VOID:
+            continue
+        if match[1] == '<':
+            open_tags[name] += 1
+            depth += 1
+        elif open_tags[name]:
+            open_tags[name] -= 1
+            depth -= 1
+        if depth > _MOST_DEPTH:
+            return True
+    return False
 
 
 def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -> str:
@@ -123,7 +164,12 @@ def _words(tree: LexborHTMLParser, is_sgml: bool) -> str:
 
 def one_line(text: str) -> str:
     """A text with single spaces between its words."""
-    return ' '.join(text.translate(_WITHOUT_BREAKS).split())
+    return ' '.join(without_breaks(text).split())
+
+
+def without_breaks(text: str) -> str:
+    """A text without the places at which its words may be broken."""
+    return text.translate(_WITHOUT_BREAKS)
 
 
 def _separated_nodes(tree: LexborHTMLParser, is_sgml: bool) -> list[LexborNode]:
@@ -147,7 +193,7 @@ def _flattened(markup: str, is_sgml: bool) -> str:
         name = match[2].lower()
         if name in _KEPT_NAMES:
             return match[0]
-        separates = name not in _INLINE if is_sgml else name in _BLOCKS
+        separates = name not in _INLINE if is_sgml else name in BLOCKS
         return match[1] + ('br' if separates else 'wbr')
 
     return _TAG_NAME.sub(flat_tag, markup)

@@ -122,3 +122,12 @@ class MeasuredGeneration:
     answered: _Share | None
     questions: tuple[MeasuredQuestion, ...]
     change: GenerationChange | None = None
+
+    @property
+    def unanswered(self) -> list[MeasuredQuestion]:
+        """The questions without a relevant document among the best ten, the surest first.
+
+        These are wrong answers that look right.
+        """
+        questions = [question for question in self.questions if question.ndcg == 0]
+        return sorted(questions, key=lambda question: -(question.answered or 0.0))

@@ -44,20 +44,25 @@ class Origin:
     file : its path in the corpus; '' for what is no file
     headings : those within its text, in their order
     lines : where lines of the text are in the file; those after one of these follow each other
-        there, too. Empty where the format has no lines
+        there, too. Empty where the format has no lines, or the text is that of a record
+    record : the line at which the record begins whose text it is, such as a row of a table; 0 for
+        what is no record, or has no line
     """
 
     file: str = ''
     headings: tuple[Heading, ...] = ()
     lines: tuple[LineStart, ...] = ()
+    record: int = 0
 
     def rendered(self) -> str:
         """What a collection stores beside the file, as JSON."""
-        outline: dict[str, Sequence[object]] = {}
+        outline: dict[str, object] = {}
         if self.headings:
             outline['headings'] = self.headings
         if self.lines:
             outline['lines'] = self.lines
+        if self.record:
+            outline['record'] = self.record
         return json.dumps(outline, ensure_ascii=False)
 
     @classmethod
@@ -67,9 +72,10 @@ class Origin:
             values = json.loads(outline)
             headings = [Heading(*heading) for heading in values.get('headings', ())]
             lines = [LineStart(*line) for line in values.get('lines', ())]
+            record = int(values.get('record', 0))
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(str(error)) from error
-        return cls(file, tuple(headings), tuple(lines))
+        return cls(file, tuple(headings), tuple(lines), record)
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
         """The headings below which a character of the text stands, the highest first."""
@@ -94,6 +100,8 @@ class Origin:
 
     def line_at(self, text: str, position: int) -> int | None:
         """The line of the file at which a character of the text stands; None without lines."""
+        if self.record:
+            return self.record
         row = bisect_right(self.lines, position, key=_start_of) - 1
         if row < 0:
             return None
@@ -133,20 +141,6 @@ def text_of_rows(lines: Sequence[str], start: int = 0, end: int = 0, first: int 
         if before - n_removed < len(text):
             places.append(LineStart(before - n_removed, first + end))
     return PlacedText(text, Origin(lines=tuple(places)))
-
-
-def positions_of_rows(lines: Sequence[str], start: int = 0, end: int = 0) -> dict[int, int]:
-    """The characters of the text of `text_of_rows` at which its rows begin, from row 0."""
-    rows = _rows_of_text(lines, start, end)
-    if not rows:
-        return {}
-    first = lines[rows[0]]
-    position = len(first.lstrip()) - len(first)
-    positions = {}
-    for row in rows:
-        positions[row] = max(position, 0)
-        position += len(lines[row]) + 1
-    return positions
 
 
 def _rows_of_text(lines: Sequence[str], start: int, end: int) -> list[int]:

@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_repbert.data.documents import (
     DOCID_KEYS,
@@ -46,15 +46,18 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
     rows = csv.reader(_text_lines(file), delimiter=_delimiter_of(file))
     try:
-        yield from _Table(file, next(rows, [])).documents(_rows_of_values(rows))
+        yield from _Table(file, next(rows, [])).documents(_rows_with_values(rows))
     except csv.Error as error:
         raise UnreadableFile(f'line {rows.line_num}: {error}') from error
 
 
-def _rows_of_values(rows: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
+def _rows_with_values(rows: Any) -> Iterator[_NumberedRow]:
+    """The rows of a `csv.reader` that have a value."""
+    line = rows.line_num + 1
     for row in rows:
         if any(cell.strip() for cell in row):
-            yield list(row)
+            yield _NumberedRow(row, line)
+        line = rows.line_num + 1
 
 
 def parquet_documents(file: FileToRead) -> Iterator[Document]:
@@ -71,11 +74,11 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile(f'no whole Parquet file ({reason})') from error
 
 
-def _parquet_rows(table: Any) -> Iterator[list[Any]]:
+def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
     for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
         columns = [column.to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
-            yield list(row)
+            yield _NumberedRow(row)
 
 
 def json_documents(file: FileToRead) -> Iterator[Document]:
@@ -160,6 +163,13 @@ def _delimiter_of(file: FileToRead) -> str:
     header = next(_raw_lines(file.path), b'').decode('latin-1')
     names_alone = re.sub(r'"[^"]*"', '', header)
     return max(_DELIMITERS, key=names_alone.count)
+
+
+class _NumberedRow(NamedTuple):
+    """The values of a row, and the line of the file at which it begins; 0 where it has none."""
+
+    values: Sequence[Any]
+    line: int = 0
 
 
 class _Docids:
@@ -251,11 +261,12 @@ class _Table:
                 shown = ', '.join(names)[:80]
                 raise UnreadableFile(f"it has no column '{field}', but {shown}")
 
-    def documents(self, rows: Iterable[Sequence[Any]]) -> Iterator[Document]:
+    def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
         """The documents of the rows, in their order."""
         docids = _Docids(self._file)
-        for values in rows:
-            yield _Row(self._names, values).document(docids, self._file.fields)
+        for row in rows:
+            document = _Row(self._names, row.values).document(docids, self._file.fields)
+            yield document.at_line(row.line) if row.line else document
 
 
 def _pop_first(values: dict[str, Any], names: Iterable[str]) -> Any:

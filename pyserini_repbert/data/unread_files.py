@@ -125,9 +125,9 @@ class UnreadFiles:
         return iter(self._files)
 
     @property
-    def has_broken(self) -> bool:
-        """Whether any reader failed."""
-        return any(file.is_broken for file in self._files)
+    def broken(self) -> list[UnreadFile]:
+        """The files whose reader failed."""
+        return [file for file in self._files if file.is_broken]
 
     def __str__(self) -> str:
         """'not read: 3 .pdf, 1 .zip, 2 links that leave the folder'; '' for none."""

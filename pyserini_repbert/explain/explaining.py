@@ -149,7 +149,8 @@ def _passage_line(hit: Candidate) -> list[str]:
 
 def _reason_lines(told: Reason) -> list[str]:
     """What a ranking tells of a hit, in a line, or two of a sentence and its words."""
-    words = [own for own in told.words[:REASON_TERMS] if own.weight >= _LEAST_SHOWN]
+    most = None if told.kind is ReasonKind.TOKENS else REASON_TERMS
+    words = [own for own in told.words[:most] if own.weight >= _LEAST_SHOWN]
     if told.kind is not ReasonKind.SENTENCE:
         return [f'{told.kind}: {" + ".join(f"{own.word} {own.weight:.2f}" for own in words)}']
     lines = [f'sentence: {textwrap.shorten(told.sentence, _LONGEST_LINE, placeholder=" …")}']

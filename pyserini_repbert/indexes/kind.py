@@ -24,9 +24,7 @@ from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
-    from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.index.ann import AnnRecord
-    from pyserini_repbert.index.records import TermWeightsSettings
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
@@ -64,6 +62,20 @@ class WrittenAnn:
         from pyserini_repbert.index.ann import ANN, INDEX
 
         return cls(record, (folder / ANN / INDEX).stat().st_size)
+
+
+@dataclass(frozen=True)
+class ExplainingModel:
+    """A model whose scores an index has, as the reranker that explains them is opened.
+
+    Attributes
+    ----------
+    encoder : a catalog name or a folder, as the index has it
+    settings : of the reranker
+    """
+
+    encoder: str
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -344,6 +356,11 @@ class Index(Generations, ABC):
         """What a record says of the index; the searcher is open."""
 
     @property
+    def searches_vectors(self) -> bool:
+        """Whether the first of the rankings that are searched is of vectors."""
+        return self.rankings[0] in self.offered.of_vectors
+
+    @property
     def searches_words(self) -> bool:
         """Whether BM25 is among the rankings that are searched."""
         return False
@@ -359,8 +376,8 @@ class Index(Generations, ABC):
         return None
 
     @property
-    def term_model(self) -> TermWeightsSettings | SparseModel | None:
-        """What is stored of the model whose weights of terms it has; None without one."""
+    def explaining_model(self) -> ExplainingModel | None:
+        """The model that explains its scores unless a user names one; None without one."""
         return None
 
     def about(self) -> dict[str, Any]:

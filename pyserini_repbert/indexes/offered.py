@@ -17,6 +17,7 @@ class OfferedRankings:
     of_documents : take a document in place of a question
     with_feedback : move a query's vector towards its best hits
     with_confidence : have hits with probabilities
+    usual : is searched where none is named; '' where the first ones of vectors and words are
     fused : are fused where all are asked for; none where there are no two
     """
 
@@ -26,4 +27,5 @@ class OfferedRankings:
     of_documents: frozenset[str] = frozenset()
     with_feedback: frozenset[str] = frozenset()
     with_confidence: frozenset[str] = frozenset()
+    usual: str = ''
     fused: tuple[str, ...] = ()

@@ -11,9 +11,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
@@ -37,6 +37,7 @@ from pyserini_repbert.lucene.sparse_settings import (
 from pyserini_repbert.ranking import (
     NO_HITS,
     Query,
+    QueryRewriting,
     Ranking,
     Run,
     Searcher,
@@ -45,11 +46,17 @@ from pyserini_repbert.ranking import (
 )
 from pyserini_repbert.trace import Trace
 
+_Value = TypeVar('_Value')
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
 _SHOWN = 60
 # Ids that are handed to Java one by one: loading a reader of JSON takes longer.
 _CALLED_EACH = 5_000
+# Of so many last queries, the words are kept where they are few.
+_LAST_QUERIES = 64
+_FEW_WORDS = 1_000
+# Words whose weights are kept.
+_KEPT_WEIGHTS = 100_000
 # Different words of a question. So many take one to ten seconds.
 MAX_WORDS = 10_000
 # How Lucene's explanation of a term's score begins.
@@ -75,7 +82,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     Raises MismatchError where feedback needs what the index does not store, or another version of
     Lucene wrote the index.
+
+    Attributes
+    ----------
+    rewriting : gives the words that are searched for instead of a question's; None: these
     """
+
+    rewriting: QueryRewriting | None = None
 
     def __init__(
         self, index: StrPath, settings: SparseSettings | None = None, download: bool = False
@@ -92,7 +105,6 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             # Java resolves a relative path in the folder in which it started.
             self._open_index = _OpenIndex(calling(searcher, str(self.index.absolute())))
             self._list = java_class('java.util.ArrayList')
-            self._set = java_class('java.util.HashSet')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             # Terms weigh 0.85, pairs 0.10, windows 0.05.
             sdm = java_class('io.anserini.search.query.SdmQueryGenerator')
@@ -195,6 +207,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As in `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
+        if self.rewriting is not None:
+            topics = [Query(topic.qid, self.rewriting.words(topic.text)) for topic in topics]
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
@@ -222,6 +236,9 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return self.with_settings(
             settings=self._bag_of_words, _document_queries=queries, _generator=None
         )
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(rewriting=rewriting) if rewriting.rewrites_words else self
 
     @property
     def _bag_of_words(self) -> SparseSettings:
@@ -271,6 +288,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         query : a question
         docids : of the documents
         """
+        if self.rewriting is not None:
+            query = self.rewriting.words(query)
         found = {}
         with java_calls():
             if self._document_queries is None and not 0 < self._n_words(query) <= MAX_WORDS:
@@ -347,23 +366,40 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return run
 
     def _n_words(self, query: str) -> int:
-        """How many different terms the analyzer leaves; it drops stopwords and punctuation."""
+        """How many different words the analyzer leaves; it drops stopwords and punctuation."""
+        return len(set(self._words(query)))
+
+    def _words(self, query: str) -> Sequence[str]:
+        """The words that the analyzer leaves; those of the last queries are kept."""
         if not query.strip():
-            return 0
-        return int(self._set(self._analyze(self._analyzer, query)).size())
+            return ()
+        last_queries = self._open_index.words
+        words = last_queries.get(query)
+        if words is None:
+            with java_calls():
+                words = tuple(self._analyze(self._analyzer, query).toArray())
+            if len(words) <= _FEW_WORDS:
+                _keep(last_queries, query, words, most=_LAST_QUERIES)
+        return words
 
     def greatest_score(self, query: str) -> float:
         """More than BM25 gives any document: the sum of the weights (idf) of a query's words."""
-        if not query.strip():
-            return 0.0
+        weights = self._open_index.weights
         total = 0.0
-        with java_calls():
-            term = java_class('org.apache.lucene.index.Term')
-            reader = self._java.reader
-            for word in self._analyze(self._analyzer, query).toArray():
-                documents = int(reader.docFreq(term('contents', word)))
-                total += math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
+        for word in self._words(query):
+            weight = weights.get(word)
+            if weight is None:
+                weight = self._weight(word)
+                _keep(weights, word, weight, most=_KEPT_WEIGHTS)
+            total += weight
         return total
+
+    def _weight(self, word: str) -> float:
+        """The weight (idf) of an analyzed word."""
+        with java_calls():
+            term = java_class('org.apache.lucene.index.Term')('contents', word)
+            documents = int(self._java.reader.docFreq(term))
+        return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
     def _strings(self, values: Any) -> Any:
         strings = self._list()
@@ -423,6 +459,8 @@ class _OpenIndex:
 
     java: Any
     settings: SparseSettings | None = None  # those that it has been told
+    words: dict[str, Sequence[str]] = field(default_factory=dict)  # of the last queries
+    weights: dict[str, float] = field(default_factory=dict)  # idf, of words that were asked
 
 
 class _Closed:
@@ -452,6 +490,13 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     return prebuilt_index(str(index), download)
+
+
+def _keep(known: dict[str, _Value], key: str, value: _Value, most: int) -> None:
+    """Keep a value in a dictionary of at most so many, which begins anew when it is full."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
 
 
 def _list_of_bytes(texts: Sequence[str]) -> Any:
@@ -511,8 +556,8 @@ def _text_of_json(raw: str) -> str | None:
         record = json.loads(raw)
     except ValueError:
         return None
-    for field in (PASSAGE_FIELD, 'contents', 'text'):
-        text = record.get(field)
+    for name in (PASSAGE_FIELD, 'contents', 'text'):
+        text = record.get(name)
         if isinstance(text, str):
             return text
     return None

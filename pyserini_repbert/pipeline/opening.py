@@ -85,12 +85,18 @@ def open_resolved(
         resolved.close()
         raise
     pipeline = join_rankers(spec, [searcher.ranker for searcher in searchers], rerankers, texts)
+    if spec.rewrite is not None:
+        from pyserini_repbert.systems.llm.rewriting import open_rewriting
+
+        pipeline = pipeline.with_rewriting(open_rewriting(spec.rewrite, spec.language_model))
     indexes: list[Input] = []
     for searcher in searchers:
         indexes += searcher.inputs
     rankers: tuple[Mapping[str, Any], ...] = ()
     if spec.has_own_rankers or spec.asks_language_model:
         rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
+    if pipeline.rewriting is not None:
+        rankers = (pipeline.rewriting.identity(), *rankers)
     return OpenedPipeline(pipeline, models_of(pipeline), tuple(indexes), rankers)
 
 

@@ -20,6 +20,7 @@ from pyserini_repbert.ranking import (
     Candidate,
     Excerpts,
     Query,
+    QueryRewriting,
     RankedBatch,
     Ranker,
     Ranking,
@@ -114,7 +115,13 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         stage
     drop_rest : drop the candidates that a stage does not take, instead of leaving them below in
         their order
+
+    Attributes
+    ----------
+    rewriting : of the questions that the first stage searches; None: they stay as they are
     """
+
+    rewriting: QueryRewriting | None = None
 
     def __init__(
         self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False
@@ -171,6 +178,24 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         first = self.first.by_documents()
         source = first if self.source is self.first else self.source
         return self.with_settings(first=first, parts=(first,), source=source)
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        """As in `Ranker`; rerankers read the question as it is.
+
+        Raises InputError where no ranking searches for something else.
+        """
+        rewritten: list[Ranker] = []
+        if self.first is not None:
+            first = self.first.with_rewriting(rewriting)
+            pairs = zip(self.first.leaves(), first.leaves(), strict=True)
+            rewritten = [after for before, after in pairs if after is not before]
+        if not rewritten:
+            what = 'dense or BM25' if rewriting.rewrites_words else 'dense'
+            raise InputError(
+                f"'{rewriting.name}' rewrites the question of a {what} ranking, and there is none",
+                parameters=('rewrite',),
+            )
+        return self.with_settings(first=first, parts=(first, *self.parts[1:]), rewriting=rewriting)
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         if self.has_excerpts and isinstance(self.source, Ranker):
@@ -266,6 +291,9 @@ def run_pipeline(
     keep_runs : keep the run of each reranker in the notes that `trace` gets
     """
     if pipeline.first is not None:
+        rewriting = pipeline.rewriting
+        if rewriting is not None:
+            rewriting.prepare(topics, trace.part('rewrite', rewriting.name))
         depth = _first_depth(pipeline, k)
         run = _search(pipeline.first, topics, depth, batch_topics, trace)
     run = run or {}

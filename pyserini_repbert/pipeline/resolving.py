@@ -56,7 +56,7 @@ class ResolvedSearch:
     @property
     def searches_vectors(self) -> bool:
         """Whether the first ranking of the index is of vectors."""
-        return self.index is not None and self.index.rankings[0] in self.index.offered.of_vectors
+        return self.index is not None and self.index.searches_vectors
 
     @property
     def needs_java(self) -> bool:
@@ -177,7 +177,10 @@ def with_usual_fusion(spec: PipelineSpec, usual: FusionSettings) -> PipelineSpec
     fusion = changes.get('fusion', spec.fusion)
     is_interpolation = usual.method is FusionMethod.INTERPOLATION and fusion == usual.method
     if is_interpolation and not spec.weights and spec.alpha is None:
-        changes['alpha'] = usual.weights[0]
+        if len(usual.weights) == 2:
+            changes['alpha'] = usual.weights[0]
+        else:
+            changes['weights'] = usual.weights
     if is_interpolation and spec.normalize is None:
         changes['normalize'] = str(usual.normalize)
     return spec.model_copy(update=changes)

@@ -181,7 +181,9 @@ class PipelineSpec(CheckedValues):
     )
     rankings: tuple[str, ...] = Field(
         default=(),
-        description='rankings of a collection: dense, bm25, sparse (a learned one); default: all',
+        description='rankings of a collection: dense, bm25, sparse (a learned one), multi (token '
+        'vectors), rescored (the best of the others by token vectors); default: rescored, if token '
+        'vectors are stored, else all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
@@ -244,6 +246,12 @@ class PipelineSpec(CheckedValues):
         'rocchio:depth=5,alpha=0.4,beta=0.6',
         json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
     )
+    rewrite: str | None = Field(
+        default=None,
+        description='search for what a language model (--llm-model) writes as an answer: hyde, of '
+        'dense rankings, or query2doc; as in hyde:passages=4,tokens=256,prompt=FILE',
+        json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
+    )
     stages: tuple[StageSpec, ...] = Field(
         default=(),
         description='rerank the best K hits, as in monobert-large@1000, duobert-large@50:binary, '
@@ -258,7 +266,7 @@ class PipelineSpec(CheckedValues):
     )
     llm_model: str | None = Field(
         default=None,
-        description="the language model of the reranker 'llm'",
+        description="the language model of the reranker 'llm', and of rewriting",
         json_schema_extra={'metavar': 'NAME'},
     )
     llm_answers: str | None = Field(
@@ -346,7 +354,9 @@ class PipelineSpec(CheckedValues):
 
     @property
     def asks_language_model(self) -> bool:
-        """Whether a stage is a language model."""
+        """Whether a stage is a language model, or one rewrites questions."""
+        if self.rewrite is not None:
+            return True
         return any(is_language_model(stage.name) for stage in self.stages)
 
     @property

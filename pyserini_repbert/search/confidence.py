@@ -74,6 +74,8 @@ class ConfidenceModel:
     source : 'learned' from the collection's judgments, or a 'prior' of other collections
     hard_auc : of P(answered) on questions held out, against the same with their answers removed
     encoder_weights : SHA-256 of the encoder for which it holds
+    stages : the rerankers of its search, as NAME@K; with some, what the last one says of a hit is a
+        further feature, behind `HIT_FEATURES`
     """
 
     hits: LogisticModel
@@ -83,6 +85,7 @@ class ConfidenceModel:
     encoder_weights: str
     format: Literal['pyserini_repbert.confidence'] = 'pyserini_repbert.confidence'
     version: Literal[1] = 1
+    stages: tuple[str, ...] = ()
 
     @property
     def is_shown(self) -> bool:
@@ -116,9 +119,10 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
     except ValidationError as error:
         problem = error.errors()[0]['msg']
         raise DamagedFileError(f'{file} is no model of confidence ({problem})') from error
+    n_features = len(HIT_FEATURES) + bool(model.stages)
     for part in (model.hits, model.questions):
         lengths = {len(part.centre), len(part.scale), len(part.weights)}
-        if lengths != {len(HIT_FEATURES)}:
+        if lengths != {n_features}:
             raise DamagedFileError(f'{file} has other features than this release')
     return model
 

@@ -31,7 +31,15 @@ from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import usable_device
-from pyserini_repbert.ranking import Candidate, Query, Ranking, Run, Searcher, topics_of
+from pyserini_repbert.ranking import (
+    Candidate,
+    Query,
+    QueryRewriting,
+    Ranking,
+    Run,
+    Searcher,
+    topics_of,
+)
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
@@ -208,6 +216,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         """
         self._bundle_for(_LIKE)
         return self.with_settings(takes_docids=True)
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(query_encoder=rewriting.query_encoder(self.query_encoder))
 
     def holds(self, docid: str) -> bool:
         return docid in self.document_vectors([docid])

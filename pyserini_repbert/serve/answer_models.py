@@ -300,8 +300,8 @@ class ReasonResponse(TypedDict):
     kind: Annotated[
         str,
         Field(
-            description="words: of the question, with their weights (BM25); terms: a model's, with "
-            'their weights; sentence: the nearest to the question (vectors)'
+            description='words: of the question, with their weights (BM25); terms and tokens: of a '
+            'model, with theirs; sentence: the nearest to the question (vectors)'
         ),
     ]
     ranking: Annotated[str, Field(description='its name')]
@@ -478,6 +478,12 @@ class IndexInfo(TypedDict):
         Annotated[
             list[float] | None,
             Field(description='of a collection: the weight of each ranking in that fusion'),
+        ]
+    ]
+    normalize: NotRequired[
+        Annotated[
+            str | None,
+            Field(description='of a collection: what that fusion does to scores first'),
         ]
     ]
 
@@ -763,6 +769,13 @@ class ChangeResponse(TypedDict):
     ]
 
 
+class UnansweredQuestion(TypedDict):
+    """A question without a relevant document among the best ten."""
+
+    question: Annotated[str, Field(description='the question')]
+    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
+
+
 class GenerationFigures(TypedDict):
     """What the judged questions found in a generation."""
 
@@ -773,6 +786,13 @@ class GenerationFigures(TypedDict):
     ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
     condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]
     answered: Annotated[float | None, Field(description='mean P(answered); null: not known')]
+    unanswered: Annotated[
+        list[UnansweredQuestion],
+        Field(
+            description='those without a relevant document among the best ten, the greatest '
+            'P(answered) first'
+        ),
+    ]
     change: Annotated[
         ChangeResponse | None,
         Field(description='null where the generation before was not asked the same judgments'),

@@ -34,7 +34,7 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
-from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
+from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec, parse_stage
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.adapted_folder import read_adapted
 from pyserini_repbert.search.dense import QueryEncoder
@@ -194,7 +194,8 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
-        self._estimators: dict[tuple[str, ...], ConfidenceEstimator] = {}
+        # By systems and stages.
+        self._estimators: dict[tuple[tuple[str, ...], tuple[str, ...]], ConfidenceEstimator] = {}
         self.index_type = index_type_of(alias, settings)
         self.encoder: str | None = None
         self.encoder_location = ''
@@ -296,6 +297,8 @@ class ServedIndex:
         if not self._searchers:
             raise InputError(f"index '{self.alias}' has nothing to search")
         self._open_named_systems()
+        if self.index.offered.usual and self.settings.sparse is None:
+            usual = [self.index.offered.usual]
         opened = [name for name in usual if self.opens(name)]
         if self.adapted and self.adapted == learned:
             # People have chosen that the collection is searched so.
@@ -502,32 +505,41 @@ class ServedIndex:
         """Whether a model reads the queries of a system."""
         return system == ADAPTED or system in self.index.offered.of_models
 
-    def estimator(self, systems: Sequence[str]) -> ConfidenceEstimator:
-        """What says how far the hits of these systems can be believed.
+    def estimator(
+        self, systems: Sequence[str], stages: Sequence[StageSpec] = ()
+    ) -> ConfidenceEstimator:
+        """What says how far the hits of these systems, reranked by these stages, can be believed.
 
         Raises InputError where that is not known.
         """
-        key = tuple(systems)
-        if key not in self._estimators:
+        names = tuple(map(str, stages))
+        key = (tuple(systems), names)
+        estimator = self._estimators.get(key)
+        if estimator is None:
             rankings = self.index.offered.with_confidence
-            if DENSE not in key or not rankings.issuperset(key):
+            if DENSE not in systems or not rankings.issuperset(systems):
                 known = (
                     f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
                 )
                 raise InputError(
-                    f"'confidence' is of a collection's rankings, and {', '.join(key)} was asked: "
-                    f'{known}'
+                    f"'confidence' is of a collection's rankings, and {', '.join(systems)} was "
+                    f'asked: {known}'
                 )
             dense: Any = self.ranker(DENSE).ranker
-            words: Any = self.ranker(BM25).ranker if BM25 in key else None
-            self._estimators[key] = ConfidenceEstimator(dense, words, key)
-        return self._estimators[key]
+            words: Any = self.ranker(BM25).ranker if BM25 in systems else None
+            estimator = ConfidenceEstimator(dense, words, systems, stages=names)
+            self._estimators[key] = estimator
+        return estimator
+
+    def forget_confidence(self) -> None:
+        """Read anew what the collection learned of its confidence, when it is asked next."""
+        self._estimators.clear()
 
     @property
     def tells_confidence(self) -> bool:
         """Whether a search that names no systems can say how far it can be believed."""
         try:
-            self.estimator(self.default)
+            self.estimator(self.default, self.default_stages)
         except InputError:
             return False
         return True

@@ -351,8 +351,12 @@ def history_answer(
 
 
 def _generation_figures(measured: MeasuredGeneration) -> GenerationFigures:
-    """What a client reads of a generation; of its questions, those that moved."""
+    """What a client reads of a generation; of its questions, those that moved or have no answer."""
     values = asdict(measured) | {'questions': len(measured.questions)}
+    values['unanswered'] = [
+        {'question': question.question, 'answered': question.answered}
+        for question in measured.unanswered
+    ]
     for name in ('manifest_sha256', 'asked'):
         del values[name]
     if values['change'] is not None:

@@ -12,6 +12,7 @@ from pyserini_repbert.adapt.from_judgments import (
     learn_from_judgments,
     learning_state,
 )
+from pyserini_repbert.adapt.watching import measure_generation
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
 from pyserini_repbert.serve.child import ChildProcess
 
@@ -49,8 +50,12 @@ class CollectionLearner:
     def state(self) -> dict[str, Any]:
         """How far it is, as in `learning_state`."""
         # Until the process has loaded the model, nothing but this object knows that it learns.
-        is_starting = self._thread is not None and self._thread.is_alive()
-        return learning_state(self.folder, is_starting)
+        is_working = self._thread is not None and self._thread.is_alive()
+        state = learning_state(self.folder, is_starting=is_working)
+        if is_working and state['state'] == 'done':
+            # The judged questions are being asked.
+            return state | {'state': 'running', 'done': state['total']}
+        return state
 
     def stop(self) -> None:
         """End a learning that runs; nothing of it stays."""
@@ -72,3 +77,5 @@ class CollectionLearner:
 def _learn(folder: str, device: str) -> None:
     """What the process does."""
     learn_from_judgments(Path(folder), device)
+    # What was learned may tell P(answered).
+    measure_generation(Path(folder), device)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat, ValidationError
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import PyseriniRepbertError, needs
+from pyserini_repbert.errors import LanguageModelError, PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.explain.explaining import RANKINGS
 from pyserini_repbert.fusion.fusing import fuse
@@ -295,6 +295,11 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
             result = await tool(*args, **kwargs)
             AnswerSize(most_bytes, _LESS).add(result)
             return result
+        except LanguageModelError as error:
+            # The model's address is for those who run the service.
+            logger.error('tool %s: %s', tool.__name__, ' '.join(str(error).split()))
+            message = 'the language model gave no answer: the log of the service says why'
+            raise ToolError(message, log_level=logging.WARNING) from error
         except PyseriniRepbertError as error:
             message = ' '.join(str(error).split())
             raise ToolError(message, log_level=logging.WARNING) from error

@@ -43,7 +43,8 @@ _ERRORS = {
     422: 'the body is not of the form expected, or not sent as application/json',
     429: 'too many requests wait: try again after Retry-After seconds',
     500: 'the service failed',
-    503: 'the service is not ready, an index is damaged, or a cluster does not answer',
+    503: 'the service is not ready, an index is damaged, or a cluster or a language model does not '
+    'answer',
     504: 'no answer within the time limit',
 }
 
@@ -78,6 +79,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.BusyError: 503,
     errors.LostCollectionError: 503,
     errors.ClusterError: 503,
+    errors.LanguageModelError: 503,
     errors.DamagedFileError: 503,
     NotAllowedError: 403,
     OverloadedError: 429,
@@ -167,6 +169,13 @@ async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Resp
     if status == 500:
         logger.error('request %s: %s', request_id, message)
         message = f'the service failed: its log says why (request {request_id})'
+    elif isinstance(error, errors.LanguageModelError):
+        # The model's address is for those who run the service.
+        logger.error('request %s: %s', request_id, message)
+        message = (
+            'the language model gave no answer: those who run the service find the reason in its '
+            f'log (request {request_id})'
+        )
     elif isinstance(error, errors.DamagedFileError):
         # The file's path is for those who run the service.
         logger.error('request %s: %s', request_id, message)

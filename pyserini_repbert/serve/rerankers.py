@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -15,6 +15,7 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import Limits, ServeSettings
+from pyserini_repbert.systems.llm.settings import NAME as LLM, is_language_model
 from pyserini_repbert.systems.registry import System, recognised_system, rerankers, systems
 from pyserini_repbert.trace import Trace
 
@@ -23,17 +24,22 @@ OWN = 'own'
 
 
 class Rerankers:
-    """The rerankers of a service, which are opened and rerank in a queue.
+    """The rerankers of a service, which are opened and rerank in queues.
+
+    Parameters
+    ----------
+    settings : of the service
+    queues : by name: 'rerank', and 'llm' of a language model
 
     Attributes
     ----------
-    queue : where they work
-    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the operator's
+    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', 'llm', or 'own' for a class of the
+        operator's
     """
 
-    def __init__(self, settings: ServeSettings, queue: JobQueue) -> None:
+    def __init__(self, settings: ServeSettings, queues: Mapping[str, JobQueue]) -> None:
         self._settings = settings
-        self.queue = queue
+        self._queues = queues
         self._locations = _locations_by_name(settings)
         self.systems = {name: _system_at(location) for name, location in self._locations.items()}
         self._opened: dict[str, Reranker] = {}
@@ -88,17 +94,27 @@ class Rerankers:
                 return name
         return model
 
+    def queue_of(self, name: str) -> JobQueue:
+        """Where a reranker works."""
+        return self._queues[LLM if is_language_model(name) else 'rerank']
+
     def open(self, name: str) -> Reranker:
-        """The reranker, opened if it is not yet. Call it in the queue only."""
+        """The reranker, opened if it is not yet. Call it in its queue only."""
         if name not in self._opened:
-            settings = self._settings
-            location = self._locations[name]
-            opened = open_reranker(location, settings.device, precision=settings.precision)
-            reranker = opened.remembering()
-            # The first call is slow.
-            reranker.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])
-            self._opened[name] = reranker
+            self._opened[name] = self._open(self._locations[name])
         return self._opened[name]
+
+    def _open(self, location: str) -> Reranker:
+        settings = self._settings
+        if is_language_model(location):
+            assert settings.llm is not None
+            # An answer costs: nothing is asked before a client asks.
+            return open_reranker(location, llm=settings.llm.as_language_model())
+        opened = open_reranker(location, settings.device, precision=settings.precision)
+        reranker = opened.remembering()
+        # The first call is slow.
+        reranker.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])
+        return reranker
 
     def relevances(self, name: str, scores: Sequence[float]) -> list[float]:
         """Scores of a reranker that has ranked, each as a number from 0 to 1."""
@@ -107,25 +123,35 @@ class Rerankers:
 
     def stage(self, spec: StageSpec, trace: Trace) -> BatchedRanker:
         """A stage that `check` let pass."""
+        queue = self.queue_of(spec.name)
         reranker: Reranker | None = self._opened.get(spec.name)
         if reranker is None:
-            reranker = self.queue.call(lambda: self.open(spec.name), trace)
+            reranker = queue.call(lambda: self.open(spec.name), trace)
         options = dict(spec.options)
         n_excerpts = options.pop(EXCERPTS.parameter, 1)
         check_excerpts(reranker, spec.name, n_excerpts)
         chosen = reranker.with_options(**options)
         chosen = chosen.with_settings(reads=spec.k, n_excerpts=n_excerpts)
-        return BatchedRanker(chosen, self.queue, str(spec))
+        return BatchedRanker(chosen, queue, str(spec))
 
 
 def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
     """The rerankers of the settings, else those that the package ships: a catalog name, a class or
-    a checkpoint folder, by the name that clients give.
+    a checkpoint folder, by the name that clients give; and a language model, if the settings have
+    one.
     """
     locations = settings.rerankers
     if locations is None:
         entries = catalog.entries('rerankers')
         locations = [name for name, entry in entries.items() if 'resource' in entry.values]
+    if settings.llm is not None:
+        locations = [*locations, LLM]
+    elif LLM in locations:
+        raise InputError(
+            f"reranker '{LLM}' is a language model, and none was named: give its name and its "
+            'address',
+            parameters=('llm_model', 'llm'),
+        )
     by_name: dict[str, str] = {}
     for location in locations:
         is_name = catalog.find('rerankers', location) or names_class(location)
@@ -143,6 +169,8 @@ def _system_at(location: str) -> str:
     entry = catalog.find('rerankers', location)
     if entry is not None:
         return str(entry.values['ranking']['system'])
+    if is_language_model(location):
+        return LLM
     if names_class(location):
         # A wrong name fails at the start, not at the first query.
         ranker_class(location, searches=False)

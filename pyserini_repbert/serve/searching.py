@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.collection.confidence import DEPTH
 from pyserini_repbert.collection.estimating import AnswerConfidence
-from pyserini_repbert.fusion.settings import DEPTH
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.confidence import TOP
@@ -147,7 +147,7 @@ def answer_search(
     confidence = None
     hits = ranking[: search.hits]
     if search.confidence:
-        confidence = _estimate(search, index, ranking, notes.parts['search'])
+        confidence = _estimate(search, index, rerankers, ranking, notes.parts['search'])
         rows = confidence.believed_rows(search.min_confidence)[: search.hits]
         hits = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
         confidence = confidence.of_rows(rows)
@@ -170,14 +170,20 @@ def answer_search(
 
 
 def _estimate(
-    search: Search, index: ServedIndex, ranking: Ranking, notes: Notes
+    search: Search, index: ServedIndex, rerankers: Rerankers, ranking: Ranking, notes: Notes
 ) -> AnswerConfidence:
     """How far an answer can be believed; `notes` are of the first stage."""
     rankings = {}
     for leaf in notes.leaves():
         rankings[leaf.name] = leaf.run[_QID]
-    estimator = index.estimator(search.systems)
-    return estimator.estimate(search.query, ranking.docids, rankings)
+    stages = search.spec.stages
+    estimator = index.estimator(search.systems, stages)
+    relevances = None
+    if estimator.reads_relevances:
+        read = ranking[: stages[-1].k]
+        values = rerankers.relevances(stages[-1].name, read.scores)
+        relevances = dict(zip(read.docids, values, strict=True))
+    return estimator.estimate(search.query, ranking.docids, rankings, relevances)
 
 
 def _search_depth(search: Search) -> int:

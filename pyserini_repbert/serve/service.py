@@ -53,6 +53,7 @@ from pyserini_repbert.serve.searching import (
 )
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.writes import CollectionWriter
+from pyserini_repbert.systems.llm.settings import NAME as LLM
 from pyserini_repbert.trace import Trace
 
 logger = logging.getLogger(__name__)
@@ -99,16 +100,19 @@ class Service:
         self._on_step = on_step
         limits = settings.limits
         waiting = limits.waiting
-        queues = (
+        queues = [
             JobQueue('dense', waiting, _MAX_BATCH, _WINDOW, on_batch, limits.search_seconds),
             JobQueue('java', waiting, _MAX_BATCH, 0.0, on_batch, limits.search_seconds),
             JobQueue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
-        )
+        ]
+        if settings.llm is not None:
+            # An answer takes long, and other rerankers go on meanwhile.
+            queues.append(JobQueue(LLM, waiting, 1, 0.0, on_batch, limits.rerank_seconds))
         self.queues = {queue.name: queue for queue in queues}
         # There are more threads than can wait in the queues and be worked for: a full queue
         # refuses, not the threads.
         self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
-        self.rerankers = Rerankers(settings, self.queues['rerank'])
+        self.rerankers = Rerankers(settings, self.queues)
         # Not where queries are encoded: texts of other programs may be many.
         self.encoders = TextEncoders(settings, self.queues['rerank'])
         # By alias; empty until all are open.
@@ -178,6 +182,8 @@ class Service:
         """Open the newest generation of a collection, if it is another."""
         with self._renewing:
             index = current.newest
+            # What was learned since then counts, too.
+            index.forget_confidence()
             if index.has_newer_version():
                 settings = self.settings.indexes[alias]
                 newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
@@ -424,7 +430,7 @@ class Service:
         def explain() -> Any:
             return explanation(self.rerankers.open(name), query, hits, **options, trace=trace)
 
-        return self.rerankers.queue.call(explain, trace)
+        return self.rerankers.queue_of(name).call(explain, trace)
 
     def _explain_rankings(
         self, index: ServedIndex, model: str, query: str, docids: Sequence[str], trace: Trace
@@ -444,7 +450,7 @@ class Service:
             rankers = [index.ranker(name) for name in systems]
             return explain_rankings(model, rankers, query, hits)
 
-        return self.rerankers.queue.call(explain, trace)
+        return self.queues['rerank'].call(explain, trace)
 
     def _check_hits(
         self, index: ServedIndex, query: str, docids: Sequence[str], stage: StageSpec

@@ -22,6 +22,7 @@ from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.lucene.languages import check_language
+from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 # Parts of addresses below /v1 that name no index.
 RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
@@ -232,6 +233,33 @@ class IndexSettings(_Settings):
         return self
 
 
+class ModelSettings(_Settings):
+    """A language model by its address, which clients may name as a reranker, 'llm'.
+
+    Attributes
+    ----------
+    model : its name at its server
+    address : of an OpenAI-style server; None: answers come from the file alone
+    answers : the file that keeps them; None: they are kept in memory
+    """
+
+    model: str
+    address: str | None = None
+    answers: _NewFile | None = None
+
+    @model_validator(mode='after')
+    def _is_a_model(self) -> Self:
+        try:
+            self.as_language_model()
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def as_language_model(self) -> LanguageModelSettings:
+        """The settings of the reranker. Raises InputError for a wrong name or address."""
+        return LanguageModelSettings(self.model, self.address, self.answers)
+
+
 class FileSettings(_Settings):
     """The contents of a settings file.
 
@@ -243,6 +271,7 @@ class FileSettings(_Settings):
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it
     limits : of each request
+    llm : a language model that reranks; None: none is offered
     """
 
     indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(
@@ -261,6 +290,7 @@ class FileSettings(_Settings):
         'default: none at --host 127.0.0.1, any at another address',
     )
     limits: Limits = Limits()
+    llm: ModelSettings | None = None
 
 
 class ServeSettings(FileSettings):
@@ -321,6 +351,8 @@ def _problem(error: ValidationError) -> str:
     settings: type[_Settings] = FileSettings
     if location[0] == 'limits':
         settings = Limits
+    elif location[0] == 'llm':
+        settings = ModelSettings
     elif len(location) > 1:
         settings = IndexSettings
     near = catalog.did_you_mean(str(location[-1]), settings.model_fields)

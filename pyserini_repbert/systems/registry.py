@@ -14,6 +14,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
 
 ENTRY_POINTS = 'pyserini_repbert.systems'
@@ -64,6 +65,8 @@ class System:
         how it is used
     query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
     term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
+    representation : what a collection stores of its encoder, an `encode.representations`
+        object that systems may share
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
     task : a subclass of `tasks.task.Task`, which trains it
     group_size : how many candidates its training groups have; None: 2 or more
@@ -81,6 +84,7 @@ class System:
     query_encoder: str | None = None
     document_encoder: str | None = None
     term_weights_encoder: str | None = None
+    representation: str | None = None
     reranker: str | None = None
     task: str | None = None
     group_size: int | None = None
@@ -125,6 +129,17 @@ def recognised_system(name: Any) -> System | None:
         if system.recognises is not None and load(system.recognises)(name):
             return system
     return None
+
+
+@cache
+def representations() -> tuple[Representation, ...]:
+    """What collections may store of passages beside dense vectors."""
+    found: dict[str, Representation] = {}
+    for system in systems().values():
+        if system.representation is not None:
+            representation: Representation = load(system.representation)
+            found[representation.name] = representation
+    return tuple(found.values())
 
 
 def trained_systems() -> list[str]:

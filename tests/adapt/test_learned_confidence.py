@@ -6,9 +6,12 @@ from folders import N_QUESTIONS
 
 from pyserini_repbert.adapt.confidence import ask_questions, features_elsewhere, learn_confidence
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.confidence import HitFeatures, question_features
+from pyserini_repbert.collection.confidence import DEPTH, HitFeatures, question_features
 from pyserini_repbert.evaluate.calibration import counts_unjudged
+from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 
 
 @pytest.fixture
@@ -37,6 +40,72 @@ def test_features_are_the_products_and_their_place_among_others(searcher):
     question = question_features(rows)
     assert question[0] == rows[0, 0]
     assert question[-1] == pytest.approx(scores[0] - scores[1], abs=1e-5)
+
+
+def test_only_the_first_hits_of_a_ranking_are_known(searcher):
+    hits = searcher.search('w3 mat', 4)
+    docids = [hit.docid for hit in hits]
+    features = HitFeatures(searcher.dense, searcher.words)
+    others = [f'other{number}' for number in range(DEPTH - 2)]
+    # The third and the fourth document are below the first hits.
+    deep = Ranking([*docids[:2], *others, *docids[2:]], range(DEPTH + 2, 0, -1))
+    rows = features.of_hits('w3 mat', docids, {'bm25': deep})
+    as_deep_as_searched = features.of_hits('w3 mat', docids, {'bm25': deep[:DEPTH]})
+    assert np.array_equal(rows, as_deep_as_searched)
+    assert np.allclose(rows[:, 3], [1 / np.log2(2), 1 / np.log2(3), 0, 0])
+    # Nothing is searched deeper for them.
+    assert first_depth(TOP) >= DEPTH
+
+
+class Knowing(Reranker, recorded_as='Knowing'):
+    """Knows the relevant documents of each question; it reads the best five hits."""
+
+    reads = 5
+    needs_text = False
+
+    def __init__(self, relevant):
+        self.name = 'knowing'
+        self.relevant = relevant
+
+    def score_lists(self, queries, lists, on_progress=int):
+        scores = []
+        for query, hits in zip(queries, lists, strict=True):
+            known = [docid in self.relevant[query] for docid in hits.docids]
+            scores.append(np.where(known, 2.0, -2.0))
+        return scores
+
+
+def test_a_reranker_gives_a_feature(searcher):
+    docids = [hit.docid for hit in searcher.search('w3 mat', 10)]
+    topic = Query('1', 'w3 mat')
+    qrels = {'1': {docids[4]: 1}}
+    (plain,) = ask_questions(searcher, [topic], qrels)
+    (asked,) = ask_questions(searcher, [topic], qrels, [Knowing({topic.text: {docids[4]}})])
+    # The reranker puts the answer first; hits that it does not read have the least of the others.
+    assert plain.relevant.index(True) == 4
+    assert asked.relevant.index(True) == 0
+    assert asked.hits.shape == (10, len(HIT_FEATURES) + 1)
+    assert np.allclose(asked.hits[:, -1], [2.0] + [-2.0] * 9)
+    assert asked.question[-1] == pytest.approx(2.0)
+    assert asked.question[4] == pytest.approx(plain.question[4])
+    assert asked.removed[-1] == pytest.approx(-2.0)
+    assert np.allclose(asked.removed[:-1], plain.removed)
+
+
+def test_a_reranker_that_knows_makes_confidence_sure(searcher):
+    topics = [Query(str(number), f'w{number} mat') for number in range(N_QUESTIONS)]
+    rng = np.random.default_rng(0)
+    qrels = {}
+    relevant = {}
+    for topic in topics:
+        docids = [hit.docid for hit in searcher.search(topic.text, 5)]
+        qrels[topic.qid] = {docids[rng.integers(5)]: 1}
+        relevant[topic.text] = set(qrels[topic.qid])
+    learned = learn_confidence(ask_questions(searcher, topics, qrels, [Knowing(relevant)]))
+    # Without it, answers at random places are told by nothing.
+    assert learned.hits.auc > 0.99
+    assert learned.questions.auc > 0.99
+    assert learned.model('sha', ['knows@5']).stages == ('knows@5',)
 
 
 def test_no_hit_has_no_features(searcher):

@@ -186,9 +186,16 @@ def test_the_history_is_a_table_and_a_curve(history, sync, documents, judged):
     status, printed, said = history()
     assert status == 0
     rows = printed.splitlines()
-    assert len(rows) == 5
     assert rows[2].split()[1:7] == ['1', '|', rows[2].split()[3], '|', '4', '|']
-    assert rows[-1].endswith('█▁')
+    assert rows[4].endswith('█▁')
+    # What the newest generation changed, and what it cannot answer.
+    assert rows[5] == '4 judged questions, since generation 1:'
+    assert f'      {best}: deleted' in rows
+    assert rows[-3:] == [
+        'without a relevant document among the best ten: 2 of 4 judged questions',
+        '  ? red cat',
+        '  ? big dog',
+    ]
     assert 'has changed since' not in said
     as_json = json.loads(history('--json')[1])
     assert [generation['generation'] for generation in as_json] == [1, 2]
@@ -235,7 +242,7 @@ def test_answers_are_as_likely_as_the_model_says(judged, monkeypatch):
     def use_model(intercept):
         logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, intercept)
         model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
-        monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+        monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
     use_model(0.0)
     assert measure_generation(judged).answered == 0.5

@@ -22,28 +22,34 @@ from typing import Any, NamedTuple
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CALLS = ('os.remove', 'os.mkdir', 'os.rmdir', 'os.truncate')
+_TELLING = '+'  # the mark of a point in the record of a run
 _PAIRS = ('os.rename', 'os.link', 'os.symlink')
 
 
 class Ended(NamedTuple):
-    """How a run ended; `points` are the kill points that it passed, 'open before NAME', in
-    order.
+    """How a run ended.
+
+    `points` are the kill points that it passed, 'open before NAME', in order. `telling` are the
+    numbers of those at which a kill leaves another folder than at the point before: before each
+    SELECT, or each INSERT of a transaction, the folder is the same.
     """
 
     killed: bool
     status: int
     points: list[str]
+    telling: list[int]
     output: str
 
 
 class _Watch:
     """Counts kill points under a folder and kills the process at the point `at`."""
 
-    def __init__(self, under: Path, at: int | None, record: Callable[[str], object]) -> None:
+    def __init__(self, under: Path, at: int | None, record: Callable[[str, bool], object]) -> None:
         self.under = os.path.realpath(under) + os.sep
         self.at = at
         self.record = record
         self.passed = 0
+        self.left: dict[str, bytes] = {}
         self.busy = False
         self.pid = os.getpid()
         self.written: tuple[str, int] | None = (
@@ -107,7 +113,23 @@ class _Watch:
                 prepare()
             os.kill(os.getpid(), signal.SIGKILL)
         self.passed += 1
-        self.record(f'{what} {path.removeprefix(self.under)}')
+        # A run that is killed has passed the points of one that was not.
+        is_telling = (self.at is None and self.leaves_another()) or prepare is not None
+        self.record(f'{what} {path.removeprefix(self.under)}', is_telling)
+
+    def leaves_another(self) -> bool:
+        """Whether the folder is another than at the point before."""
+        was_busy = self.busy
+        self.busy = True
+        try:
+            before = self.left
+            self.left = tree(Path(self.under))
+        finally:
+            self.busy = was_busy
+        # What SQLite shares between processes is made anew by the next one.
+        for name in [name for name in self.left if name.endswith('-shm')]:
+            del self.left[name]
+        return self.left != before
 
 
 _watch: _Watch | None = None
@@ -146,7 +168,10 @@ def run(work: Callable[[], object], under: Path, at: int | None = None) -> Ended
             stream.seek(0)
             texts.append(stream.read().decode('utf-8', 'replace'))
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    return Ended(killed, os.waitstatus_to_exitcode(status), texts[0].splitlines(), texts[1])
+    passed = texts[0].splitlines()
+    telling = [number for number, line in enumerate(passed) if line.startswith(_TELLING)]
+    names = [line[1:] for line in passed]
+    return Ended(killed, os.waitstatus_to_exitcode(status), names, telling, texts[1])
 
 
 def _in_child(
@@ -161,7 +186,12 @@ def _in_child(
         sys.stdout = sys.stderr = io.TextIOWrapper(
             io.FileIO(1, 'w', closefd=False), write_through=True
         )
-        _watch = _Watch(under, at, lambda text: os.write(points, f'{text}\n'.encode()))
+
+        def record(text: str, is_telling: bool) -> None:
+            mark = _TELLING if is_telling else ' '
+            os.write(points, f'{mark}{text}\n'.encode())
+
+        _watch = _Watch(under, at, record)
         sys.addaudithook(_watch.hook)
         for name in ('fsync', 'fdatasync'):
             _count_fsync(_watch, name)

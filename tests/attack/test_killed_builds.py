@@ -25,7 +25,7 @@ def test_kills_while_a_bundle_is_written(make, tmp_path, share_of):
     work.mkdir()
     found = kill_at.run(lambda: make(work / 'index'), work)
     assert (found.status, len(found.points) > 60) == (0, True)
-    for number in share_of(range(1, len(found.points)), quick=12, slow=3):
+    for number in share_of(found.telling[1:], quick=8, slow=3):
         shutil.rmtree(work / 'index')
         assert kill_at.run(lambda: make(work / 'index'), work, at=number).killed
         make(work / 'index', resume=True)
@@ -68,7 +68,7 @@ def test_kills_of_parts(tmp_path, rename, share_of):
     work.mkdir()
     found = kill_at.run(lambda: parts(folder, rename), work)
     assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
-    for number in share_of(range(1, len(found.points) if rename else 0), quick=12, slow=3):
+    for number in share_of(found.telling[1:] if rename else [], quick=8, slow=3):
         shutil.rmtree(folder, ignore_errors=True)
         assert kill_at.run(lambda: parts(folder), work, at=number).killed
         again = kill_at.run(lambda: parts(folder), work)
@@ -90,7 +90,7 @@ def test_kills_while_an_index_is_replaced(tmp_path, share_of):
     old()
     found = kill_at.run(lambda: indexes.dense(folder, overwrite=True), work)
     assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
-    for number in share_of(range(1, len(found.points)), quick=12, slow=3):
+    for number in share_of(found.telling[1:], quick=8, slow=3):
         old()
         assert kill_at.run(lambda: indexes.dense(folder, overwrite=True), work, at=number).killed
         way = {'resume': True} if list(folder.glob('part-*')) else {'overwrite': True}

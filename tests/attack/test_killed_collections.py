@@ -2,7 +2,8 @@
 answers as before, and the same command again finishes, and encodes nothing twice.
 
 KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at one point in
-five, with `--exhaustive` at all.
+four, with `--exhaustive` at all. A point before which nothing on the disk has changed is no point
+of its own.
 """
 
 import hashlib
@@ -34,6 +35,7 @@ from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.systems.term_rows import TERMS
 
 KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
@@ -150,7 +152,7 @@ def other_one(collection):
     source = collection._source
     sparse = 'none'
     if collection.generation.settings.sparse_model is not None:
-        sparse = source.sparse.opened
+        sparse = source.further[TERMS].opened
     return Collection.open(
         collection.folder, OtherEncoder(source.opened.log), passage_tokens=6, sparse=sparse
     )
@@ -172,7 +174,7 @@ def rebuild(collection):
     source = collection._source
     sparse = None
     if collection.generation.settings.sparse_model is not None:
-        sparse = source.sparse.opened
+        sparse = source.further[TERMS].opened
     other = Collection.open(
         collection.folder, source.opened, passage_tokens=5, overlap=1, sparse=sparse
     )
@@ -196,7 +198,9 @@ def answers(folder):
             vector = generation.passage_vectors([span])[0]
             values = vector.tolist()
             if generation.settings.sparse_model is not None:
-                values.append(generation.shards[span.shard].shard.terms.vector(span.row).as_dict())
+                values.append(
+                    generation.shards[span.shard].shard.rows_of(TERMS).value(span.row).as_dict()
+                )
             vectors[docid, span.number, span.start, span.end] = values
     live = sum(shard.n_live for shard in generation.shards)
     assert live == len(vectors) == generation.manifest.passages
@@ -305,8 +309,8 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
     generation = open_generation(base)
     number = generation.number
     generation.close()
-    points = range(3, len(whole.points))
-    chosen = random_points(points) if are_random else regular_points(points, sparse, one_in(5))
+    points = whole.telling[3:]
+    chosen = random_points(points) if are_random else regular_points(points, sparse, one_in(4))
     for point in chosen:
         start()
         where = f'killed at {whole.points[point]}'

@@ -63,7 +63,7 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
     assert whole.status == 0, whole.output
     expected = kill_at.tree(place)
     failures = []
-    numbers = range(0, len(whole.points), every)
+    numbers = whole.telling[::every]
     for number in numbers:
         fresh()
         ended = kill_at.run(begin, place, at=number)
@@ -88,7 +88,7 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
                 name for name in {*found, *expected} if found.get(name) != expected.get(name)
             )
             failures.append(f'{what}: other bytes in {names}')
-    print(json.dumps({'points': len(whole.points), 'killed': len(numbers), 'failures': failures}))
+    print(json.dumps({'points': len(whole.telling), 'killed': len(numbers), 'failures': failures}))
 
 
 if __name__ == '__main__':

@@ -5,15 +5,25 @@ import math
 import numpy as np
 import pytest
 
-from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.confidence import HitFeatures, runs_of_rankings
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.threshold import first_depth
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.ranking import Query
+from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
 from pyserini_repbert.trace import Notes
 
 pytestmark = pytest.mark.jvm
 
 WORDS = 2
+
+
+def model():
+    zeros = (0.0,) * len(HIT_FEATURES)
+    part = LogisticModel(zeros, (1.0,) * len(HIT_FEATURES), zeros, 0.0)
+    return ConfidenceModel(part, part, 'learned', 0.8, '')
 
 
 def test_the_share_is_of_the_greatest_score(tiny_checkpoint, tmp_path):
@@ -45,3 +55,40 @@ def test_the_share_is_of_the_greatest_score(tiny_checkpoint, tmp_path):
     assert shares[None][2] == 0
     assert np.all(shares[None] < 1)
     assert shares['kind:y'][1] == pytest.approx(shares[None][1], rel=1e-3)
+
+
+def test_confidence_searches_no_deeper(tiny_checkpoint, tmp_path, monkeypatch):
+    depths = []
+    search = Fusion._search
+
+    def noted(self, topics, depth, traces):
+        depths.append(depth)
+        return search(self, topics, depth, traces)
+
+    monkeypatch.setattr(Fusion, '_search', noted)
+    monkeypatch.setattr(estimating, 'model_for', lambda *_: model())
+    with Collection.open(tmp_path / 'mine', encoder=str(tiny_checkpoint())) as collection:
+        collection.sync([{'id': str(number), 'text': f'w{number} mat'} for number in range(20)])
+        plain = collection.search('w3 mat')
+        hits = collection.search('w3 mat', confidence=True)
+    assert [hit.docid for hit in hits] == [hit.docid for hit in plain]
+    assert depths == [first_depth(10)] * 2
+
+
+def test_words_and_their_weights_are_asked_once(tiny_checkpoint, tmp_path, monkeypatch):
+    asked = []
+    weight = LuceneSparseSearcher._weight
+
+    def noted(self, word):
+        asked.append(word)
+        return weight(self, word)
+
+    monkeypatch.setattr(LuceneSparseSearcher, '_weight', noted)
+    with Collection.open(tmp_path / 'mine', encoder=str(tiny_checkpoint())) as collection:
+        collection.sync([{'id': 'a', 'text': 'cat mat'}])
+        searcher = collection.searcher()
+        first = searcher.words.greatest_score('cat mat')
+        assert searcher.words.greatest_score('cat mat') == first
+        assert searcher.words.greatest_score('mat sat mat') > first
+        searcher.close()
+    assert asked == ['cat', 'mat', 'sat']

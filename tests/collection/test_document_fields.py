@@ -55,7 +55,7 @@ Ring them.
 def test_meta_of_a_page_becomes_fields():
     assert document_of_html('snails', PAGE) == Document(
         'snails',
-        'At night Ring them with copper.',
+        'At night\n\nRing them with copper.',
         'Snails & slugs',
         {
             'author': 'Ü. Öz',

@@ -9,7 +9,12 @@ from folders import N_QUESTIONS
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.estimating import ConfidenceEstimator, find_prior
+from pyserini_repbert.collection.estimating import (
+    MODELS,
+    ConfidenceEstimator,
+    find_prior,
+    model_for,
+)
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
@@ -40,8 +45,8 @@ def let_learn(folder):
     learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
     assert 0 <= confidence['questions']['ece'] <= 1
-    shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
-    report = {**learning.report, 'confidence': shown}
+    models = {name: confidence[name] | {'hard_auc': 0.8} for name in MODELS if name in confidence}
+    report = {**learning.report, 'confidence': confidence | models}
     store.add_learning(replace(learning, number=learning.number + 1, report=report))
     return confidence
 
@@ -98,13 +103,30 @@ def test_the_background_of_questions_is_read_once(learned, monkeypatch):
     assert read == [2 * N_QUESTIONS, 1]
 
 
-def test_confidence_is_of_the_reranked_hits(mine):
-    set_settings(mine, {'stages': ['monobert-demo@5']})
+def test_confidence_is_of_the_reranked_hits(mine, capsys):
+    stages = ('monobert-demo@5',)
+    set_settings(mine, {'stages': list(stages)})
     let_learn(mine)
     with Collection.open(mine) as collection:
+        searcher = collection.searcher()
+        reranked = model_for(searcher.dense, ['dense'], stages)
+        assert reranked.stages == stages
+        assert len(reranked.hits.weights) == len(HIT_FEATURES) + 1
+        # A search without it, or with another one, has a model of its own.
+        for others in ((), ('monobert-demo@3',)):
+            without = model_for(searcher.dense, ['dense'], others)
+            assert without.stages == ()
+            assert len(without.hits.weights) == len(HIT_FEATURES)
+        searcher.close()
         plain = collection.search('w1 mat', 5)
         hits = collection.search('w1 mat', 5, confidence=True)
     assert [(hit.docid, hit.score) for hit in hits] == [(hit.docid, hit.score) for hit in plain]
+    flags = ('--index', mine, '--query', 'w1 mat', '--hits', 5, '--confidence')
+    _, out, _ = search(capsys, *flags)
+    # Commands and Python estimate alike.
+    assert [
+        line.split('relevant: ')[1][:4] for line in out.splitlines() if 'relevant: ' in line
+    ] == [f'{hit.probability:.2f}' for hit in hits]
 
 
 def test_a_verdict_is_by_the_probability_of_the_question(mine):

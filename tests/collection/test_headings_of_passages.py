@@ -9,7 +9,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
-from pyserini_repbert.data import plain_documents
+from pyserini_repbert.data.line_reader import LineReader
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from tests.data.mixed_files import write_files
@@ -94,14 +94,21 @@ def test_a_heading_that_moves_encodes_nothing(collection):
     ]
 
 
+def add_as_text(reader, level, title, anchor, row):
+    if level > 1:
+        reader.page.add_block([title], row + 1)
+    else:
+        reader.page.title = title
+
+
 def test_headings_of_an_earlier_release_are_added_without_encoding(
     tmp_path, monkeypatch, open_collection
 ):
-    page = 'Cat\n===\n\nA cat sat.\n\nDog\n---\n\nA dog ran.\n'
+    page = 'Cat\n===\n\nA cat sat.\n\nDog\n---\n\nA dog ran in a park.\n'
     folder = write_files(tmp_path / 'pages', {'a.rst': page})
     with open_collection(passage_tokens=8, overlap=0) as collection:
         with monkeypatch.context() as earlier:
-            earlier.setattr(plain_documents, 'restructured_headings', lambda lines: [])
+            earlier.setattr(LineReader, 'add_heading', add_as_text)
             collection.sync(folder)
         changes = collection.sync(folder)
         assert (changes.changed, changes.unchanged, changes.encoded) == (0, 1, 0)
@@ -143,8 +150,8 @@ def test_a_source_of_an_earlier_release_is_read_anew_once(
     capsys.readouterr()
     command.run(main, line)
     assert capsys.readouterr().err == (
-        'docs was read anew, once: this release reads Markdown, notebooks and Office files without '
-        'their marks\n'
+        'docs was read anew, once: this release reads files that are marked up (Markdown, '
+        'reStructuredText, HTML, …) as a person reads them\n'
     )
     write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})
     command.run(main, line)

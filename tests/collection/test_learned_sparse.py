@@ -12,11 +12,11 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.shards import PassageShard, list_shards
-from pyserini_repbert.collection.sparse_model import SparseSource
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import (
     DamagedFileError,
     InputError,
@@ -27,6 +27,7 @@ from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
+from pyserini_repbert.systems.term_rows import TERMS
 
 LONG = 'the cat sat on the mat . a big red dog ran in the old blue sea . new moon ' * 2
 DOCUMENTS = [
@@ -111,6 +112,7 @@ def test_the_learned_ranking_stands_in_bm25s_place(make):
         collection.sync(DOCUMENTS)
         searcher = collection.searcher()
         assert searcher.part_names == ['tiny', 'sparse']
+        assert searcher.parts[1].identity() == {'ranker': 'TermSearcher', 'name': 'sparse'}
         assert searcher.settings.method == FusionMethod.INTERPOLATION
         assert searcher.settings.weights == (0.6, 0.4)
         assert collection.generation.lucene_folder is None
@@ -195,7 +197,7 @@ def test_nothing_is_encoded_twice(make, learned, monkeypatch):
         renamed = [document | {'id': f'{document["id"]}2'} for document in DOCUMENTS]
         assert collection.sync(renamed, delete_most=True).encoded == 0
     # Another object reads the model's checksums only where something is encoded.
-    monkeypatch.setattr(SparseSource, 'encode', None)
+    monkeypatch.setattr(ModelSource, 'encode', None)
     with make() as collection:
         assert collection.sync(DOCUMENTS, delete_most=True).encoded == 0
 
@@ -213,7 +215,7 @@ def test_a_killed_writer_leaves_what_it_encoded(make, monkeypatch):
         with pytest.raises(RuntimeError, match='killed'):
             collection.sync(killed())
         assert list_shards(collection.folder / 'shards')
-        monkeypatch.setattr(SparseSource, 'encode', None)
+        monkeypatch.setattr(ModelSource, 'encode', None)
         assert collection.sync(many).encoded == 0
         assert collection.search('red cat', 1)
 
@@ -283,15 +285,15 @@ def test_a_shard_with_damaged_weights_is_told(make):
         check_collection(collection.folder)
     np.save(folder / 'weights.npy', weights[:-1])
     with pytest.raises(DamagedFileError, match='holds float32'):
-        _ = PassageShard(folder).terms
+        _ = PassageShard(folder).rows_of(TERMS)
 
 
 def test_generations_share_postings(make):
     with make() as collection:
         collection.sync(DOCUMENTS)
-        first = collection.generation.shards[0].shard.postings
+        first = collection.generation.shards[0].shard.rows_of(TERMS).postings
         collection.add([{'id': 'g', 'text': 'sun'}])
-        assert collection.generation.shards[0].shard.postings is first
+        assert collection.generation.shards[0].shard.rows_of(TERMS).postings is first
 
 
 def test_a_name_that_is_no_sparse_model(make, tmp_path):

@@ -133,7 +133,7 @@ def test_an_unknown_aggregation_names_those_there_are(refusal):
         (['colbert'], "ranking of a collection 'colbert' is unknown: expected one of dense, bm25"),
         (['dense', 'dense'], 'rankings dense dense: name each once'),
         (['bm25'], 'the collection was built without Lucene: its ranking is dense'),
-        (['sparse'], 'built without a learned sparse model: its ranking is dense'),
+        (['sparse'], 'built without a sparse model: its ranking is dense'),
     ],
 )
 def test_rankings_that_it_lacks_are_refused(refusal, rankings, text):
@@ -235,7 +235,7 @@ def test_the_default_is_interpolation_of_which_the_dense_ranking_has_three_fifth
     search, with_lucene, folder
 ):
     asked = ('--index', with_lucene, '--topics', 'topics.tsv')
-    said = ('--fusion', 'interpolation', '--normalize', 'minmax', '--alpha', '0.6')
+    said = ('--fusion', 'interpolation', '--normalize', 'max', '--alpha', '0.6')
     assert search(*asked, '--output', 'default.txt')[0] == 0
     assert search(*asked, *said, '--output', 'said.txt')[0] == 0
     assert search(*asked, '--fusion', 'rrf', '--output', 'rrf.txt')[0] == 0

@@ -10,7 +10,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import FileToRead
 from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.origins import Heading, Origin
-from pyserini_repbert.data.plain_documents import restructured_documents, source_documents
+from pyserini_repbert.data.plain_documents import source_documents
 
 DIALECTS = Path(__file__).with_name('dialects.md')
 READ = """\
@@ -132,6 +132,10 @@ def test_anchors_are_those_of_github(heading, anchor):
         ('a &amp; b\\*<br>c', Document('d', 'a & b* c', 'name')),
         ('/// x\n\n///\n\na / b', Document('d', 'a / b', 'name')),
         ('```\n!!! note\n=== "x"\n```', Document('d', '!!! note\n=== "x"', 'name')),
+        (
+            '```console\n$ <font color="#4E9A06">a</font> <b>b</b> <c>\n```',
+            Document('d', '$ a b <c>', 'name'),
+        ),
         ('~~old~~ new\n***\nx', Document('d', 'old new\n\nx', 'name')),
     ],
 )
@@ -163,9 +167,6 @@ def test_lines_of_plain_formats(tmp_path):
     assert lines_in_file(text) == [(7, 'x'), (8, 'y')]
     text = document_of_text('d', '<!-- c -->\n# T\nx\n')
     assert lines_in_file(text) == [(1, '<!-- c -->'), (3, 'x')]
-    (tmp_path / 'a.rst').write_text('.. note\n\nTitle\n=====\n\nx\n', encoding='utf-8')
-    (rst,) = restructured_documents(FileToRead(tmp_path / 'a.rst', 'a.rst'))
-    assert lines_in_file(rst) == [(1, '.. note'), (6, 'x')]
     (tmp_path / 'a.py').write_text('\n\nx = 1\ny = 2\n', encoding='utf-8')
     (source,) = source_documents(FileToRead(tmp_path / 'a.py', 'a.py'))
     assert lines_in_file(source) == [(3, 'x = 1'), (4, 'y = 2')]

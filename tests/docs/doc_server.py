@@ -6,7 +6,9 @@ beforehand, nothing of this package. `install` puts a program `python` into a fo
 the front of PATH.
 """
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -14,10 +16,12 @@ import runpy
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 LIBRARIES = (
     'numpy',
@@ -70,6 +74,9 @@ def serve(address: str) -> None:
     for name in LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    # What a command does not touch stays shared with this process.
+    gc.collect()
+    gc.freeze()
     server = socket.socket(socket.AF_UNIX)
     server.bind(f'{address}.new')
     server.listen(16)
@@ -94,9 +101,7 @@ def serve(address: str) -> None:
 
 
 def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
-    """What `python` with these arguments would do, in this process; it ends by SystemExit, as a
-    script does.
-    """
+    """What `python` with these arguments would do, in this process, which ends."""
     for place, descriptor in enumerate(descriptors):
         os.dup2(descriptor, place)
         os.close(descriptor)
@@ -109,15 +114,36 @@ def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
     sys.path[1:1] = [
         folder for folder in os.environ.get('PYTHONPATH', '').split(os.pathsep) if folder
     ]
+    status = 0
     try:
         if kind == '-m':
             runpy.run_module(what, run_name='__main__', alter_sys=True)
         else:
             exec(compile(what, '<string>', 'exec'), {'__name__': '__main__'})
-    except Exception:
+    except SystemExit as end:
+        status = _status_of(end)
+    except BaseException:
         traceback.print_exc()
-        sys.exit(1)
-    sys.exit(0)
+        status = 1
+    _end(status)
+
+
+def _status_of(end: SystemExit) -> int:
+    """The exit status of a script that ends so; what is no number is printed, as Python does."""
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _end(status: int) -> NoReturn:
+    """End as Python does, but for taking every imported module apart: that takes 1.6 seconds."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()  # type: ignore[attr-defined]
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 if __name__ == '__main__':

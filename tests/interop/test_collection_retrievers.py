@@ -99,7 +99,7 @@ def even_odds(monkeypatch):
     numbers = (0.0,) * len(HIT_FEATURES)
     logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
     model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
-    monkeypatch.setattr(estimating, 'model_for', lambda dense, rankings: model)
+    monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
 
 def test_probabilities_in_langchain(folder, hits, even_odds):

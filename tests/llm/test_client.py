@@ -6,7 +6,7 @@ import time
 import pytest
 from chat_server import chat_server, reply, send, status
 
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.errors import InputError, LanguageModelError
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
@@ -43,7 +43,7 @@ def test_what_may_pass_is_tried_again(code):
 
 def test_tries_have_an_end():
     waits = []
-    with pytest.raises(MissingResourceError, match=r'failed 4 times \(HTTP 500: no memory\)'):
+    with pytest.raises(LanguageModelError, match=r'failed 4 times \(HTTP 500: no memory\)'):
         answer_of(lambda prompt: status(500, 'no memory'), waits)
     assert len(waits) == 3
 
@@ -71,13 +71,13 @@ def test_a_slow_server_is_given_up(monkeypatch):
     def slow(handler):
         time.sleep(0.06)
 
-    with pytest.raises(MissingResourceError, match='no answer in time'):
+    with pytest.raises(LanguageModelError, match='no answer in time'):
         answer_of(lambda prompt: slow)
 
 
 def test_a_server_that_drips_is_given_up(monkeypatch):
     monkeypatch.setattr('pyserini_repbert.systems.llm.client._ANSWER_SECONDS', -1)
-    with pytest.raises(MissingResourceError, match='no whole answer in time'):
+    with pytest.raises(LanguageModelError, match='no whole answer in time'):
         answer_of(lambda prompt: 'hi')
 
 
@@ -85,7 +85,7 @@ def test_a_body_without_end_is_refused():
     def endless(handler):
         send(handler, 200, b' ' * (10 << 20))
 
-    with pytest.raises(MismatchError, match='more than 4,194,304 bytes'):
+    with pytest.raises(LanguageModelError, match='more than 4,194,304 bytes'):
         answer_of(lambda prompt: endless)
 
 
@@ -93,7 +93,7 @@ def test_a_body_without_end_is_refused():
     'body', [b'', b'<html>', b'[]', b'{}', b'{"choices": []}', b'{"choices": [7]}', b'[' * 100_000]
 )
 def test_what_is_not_of_the_form_is_refused(body):
-    with pytest.raises(MismatchError, match='does not answer as an OpenAI-style server'):
+    with pytest.raises(LanguageModelError, match='does not answer as an OpenAI-style server'):
         answer_of(lambda prompt: body)
 
 
@@ -113,7 +113,7 @@ def test_a_redirect_is_not_followed(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_LLM_KEY', 'secret')
     with chat_server(lambda prompt: 'stolen') as other:
         headers = [('Location', f'{other.address}/chat/completions')]
-        with pytest.raises(MissingResourceError, match='HTTP 307'):
+        with pytest.raises(LanguageModelError, match='HTTP 307'):
             answer_of(lambda prompt: status(307, headers=headers))
         assert other.bodies == []
 
@@ -129,14 +129,14 @@ def test_a_redirect_is_not_followed(monkeypatch):
 )
 def test_a_refusal_is_one_line(code, key, message, monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_LLM_KEY', key)
-    with pytest.raises((InputError, MissingResourceError), match=message) as refused:
+    with pytest.raises(LanguageModelError, match=message) as refused:
         answer_of(lambda prompt: status(code, '\x1b[31mred\n' + 'x' * 5000))
     assert '\n' not in str(refused.value) and len(str(refused.value)) < 500
 
 
 def test_a_key_with_a_line_end_is_not_sent(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_LLM_KEY', 'se\ncret')
-    with pytest.raises(InputError, match='special characters') as refused:
+    with pytest.raises(LanguageModelError, match='special characters') as refused:
         answer_of(lambda prompt: 'hi')
     assert 'cret' not in str(refused.value)
 
@@ -144,7 +144,7 @@ def test_a_key_with_a_line_end_is_not_sent(monkeypatch):
 def test_nothing_listens():
     with chat_server(lambda prompt: '') as server:
         address = server.address
-    with pytest.raises(MissingResourceError, match='cannot be reached'):
+    with pytest.raises(LanguageModelError, match='cannot be reached'):
         ChatClient(address).complete(BODY)
 
 

@@ -6,7 +6,9 @@ import threading
 import pytest
 from chat_server import chat_server
 
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.errors import DamagedFileError, InputError, LanguageModelError
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ModelAnswer
 from pyserini_repbert.systems.llm.model import LanguageModel
@@ -47,7 +49,7 @@ def test_what_is_missing_is_said(path, address, monkeypatch):
         monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
     model = LanguageModel(LanguageModelSettings('m', address, str(path)))
     why = 'this process is offline' if address else 'no address was given'
-    with pytest.raises(MissingResourceError, match=f"about 'why\\\\nso' .* and {why}") as missing:
+    with pytest.raises(LanguageModelError, match=f"about 'why\\\\nso' .* and {why}") as missing:
         model.ask('why\nso', 'a prompt\n', 5)
     assert '\n' not in str(missing.value) and not path.exists()
 
@@ -58,6 +60,27 @@ def test_the_first_answer_stays(path):
     assert answers.store('d', 'm', ANSWER) == ANSWER
     assert answers.store('d', 'm', ModelAnswer('no')) == ANSWER
     assert AnswerFile(path).find('d') == ANSWER
+
+
+def test_costs_are_of_each_model_and_run(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    answers = AnswerFile(path)
+    answers.store('d', 'm', ANSWER)
+    answers.store('e', 'm', ModelAnswer('no', 7, 2))
+    answers.store('f', 'n', ModelAnswer('', 1_000_000, 500_000))
+    (tmp_path / 'run.txt').write_text('1 Q0 a 1 2.0 x\n', encoding='utf-8')
+    words = ['evaluate', 'costs', 'answers.sqlite']
+    prices = ['--prompt-price', '2', '--answer-price', '8']
+    assert run(main, [*words, *prices]) == 0
+    rows = [line.split('|') for line in capsys.readouterr().out.splitlines()[2:4]]
+    assert [[cell.strip() for cell in row[2:-1]] for row in rows] == [
+        ['m', '2', '10', '3', '0.0000'],
+        ['n', '1', '1000000', '500000', '6.0000'],
+    ]
+    assert run(main, [*words, 'run.txt']) == 2
+    assert 'run.txt is no file of answers, and has no record' in capsys.readouterr().err
+    assert run(main, [*words, *prices[:2]]) == 2
+    assert '--prompt-price and --answer-price go together' in capsys.readouterr().err
 
 
 def test_several_writers_share_a_file(path):

@@ -6,8 +6,9 @@ import math
 import pytest
 from chat_server import by_last_number, chat_server, reply
 
+from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.rerank import main
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, LanguageModelError
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.systems.llm.permutation import parse_permutation
 from pyserini_repbert.systems.llm.reranker import LanguageModelReranker
@@ -71,7 +72,7 @@ def test_pointwise_scores_are_log_odds():
 def test_a_server_without_probabilities_is_refused_pointwise():
     with chat_server(lambda prompt: 'Yes') as server:
         settings = LanguageModelSettings('m', server.address)
-        with pytest.raises(MismatchError, match='no log-probabilities'):
+        with pytest.raises(LanguageModelError, match='no log-probabilities'):
             LanguageModelReranker(llm=settings, method='pointwise').rerank(
                 'q', [Candidate('a', text='x')]
             )
@@ -113,5 +114,9 @@ def test_a_run_is_repeated_without_the_model(tmp_path, monkeypatch, capsys):
         for name in ('first', 'again')
     ]
     used = [record['settings']['language_models'] for record in records]
-    assert used == [{'llm@3': {'answers': 1, 'tokens': 12, 'repaired': 1}}] * 2
+    assert used == [{'llm@3': {'answers': 1, 'tokens': 12, 'answer_tokens': 2, 'repaired': 1}}] * 2
     assert len(records[0]['settings']['rankers'][0]['prompt_sha256']) == 64
+    evaluate(['costs', 'again.txt', '--prompt-price', '1e5', '--answer-price', '1e6'])
+    row = capsys.readouterr().out.splitlines()[2].split('|')[1:-1]
+    cells = [cell.strip() for cell in row]
+    assert cells == ['again.txt: llm@3', 'm', '1', '10', '2', '3.0000']

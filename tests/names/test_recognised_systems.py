@@ -51,7 +51,7 @@ def test_a_service_names_its_system(tmp_path):
     folder = tmp_path / 'own'
     folder.mkdir()
     settings = ServeSettings.model_construct(rerankers=[str(folder)])
-    assert Rerankers(settings, queue=None).systems == {'own': 'own-family'}
+    assert Rerankers(settings, queues={}).systems == {'own': 'own-family'}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import logging
 import time
 
 import pytest
+from folders import HANGS
+from sentence_folders import write_multi_vector
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
@@ -32,12 +34,12 @@ N_PASSAGES = 16  # thirteen of them of the long document
 
 @pytest.fixture
 def make_collection(tiny_checkpoint, tmp_path):
-    """make(sparse='none') -> the folder of a collection of five documents."""
+    """make(sparse='none', **settings) -> the folder of a collection of five documents."""
     encoder = str(tiny_checkpoint('encoder'))
 
-    def make(sparse='none'):
+    def make(sparse='none', **settings):
         folder = tmp_path / 'mine'
-        small = {'passage_tokens': 10, 'overlap': 3, 'sparse': sparse}
+        small = {'passage_tokens': 10, 'overlap': 3, 'sparse': sparse, **settings}
         with Collection.open(folder, encoder=encoder, **small) as collection:
             collection.sync(DOCUMENTS)
         return folder
@@ -109,6 +111,7 @@ def test_a_learned_sparse_model_in_place_of_bm25(make_collection, opened, hits, 
     (index,) = client.get('/v1/indexes').json()['indexes']
     assert index['systems'] == index['default'] == ['dense', 'sparse']
     assert (index['fusion'], index['weights']) == ('interpolation', [0.6, 0.4])
+    assert index['normalize'] == 'max'
     spec = {'rankings': ('sparse',)}
     for parameters, fields in (
         ({}, {}),
@@ -133,6 +136,37 @@ def test_a_learned_sparse_model_in_place_of_bm25(make_collection, opened, hits, 
         time.sleep(0.1)
         docids = [hit['docid'] for hit in candidates(client, 'moon tree', system='sparse')]
     assert docids[:4] == [hit.docid for hit in hits('moon tree', **spec)]
+
+
+def test_token_vectors_order_the_best_hits(make_collection, opened, hits, tmp_path):
+    folder = make_collection(multi_vector=write_multi_vector(tmp_path / 'late'))
+    client = opened(folder)
+    (index,) = client.get('/v1/indexes').json()['indexes']
+    assert index['systems'] == ['dense', 'multi', 'rescored']
+    assert index['default'] == ['rescored']
+    within = {'filter': 'year:2020'}
+    for parameters, fields in (
+        ({}, {}),
+        (within, within),
+        ({'system': 'multi'}, {'rankings': ('multi',)}),
+        ({'system': ['dense', 'multi'], **within}, {'rankings': ('dense', 'multi'), **within}),
+    ):
+        answered = candidates(client, 'moon tree', **parameters)
+        expected = hits('moon tree', **fields)
+        assert [hit['docid'] for hit in answered] == [hit.docid for hit in expected]
+        scores = [hit.score for hit in expected]
+        assert [hit['score'] for hit in answered] == pytest.approx(scores, abs=1e-5)
+    refused = client.get('/v1/mine/search', params={'query': 'cat', 'confidence': True})
+    assert refused.status_code == 400
+    assert 'rescored was asked' in refused.text
+    like = client.get('/v1/mine/search', params={'like': 'a'}).json()['candidates']
+    assert like and 'a' not in [hit['docid'] for hit in like]
+    with Collection.open(folder) as collection:
+        collection.add([{'id': 'new', 'text': 'moon tree moon tree'}])
+    deadline = time.monotonic() + HANGS
+    while 'new' not in [hit['docid'] for hit in candidates(client, 'moon tree', hits=6)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_a_hit_is_a_document_with_its_best_passage(client, hits):

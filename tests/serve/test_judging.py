@@ -346,6 +346,7 @@ def test_the_history_has_what_was_lost(client, folder):
     assert older['questions'] == 3
     assert older['ndcg']['mean'] == first.ndcg.mean
     assert older['change'] is None
+    assert {'question': 'cat w1', 'answered': None} in newer['unanswered']
     change = newer['change']
     assert change['since'] == older['generation']
     lost = change['questions'][0]
@@ -498,12 +499,46 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     assert client.get('/v1/mine/search?like=plain3&min_confidence=0.1').status_code == 400
 
 
+def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
+    set_settings(folder, {'stages': ['monobert-demo@3']})
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    learning = learn_from_judgments(folder)
+
+    def believe(hard_auc):
+        number = judgments_of(folder).next_learning()
+        confidence = learning.report['confidence']
+        shown = confidence | {'model': confidence['model'] | {'hard_auc': hard_auc}}
+        report = {**learning.report, 'confidence': shown}
+        judgments_of(folder).add_learning(replace(learning, number=number, report=report))
+
+    believe(0.8)
+    address = '/v1/mine/search?query=cat+w3&confidence=true&hits=3'
+    address += '&system=dense&rerank=monobert-demo@3'
+    answer = client.get(address).json()
+    with Collection.open(folder) as collection:
+        hits = collection.search('cat w3', 3, confidence=True)
+    for candidate, hit in zip(answer['candidates'], hits, strict=True):
+        assert candidate['docid'] == hit.docid
+        assert candidate['probability'] == pytest.approx(hit.probability, abs=1e-4)
+    # What is learned later counts.
+    believe(0.5)
+    for _ in range(100):
+        if client.get(address).status_code == 400:
+            break
+        time.sleep(0.05)
+    assert 'confidence cannot be told here' in client.get(address).text
+
+
 @pytest.mark.slow
 def test_a_learning_in_a_process_of_its_own(client):
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
     assert wait_for_learning(client)['state'] == 'done'
+    # The judged questions were asked by the search as it is.
+    (generation,) = client.get('/v1/mine/history').json()['generations']
+    assert generation['questions'] == N_QUESTIONS
 
 
 def test_the_description_has_what_is_enforced(client):

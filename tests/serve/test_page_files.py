@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pyserini_repbert.serve
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.serve.app import page_text
 
 PAGE = Path(pyserini_repbert.serve.__file__).parent / 'page'
@@ -40,6 +41,13 @@ def test_an_address_of_the_laboratory_stays_its_own(client):
     for address in ('/?view=compare&q=cat', '/?q=cat&system=dense', '/?q=cat&rerank=a%401'):
         assert client.get(address).text == laboratory
     assert client.get('/?q=cat').text != laboratory
+
+
+def test_the_laboratory_offers_every_way_to_fuse():
+    picker = (PAGE / 'js/picker.js').read_text(encoding='utf-8')
+    for constant, names in (('FUSIONS', FusionMethod), ('NORMALIZED', Normalization)):
+        (offered,) = re.findall(rf'^const {constant} = (.*);$', picker, re.MULTILINE)
+        assert re.findall(r"(\w+): '", offered) == [str(name) for name in names]
 
 
 def test_the_policy(client):

@@ -144,14 +144,23 @@ def settings(
     """
     chosen = [FusionMethod(method) for method in methods]
     for subset in _subsets(names):
-        if FusionMethod.INTERLEAVE in chosen:
-            for order in _orders(subset):
-                yield RunFusion(order, FusionSettings())
-        if FusionMethod.RRF in chosen:
-            for k in RRF_KS:
-                yield RunFusion(subset, FusionSettings(FusionMethod.RRF, rrf_k=k))
-        if FusionMethod.INTERPOLATION in chosen:
-            yield from _interpolations(subset)
+        for method in FusionMethod:
+            if method in chosen:
+                yield from _settings_of(method, subset)
+
+
+def _settings_of(method: FusionMethod, subset: tuple[str, ...]) -> Iterator[RunFusion]:
+    """The settings of one method to try for some of the runs: its own alone, if none is known."""
+    if method is FusionMethod.INTERLEAVE:
+        for order in _orders(subset):
+            yield RunFusion(order, FusionSettings())
+    elif method is FusionMethod.RRF:
+        for k in RRF_KS:
+            yield RunFusion(subset, FusionSettings(method, rrf_k=k))
+    elif method is FusionMethod.INTERPOLATION:
+        yield from _interpolations(subset)
+    else:
+        yield RunFusion(subset, FusionSettings(method))
 
 
 def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

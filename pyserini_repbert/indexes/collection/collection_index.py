@@ -15,16 +15,25 @@ import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion, rankings_of
+from pyserini_repbert.collection.rankings import (
+    CollectionRanking,
+    default_fusion,
+    first_rankings,
+    learned_rankings,
+    rankings_of,
+    rescoring_kind,
+    searched_rankings,
+    stored_rankings,
+)
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
     learned_settings,
     open_collection_encoder,
 )
-from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
@@ -32,7 +41,13 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
-from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import (
+    Building,
+    ExplainingModel,
+    Index,
+    IndexKind,
+    SearchOptions,
+)
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
@@ -40,7 +55,6 @@ from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted,
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.search.dense import QueryEncoder
 
 # The approximate search of the passages' vectors.
@@ -77,6 +91,10 @@ class CollectionIndex(Index):
         shards = {} if before is None else before.generation.opened_shards
         self._before = before
         self._has_new_encoder = True
+        # Generations share the models that both have.
+        self._further_encoders: FurtherEncoders = (
+            FurtherEncoders() if before is None else before._further_encoders
+        )
         self._searcher: CollectionSearcher | None = None
         self._opened: dict[str, DocumentRanking | FilteredRanking] = {}
         self._within: dict[DocumentFilter, Self] = {}
@@ -86,7 +104,8 @@ class CollectionIndex(Index):
             self._take_own_settings()
             wanted: Sequence[str] = options.rankings
             if self.adapted is not None and not wanted:
-                wanted = read_adapted(self.adapted).rankings
+                adapted = read_adapted(self.adapted)
+                wanted = learned_rankings(self.generation.settings, adapted)
             self._rankings = rankings_of(self.generation.settings, wanted)
             self._check_approximate()
             self.filter = _filter_of(options)
@@ -114,7 +133,7 @@ class CollectionIndex(Index):
 
     def _check_approximate(self) -> None:
         """Raises InputError for an approximate search without the dense ranking."""
-        if self.options.ann and CollectionRanking.DENSE not in self._rankings:
+        if self.options.ann and CollectionRanking.DENSE not in self._searched:
             raise InputError(
                 f'an approximate index is of the dense ranking, and {" ".join(self.rankings)} was '
                 'asked for: leave one out',
@@ -126,26 +145,34 @@ class CollectionIndex(Index):
         return tuple(str(ranking) for ranking in self._rankings)
 
     @property
+    def _searched(self) -> set[CollectionRanking]:
+        """The rankings by one model each that are searched."""
+        return searched_rankings(self.generation.settings, self._rankings)
+
+    @property
     def offered(self) -> OfferedRankings:
-        stored = self._all_rankings
+        settings = self.generation.settings
+        stored = tuple(map(str, stored_rankings(settings)))
+        first = tuple(map(str, first_rankings(settings)))
         names = (*stored, APPROXIMATE)
+        usual = ''
+        if rescoring_kind(settings) is not None:
+            usual = str(CollectionRanking.RESCORED)
+            names = (*stored, usual, APPROXIMATE)
         of_vectors = frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
         return OfferedRankings(
             names,
             of_vectors=of_vectors,
-            of_models=of_vectors | {str(CollectionRanking.SPARSE)},
+            of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
             with_confidence=frozenset(stored),
-            fused=stored if len(stored) > 1 else (),
+            usual=usual,
+            fused=first if len(first) > 1 else (),
         )
 
-    @property
-    def _all_rankings(self) -> tuple[str, ...]:
-        return tuple(map(str, rankings_of(self.generation.settings)))
-
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
-        if len(rankings) > 1 and sorted(rankings) == sorted(self._all_rankings):
+        if len(rankings) > 1 and set(rankings) <= set(stored_rankings(self.generation.settings)):
             return default_fusion(rankings)
         return None
 
@@ -163,8 +190,12 @@ class CollectionIndex(Index):
         return default_fusion(self._rankings)
 
     @property
+    def searches_vectors(self) -> bool:
+        return self._rankings[0] in (CollectionRanking.DENSE, CollectionRanking.RESCORED)
+
+    @property
     def searches_words(self) -> bool:
-        return CollectionRanking.BM25 in self._rankings
+        return CollectionRanking.BM25 in self._searched
 
     def learned(self) -> str | None:
         folder = adaptation_in_use(self.generation.folder, self.generation.settings)
@@ -212,7 +243,7 @@ class CollectionIndex(Index):
                 query_map=query_map,
                 ann=options.ann,
             )
-            self._searcher = self._search(open_encoder, settings, machine, self._sparse_encoder())
+            self._searcher = self._search(open_encoder, settings, machine)
             # What the two share is taken.
             self._before = None
         return self._searcher.within(self.filter)
@@ -222,10 +253,9 @@ class CollectionIndex(Index):
         open_encoder: Callable[[], QueryEncoder],
         settings: SearchSettings,
         machine: Machine,
-        sparse_encoder: TermWeightsEncoder | None,
     ) -> CollectionSearcher:
         return CollectionSearcher(
-            self.generation, open_encoder, settings, machine.devices[0], sparse_encoder
+            self.generation, open_encoder, settings, machine.devices[0], self._further_encoders
         )
 
     def ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
@@ -251,9 +281,8 @@ class CollectionIndex(Index):
     def as_learned(self, folder: str, machine: Machine) -> CollectionSearcher:
         """As in `Index`. Raises MismatchError if that was learned for another encoder."""
         encoder = self._all_documents(machine).dense.query_encoder
-        settings = learned_settings(encoder, folder, self.generation.settings.dimension)
-        sparse_encoder = self._all_documents(machine).sparse_encoder
-        searcher = self._search(lambda: encoder, settings, machine, sparse_encoder)
+        settings = learned_settings(encoder, folder, self.generation.settings)
+        searcher = self._search(lambda: encoder, settings, machine)
         return searcher.within(self.filter)
 
     def is_open(self, name: str) -> bool:
@@ -295,8 +324,13 @@ class CollectionIndex(Index):
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
 
     @property
-    def term_model(self) -> SparseModel | None:
-        return self.generation.settings.sparse_model
+    def explaining_model(self) -> ExplainingModel | None:
+        models = self.generation.settings.further_models
+        if not models:
+            return None
+        # The last one orders the best hits.
+        kind, model = list(models.items())[-1]
+        return ExplainingModel(model.encoder, kind.reranker_settings(model))
 
     def about(self) -> dict[str, Any]:
         """As in `Index`: documents, language, how its rankings are fused, and its fields.
@@ -314,10 +348,14 @@ class CollectionIndex(Index):
             'field_counts': {name: asdict(counts[name]) for name in sorted(names)},
             'sources': [_shown_source(state) for state in source_states(self.generation)],
         }
-        rankings = rankings_of(self.generation.settings)
+        rankings = first_rankings(self.generation.settings)
         if len(rankings) > 1:
             usual = default_fusion(rankings)
-            about |= {'fusion': str(usual.method), 'weights': list(usual.weights)}
+            about |= {
+                'fusion': str(usual.method),
+                'weights': list(usual.weights),
+                'normalize': str(usual.normalize),
+            }
         return about
 
     def _encoder_opener(self, device: str) -> Callable[[], QueryEncoder]:
@@ -341,14 +379,6 @@ class CollectionIndex(Index):
         if options.encoder is not None:
             open_encoder()
         return open_encoder
-
-    def _sparse_encoder(self) -> TermWeightsEncoder | None:
-        """The earlier generation's learned sparse model, if it is the same; else None."""
-        searcher = self._before and self._before._searcher
-        key = self.generation.settings.sparse_key
-        if not searcher or searcher.generation.settings.sparse_key != key:
-            return None
-        return searcher.sparse_encoder
 
     def inputs(self) -> tuple[Input, ...]:
         index = Input('index', self.location, self.generation.sha256)

@@ -6,9 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
-from pyserini_repbert.indexes.kind import Building, Index
+from pyserini_repbert.indexes.kind import Building, ExplainingModel, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
@@ -54,8 +53,10 @@ class TermWeightsIndex(Index):
         return TermWeightsBundle(self.location)
 
     @property
-    def term_model(self) -> TermWeightsSettings:
-        return self.term_weights.settings
+    def explaining_model(self) -> ExplainingModel:
+        settings = self.term_weights.settings
+        # As many weights as are stored make the score.
+        return ExplainingModel(settings.encoder, {'prune': settings.prune})
 
     def store(self, machine: Machine) -> DocumentStore | None:
         bundle = TermWeightsBundle(self.location, verify=False)

@@ -12,7 +12,7 @@ import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pyserini_repbert.data.values import parse_json
@@ -31,6 +31,27 @@ CREATE TABLE answers (
     answer TEXT NOT NULL
 );
 """
+
+
+@dataclass
+class AnswerTotals:
+    """What answers took together.
+
+    Attributes
+    ----------
+    answers : how many
+    prompt_tokens, answer_tokens : as the server counts them
+    """
+
+    answers: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    def add(self, answer: ModelAnswer) -> None:
+        """Count an answer."""
+        self.answers += 1
+        self.prompt_tokens += answer.prompt_tokens
+        self.answer_tokens += answer.answer_tokens
 
 
 class AnswerFile:
@@ -77,6 +98,18 @@ class AnswerFile:
             stored = self._select(connection, digest)
         assert stored is not None
         return stored
+
+    def totals(self) -> dict[str, AnswerTotals]:
+        """What is kept of each model, by its name; nothing without the file."""
+        if not self.path.is_file():
+            return {}
+        totals: dict[str, AnswerTotals] = {}
+        with self._connected() as connection:
+            for model, text in connection.execute(
+                'SELECT model, answer FROM answers ORDER BY model'
+            ):
+                totals.setdefault(str(model), AnswerTotals()).add(self._parsed(text))
+        return totals
 
     def _select(self, connection: sqlite3.Connection, digest: str) -> ModelAnswer | None:
         row = connection.execute('SELECT answer FROM answers WHERE digest = ?', [digest]).fetchone()

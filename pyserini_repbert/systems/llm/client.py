@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.data.values import parse_json
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.errors import LanguageModelError
 
 KEY_VARIABLE = 'PYSERINI_REPBERT_LLM_KEY'
 # Seconds before each further try of a request that failed.
@@ -86,8 +86,8 @@ class ChatClient:
     def complete(self, body: Mapping[str, Any]) -> ModelAnswer:
         """The answer to the body of a request. What may pass is tried again, as `WAITS` says.
 
-        Raises MissingResourceError for a server that cannot be reached, fails or refuses,
-        MismatchError for an answer that is not of the OpenAI form, InputError for a wrong key.
+        Raises LanguageModelError for a server that cannot be reached, fails or refuses, for an
+        answer that is not of the OpenAI form, and for a wrong key.
         """
         request = self._request(body)
         for wait in (*WAITS, None):
@@ -95,7 +95,7 @@ class ChatClient:
                 return _parse(self._post(request), self.address)
             except _PassingError as error:
                 if wait is None:
-                    raise MissingResourceError(
+                    raise LanguageModelError(
                         f'the language model at {self.address} failed {len(WAITS) + 1} times '
                         f'({error}): try again later; what it answered is kept in the file of '
                         'answers, if there is one',
@@ -109,7 +109,9 @@ class ChatClient:
         key = os.environ.get(KEY_VARIABLE, '')
         if key:
             if not (key.isascii() and key.isprintable()) or ' ' in key:
-                raise InputError(f'the key in ${KEY_VARIABLE} has blanks or special characters')
+                raise LanguageModelError(
+                    f'the key in ${KEY_VARIABLE} has blanks or special characters'
+                )
             headers['Authorization'] = f'Bearer {key}'
         data = json.dumps(body).encode()
         return urllib.request.Request(self._url, data, headers, method='POST')
@@ -125,7 +127,7 @@ class ChatClient:
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise _PassingError('no answer in time') from error
-            raise MissingResourceError(
+            raise LanguageModelError(
                 f'the language model at {self.address} cannot be reached ({_shown(error.reason)}): '
                 'start its server, or check the address',
                 parameters=('llm',),
@@ -148,7 +150,7 @@ class ChatClient:
             blocks.append(block)
             n_bytes += len(block)
             if n_bytes > _MOST_BYTES:
-                raise MismatchError(
+                raise LanguageModelError(
                     f'the language model at {self.address} answers with more than '
                     f'{_MOST_BYTES:,} bytes: check that it is one',
                     parameters=('llm',),
@@ -167,14 +169,14 @@ class ChatClient:
         if error.code in (401, 403):
             has_key = bool(os.environ.get(KEY_VARIABLE))
             problem = 'refuses the key in' if has_key else 'wants a key, which is read from'
-            return InputError(
+            return LanguageModelError(
                 f'the language model at {self.address} {problem} ${KEY_VARIABLE} '
                 f'(HTTP {error.code}{message})'
             )
         advice = 'check the address and the name of the model'
         if error.code == 404:
             advice = 'check the name of the model, and the address, which often ends in /v1'
-        return MissingResourceError(
+        return LanguageModelError(
             f'the language model at {self.address} refuses the request (HTTP '
             f'{error.code}{message}): {advice}',
             parameters=('llm', 'llm_model'),
@@ -214,7 +216,7 @@ def _parse(body: bytes, address: str) -> ModelAnswer:
         choice = response['choices'][0]
         content = choice['message']['content']
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise MismatchError(
+        raise LanguageModelError(
             f'the language model at {address} does not answer as an OpenAI-style server '
             f"({type(error).__name__}), whose 'choices' have a 'message': check the address",
             parameters=('llm',),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.download import OFFLINE_VARIABLE
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import LanguageModelError
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
@@ -17,6 +17,20 @@ from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 # The likeliest first tokens that are asked for: the most that OpenAI's servers give.
 TOP_TOKENS = 20
 _SHOWN = 60  # characters of a question, in an error
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How an answer is drawn; without it, each token is the likeliest one.
+
+    Attributes
+    ----------
+    temperature : above 0
+    seed : of the draw: another one gives another answer
+    """
+
+    temperature: float
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,14 @@ class LanguageModel:
             self._client = ChatClient(settings.address)
         self._remembered: dict[str, ModelAnswer] = {}
 
-    def ask(self, question: str, prompt: str, max_tokens: int, top_tokens: int = 0) -> Reply:
+    def ask(
+        self,
+        question: str,
+        prompt: str,
+        max_tokens: int,
+        top_tokens: int = 0,
+        sampling: Sampling | None = None,
+    ) -> Reply:
         """The model's answer to a prompt, always the same once it is kept.
 
         Parameters
@@ -61,8 +82,9 @@ class LanguageModel:
         prompt : all that the model reads
         max_tokens : of the answer
         top_tokens : how many of the likeliest first tokens are asked for; 0: none
+        sampling : how the answer is drawn
 
-        Raises MissingResourceError where no answer is kept and none may be asked for, and the
+        Raises LanguageModelError where no answer is kept and none may be asked for, and the
         errors of `ChatClient.complete` and of `AnswerFile`.
         """
         body: dict[str, object] = {
@@ -73,6 +95,8 @@ class LanguageModel:
         }
         if top_tokens:
             body |= {'logprobs': True, 'top_logprobs': top_tokens}
+        if sampling is not None:
+            body |= {'temperature': sampling.temperature, 'seed': sampling.seed}
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         kept = self._find(digest)
         if kept is not None:
@@ -92,7 +116,7 @@ class LanguageModel:
             return self._file.store(digest, self.name, answer)
         return self._remembered.setdefault(digest, answer)
 
-    def _missing(self, digest: str, question: str) -> MissingResourceError:
+    def _missing(self, digest: str, question: str) -> LanguageModelError:
         """The error about an answer that is not here, while none may be asked for."""
         source = 'no file of answers was given, which'
         if self._file is not None:
@@ -102,7 +126,7 @@ class LanguageModel:
         if self.settings.address is not None:
             why = 'this process is offline'
             parameter = 'llm_answers'
-        return MissingResourceError(
+        return LanguageModelError(
             f"{source} has no answer of '{self.name}' about {question[:_SHOWN]!r} (sha256 of the "
             f'request {digest[:12]}…), and {why}: run it once with the model',
             parameters=(parameter,),

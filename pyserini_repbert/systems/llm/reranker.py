@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, LanguageModelError
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Scores, Work
 from pyserini_repbert.systems.llm.client import ModelAnswer
@@ -47,11 +47,12 @@ class LanguageModelWork(Work):
 
     Attributes
     ----------
-    calls, repaired : counted as in `trace.StageCost`
+    calls, repaired, answer_tokens : counted as in `trace.StageCost`
     """
 
     calls: int = 0
     repaired: int = 0
+    answer_tokens: int = 0
 
 
 class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
@@ -183,7 +184,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
             prompt = self.prompt.fill({'query': query, 'passage': self._cut(candidate)})
             reply = self.model.ask(query, prompt, _POINTWISE_TOKENS, TOP_TOKENS)
             if not reply.answer.top_tokens:
-                raise MismatchError(
+                raise LanguageModelError(
                     f"the server of '{self.model.name}' gives no log-probabilities, by which "
                     f"pointwise reranking scores: rerank listwise, '{self.name}@K'"
                 )
@@ -207,6 +208,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
         if isinstance(work, LanguageModelWork):
             work.inferences += 1
             work.tokens += reply.answer.prompt_tokens + reply.answer.answer_tokens
+            work.answer_tokens += reply.answer.answer_tokens
             work.calls += reply.is_new
             work.repaired += is_repaired
 

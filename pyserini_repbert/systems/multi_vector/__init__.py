@@ -1,7 +1,8 @@
 """Late interaction (ColBERT: Khattab and Zaharia, 2020): compares each token of query and passage.
 
-Use it as a second stage, on hundreds of candidates: it is a bi-encoder, whose score says which
-token of the passage each token of the query found. Folders are those of `MultiVectorEncoder` of
+Use it as a second stage, on hundreds of candidates, or in a collection, which stores the vectors of
+tokens: it is a bi-encoder, whose score says which token of the passage each token of the query
+found. Folders are those of `MultiVectorEncoder` of
 sentence-transformers. https://arxiv.org/abs/2004.12832
 """
 
@@ -13,7 +14,8 @@ SYSTEM = System(
     title='late interaction',
     recognises='pyserini_repbert.systems.multi_vector.folder:is_multi_vector_folder',
     description='a MultiVectorEncoder, which gives a vector for each token',
-    advice='rerank with it, as a stage NAME@100',
+    advice='rerank with it, as a stage NAME@100, or give a collection its token vectors',
+    representation='pyserini_repbert.systems.multi_vector.stored:TOKENS',
     reranker='pyserini_repbert.systems.multi_vector.reranker:MultiVectorReranker',
     stage_options=(StageOption('max-length=N', 'max_length', integer),),
 )

@@ -329,6 +329,12 @@ class MultiVectorTextEncoder:
         """Checksum over the files of the folder."""
         return folder_digest(self._folder)
 
+    @cached_property
+    def dimension(self) -> int:
+        """The length of a token's vector."""
+        (query,) = self.encode_queries(['?'])
+        return int(query.vectors.shape[1])
+
     def encode_queries(self, queries: Sequence[str]) -> list[TokenVectors]:
         """The vectors of each query, in their order."""
         encoded: dict[int, TokenVectors] = {}

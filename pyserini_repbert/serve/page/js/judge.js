@@ -4,6 +4,7 @@ import { askText } from './api.js';
 import { button, field, freshId, h, say } from './dom.js';
 import { addQuestions, exportAddress, givenName, judgeName, judgmentsOf, keepName, poolOf, questionsOf } from './judgments.js';
 import { useKeys } from './keys.js';
+import { historyPanel } from './history.js';
 import { learnPanel } from './learn.js';
 import { failure } from './messages.js';
 import { judgeQuestion, nextQuestion } from './pool.js';
@@ -46,6 +47,7 @@ function nameForm(onnamed) {
 function overview({ about, listed, judgments, agreement, focus, onquestion, onredraw, onused }) {
   const heading = h('h2', { tabindex: '-1' }, `Judge ${about.name}`);
   const place = h('div');
+  const history = about.learning && historyPanel(about);
   const rename = button('Change', () => {
     keepName(null);
     onredraw();
@@ -56,7 +58,8 @@ function overview({ about, listed, judgments, agreement, focus, onquestion, onre
   return h('div', { class: 'judge-overview' },
     h('div', { class: 'judge-line' }, heading, h('p', { class: 'note' }, judgeName() ? `You judge as ${judgeName()}. ` : 'You judge without a name. ', rename)),
     h('section', { 'aria-label': 'Questions' }, place, addForm(about, draw)),
-    about.learning && learnPanel(about, onused),
+    history && learnPanel(about, onused, history.load),
+    history && history.section,
     judgments.length > 0 && keptPart(about, judgments, agreement));
 }
 

@@ -2,6 +2,7 @@
 
 import { address, ask, forget } from './api.js';
 import { button, freshId, h, say } from './dom.js';
+import { table } from './figures.js';
 import { failure, message } from './messages.js';
 import { count, measure, signed } from './words.js';
 
@@ -9,8 +10,8 @@ const LOOK_EVERY = 1000; // ms between two looks at a job that runs
 // What is learnt step by step, as `adapt` calls it.
 const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'learnt: the query map and the weights' };
 
-/** The panel; onused() is called when another ranking became the index's default. */
-export function learnPanel(about, onused) {
+/** The panel; onused() is called when another ranking became the index's default, onlearned() when a learning has ended. */
+export function learnPanel(about, onused, onlearned) {
   const url = address([about.name, 'learn']);
   const title = freshId('learn');
   const place = h('div', { class: 'learn-place' });
@@ -27,7 +28,12 @@ export function learnPanel(about, onused) {
   }
 
   function look() {
-    if (place.isConnected) take({}, { then: (now) => { if (now.state !== 'running') say(now.state === 'done' ? 'Learnt' : 'Learning failed'); } });
+    if (place.isConnected) take({}, { then: (now) => { if (now.state !== 'running') ended(now); } });
+  }
+
+  function ended(now) {
+    say(now.state === 'done' ? 'Learnt' : 'Learning failed');
+    onlearned();
   }
 
   const learn = () => take({ method: 'POST', body: {} }, { then: () => say('Learning') });
@@ -119,13 +125,4 @@ function questionRow({ question, before, after }) {
   if (after > before) kind = 'up';
   if (after < before) kind = 'down';
   return [question, measure(before), measure(after), h('span', { class: kind }, signed(after - before))];
-}
-
-/** A table; the first cell of each row is its head. */
-function table(caption, heads, rows) {
-  return h('div', { class: 'scroll', role: 'region', 'aria-label': caption, tabindex: '0' },
-    h('table', { class: 'figures' },
-      h('caption', null, caption),
-      h('thead', null, h('tr', null, heads.map((own) => h('th', { scope: 'col' }, own)))),
-      h('tbody', null, rows.map(([first, ...others]) => h('tr', null, h('th', { scope: 'row' }, first), others.map((own) => h('td', null, own)))))));
 }

@@ -4,7 +4,7 @@ import { button, field, h, select } from './dom.js';
 import { fusionOf, ownFusion, systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
-const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
+const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)', max: 'share of the best (max)' };
 const MOST_READ = 20; // hits that a reranker takes at first
 const MOST_COMPARED = 5; // that duoBERT takes at first: k (k − 1) inferences
 const METHODS = ['', 'binary', 'min', 'max', 'sample=3']; // options of duoBERT; the first is its default, 'sum'
@@ -57,12 +57,12 @@ export function picker({ about, pipeline, onchange, label }) {
   function fusion() {
     const fused = systemsOf(about, now);
     if (fused.length < 2) return null;
-    const offered = Object.entries(FUSIONS).filter(([name]) => about.fusions.includes(name));
+    const offered = about.fusions.map((name) => [name, FUSIONS[name] ?? name]);
     const usual = ownFusion(about, fused).fusion;
     const chosen = fusionOf(about, now);
-    const choose = ({ target: { value } }) => changed({ fusion: value === usual ? '' : value, weights: [], normalize: 'minmax', rrf_k: null });
+    const choose = ({ target: { value } }) => changed({ fusion: value === usual ? '' : value, weights: [], normalize: '', rrf_k: null });
     const method = field('Fusion', select(offered, chosen, choose));
-    if (chosen === 'interpolation') return [method, weightsOf(fused), normalization()];
+    if (chosen === 'interpolation') return [method, weightsOf(fused), normalization(fused)];
     if (chosen === 'rrf') return [method, rrfConstant()];
     return [method];
   }
@@ -79,9 +79,11 @@ export function picker({ about, pipeline, onchange, label }) {
     });
   }
 
-  function normalization() {
-    const choose = (event) => changed({ normalize: event.target.value });
-    return field('Scores', select(Object.entries(NORMALIZED), now.normalize, choose));
+  /** What is done to scores; at first as the index does it. */
+  function normalization(fused) {
+    const usual = ownFusion(about, fused).normalize;
+    const choose = ({ target: { value } }) => changed({ normalize: value === usual ? '' : value });
+    return field('Scores', select(Object.entries(NORMALIZED), now.normalize || usual, choose));
   }
 
   function rrfConstant() {

@@ -10,6 +10,7 @@ const MOST = 8; // words of a table
 const TITLES = {
   words: 'Words of the question, and what they add',
   terms: 'Terms of the model, and what they add',
+  tokens: 'Tokens of the question with those that they found, and what they add',
   sentence: 'Words without which this sentence is further away',
 };
 

@@ -5,7 +5,7 @@ const HITS = 10;
 const VIEWS = ['search', 'compare', 'judge'];
 
 /** A pipeline of the index's default systems, which are fused in the index's own way. */
-export const BARE = { system: [], fusion: '', weights: [], normalize: 'minmax', rrf_k: null, rerank: [] };
+export const BARE = { system: [], fusion: '', weights: [], normalize: '', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
   const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
@@ -14,7 +14,7 @@ function pipelineOf(parameters, prefix) {
     system: parted('system'),
     fusion: all('fusion')[0] ?? '',
     weights: parted('weights').map(Number),
-    normalize: all('normalize')[0] ?? 'minmax',
+    normalize: all('normalize')[0] ?? '',
     rrf_k: all('rrf_k').map(Number)[0] ?? null,
     rerank: all('rerank'),
   };
@@ -31,11 +31,12 @@ export function systemsOf(about, { system }) {
   return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? hybrid : [own]));
 }
 
-/** How an index fuses systems unless it is told: {fusion, weights}; a collection has a way of its own for all its rankings. */
+/** How an index fuses systems unless it is told: {fusion, weights, normalize}; a collection has a way of its own for all its rankings. */
 export function ownFusion(about, systems) {
   const fused = about.systems.slice(0, about.weights?.length ?? 0);
-  if (systems.length !== fused.length || !fused.every((own) => systems.includes(own))) return { fusion: 'interleave', weights: [] };
-  return { fusion: about.fusion, weights: systems.map((own) => about.weights[fused.indexOf(own)]) };
+  if (systems.length !== fused.length || !fused.every((own) => systems.includes(own))) return { fusion: 'interleave', weights: [], normalize: 'minmax' };
+  const { fusion, normalize } = about;
+  return { fusion, weights: systems.map((own) => about.weights[fused.indexOf(own)]), normalize };
 }
 
 /** How a pipeline fuses its systems. */

@@ -1,0 +1,160 @@
+"""What is read of a page: the lines of its text, each with its line in the file, and its headings.
+
+Blocks come one after the other, an empty line between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText
+
+BULLET = '- '
+CELL_END = '\t'
+INDENT = '  '  # of a list within a list
+
+
+@dataclass(frozen=True)
+class PageHeading:
+    """A heading of a page.
+
+    Attributes
+    ----------
+    level : from 1, the highest
+    title : its words, on one line
+    anchor : its address within the rendered page; '' if only the renderer knows it
+    row : of the page's lines
+    is_first : whether nothing but code is read before it
+    """
+
+    level: int
+    title: str
+    anchor: str
+    row: int
+    is_first: bool
+
+
+@dataclass
+class ReadPage:
+    """What is read of a page.
+
+    Attributes
+    ----------
+    lines : of the text
+    numbers : the line of the file, from 1, of each of them; 0 for an empty line between blocks
+    headings : in their order
+    title : that the file states apart from its headings; '' for none
+    has_prose : whether anything but code is read
+    """
+
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    headings: list[PageHeading] = field(default_factory=list)
+    title: str = ''
+    has_prose: bool = False
+
+    def add_block(
+        self,
+        lines: Sequence[str],
+        number: int,
+        *,
+        indent: str = '',
+        mark: str = '',
+        is_tight: bool = False,
+        is_code: bool = False,
+    ) -> bool:
+        """Add the lines of a block. Returns whether any of them has words.
+
+        Parameters
+        ----------
+        lines : of the block; empty ones around it are left out
+        number : of the first line in the file
+        indent : in front of each line
+        mark : in front of the first line: that of a list's item
+        is_tight : whether no empty line stands before the block
+        is_code : whether spaces in front of a line are kept
+        """
+        numbered = []
+        for offset, line in enumerate(lines):
+            numbered.append((line.rstrip() if is_code else line.strip(), number + offset))
+        while numbered and not numbered[0][0]:
+            numbered.pop(0)
+        while numbered and not numbered[-1][0]:
+            numbered.pop()
+        if not numbered:
+            return False
+        self.has_prose = self.has_prose or not is_code
+        if self.lines and not is_tight:
+            self.lines.append('')
+            self.numbers.append(0)
+        for line, line_number in numbered:
+            self.lines.append(f'{indent}{mark}{line}')
+            self.numbers.append(line_number)
+            mark = ''
+        return True
+
+    def add_row(self, cells: Iterable[str], number: int, *, is_tight: bool = True) -> None:
+        """Add a row of a table, on one line."""
+        words = [' '.join(cell.split()) for cell in cells]
+        self.add_block([CELL_END.join(cell for cell in words if cell)], number, is_tight=is_tight)
+
+    def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:
+        """Add a heading with a title that is not empty."""
+        is_first = not self.has_prose
+        self.add_block([title], number)
+        row = len(self.lines) - 1
+        self.headings.append(PageHeading(level, title, anchor, row, is_first))
+
+
+@dataclass(frozen=True)
+class TitledText:
+    """The text of a page, and its title."""
+
+    title: str
+    placed: PlacedText
+
+
+def titled_text(page: ReadPage, name: str) -> TitledText:
+    """The text of a page without its title.
+
+    The title is that which the page states, else the first heading, if no prose stands before it. A
+    heading that is the title is left out of the text. A page without either is called `name`.
+    """
+    heading = page.headings[0] if page.headings else None
+    if heading is None or not heading.is_first or page.title not in ('', heading.title):
+        return TitledText(page.title or name, place_text(page))
+    return TitledText(heading.title, place_text(page, without=heading))
+
+
+def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText:
+    """The text of a page, and where its parts are.
+
+    `without` is a heading that is left out of the text: the document's title.
+    """
+    left_out = -1 if without is None else without.row
+    starts: dict[int, int] = {}
+    shown: list[str] = []
+    lines: list[LineStart] = []
+    position = 0
+    expected = 0
+    for row, line in enumerate(page.lines):
+        is_blank = page.numbers[row] == 0
+        if row == left_out or (is_blank and (not shown or not shown[-1])):
+            continue
+        number = page.numbers[row]
+        if not is_blank and number != expected:
+            lines.append(LineStart(position, number))
+            expected = number
+        starts[row] = position
+        shown.append(line)
+        position += len(line) + 1
+        expected += 1
+    headings = []
+    for heading in page.headings:
+        if heading.row in starts:
+            headings.append(
+                Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
+            )
+    text = '\n'.join(shown).rstrip()
+    return PlacedText(text, Origin('', tuple(headings), tuple(lines)))

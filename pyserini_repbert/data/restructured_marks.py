@@ -1,0 +1,124 @@
+"""The marks within lines of reStructuredText, and what stands in their place on the page."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+# A link's target, a substitution: what other lines refer to.
+_TARGET = re.compile(r'[ \t]*\.\. _(?:`([^`]+)`|([^:`]+)):(?:[ \t]|$)')
+_ANONYMOUS = re.compile(r'[ \t]*(?:\.\. )?__(?::|[ \t])')
+_REPLACED = re.compile(r'[ \t]*\.\. \|([^|]{1,80})\|[ \t]+([\w-]+)::[ \t]*(.*)')
+_ROLE = r':[\w.+:-]{1,80}:'
+_MARK = re.compile(
+    r'\\(?P<escaped>[\s\S])'
+    r'|``(?P<literal>[\s\S]+?)``'
+    rf'|(?P<before>{_ROLE})?(?<![\w`])_?`(?P<text>[^`]+)`(?P<behind>__?(?!\w)|{_ROLE})?'
+    r'|\*\*(?P<strong>[^*\s](?:[^*]*[^*\s])?)\*\*'
+    r'|(?<![\w*])\*(?P<emphasis>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])'
+    r'|\|(?P<substitution>[^|\s](?:[^|\n]{0,80}[^|\s])?)\|(?:__?(?!\w))?'
+    r'|[ ]?\[(?:[0-9]+|[#*][\w-]*)\]_(?!\w)'
+    r'|(?P<citation>\[[\w.-]+\])_(?!\w)'
+    r'|(?<![\w`])(?P<reference>[A-Za-z0-9](?:[\w.+-]{0,80}[A-Za-z0-9])?)__?(?!\w)'
+)
+_NO_ID = re.compile(r'[^a-z0-9]+')
+# Sphinx knows them from its settings.
+_OF_SETTINGS = ('version', 'release', 'today', 'project', 'copyright')
+_MOST_REPLACED = 100  # characters of a substitution
+# Roles whose text may begin with a dot, which looks for the name everywhere.
+_OF_PYTHON = frozenset('func meth class data attr mod exc obj const deco type'.split())
+# What a role puts in front of its text; 'issue' and 'pr' are of sphinx-issues.
+_PREFIXES = {
+    'pep': 'PEP ',
+    'rfc': 'RFC ',
+    'cve': 'CVE-',
+    'cwe': 'CWE-',
+    'issue': '#',
+    'pr': '#',
+}
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a file's lines may refer to.
+
+    Attributes
+    ----------
+    targets : the names of links, in small letters
+    replaced : the texts of substitutions
+    """
+
+    targets: frozenset[str] = frozenset()
+    replaced: Mapping[str, str] = field(default_factory=dict)
+
+
+def names_of(lines: Sequence[str]) -> Names:
+    """The names that a file defines."""
+    targets = set()
+    replaced = {name: name for name in _OF_SETTINGS}
+    for line in lines:
+        target = _TARGET.match(line)
+        if target is not None:
+            targets.add(' '.join((target[1] or target[2]).lower().split()))
+        elif _ANONYMOUS.match(line):
+            targets.add('_')
+        substitution = _REPLACED.match(line)
+        if substitution is not None:
+            is_text = substitution[2] == 'replace'
+            replaced[substitution[1]] = substitution[3][:_MOST_REPLACED] if is_text else ''
+    plain = {name: plain_restructured(text, Names()) for name, text in replaced.items()}
+    return Names(frozenset(targets), plain)
+
+
+def plain_restructured(text: str, names: Names) -> str:
+    """The words of a paragraph, which keeps its number of lines."""
+
+    def words(match: re.Match[str]) -> str:
+        plain = _words_of_mark(match, names)
+        return plain + '\n' * (match[0].count('\n') - plain.count('\n'))
+
+    return _MARK.sub(words, text)
+
+
+def _words_of_mark(match: re.Match[str], names: Names) -> str:
+    kind = match.lastgroup
+    if match['text'] is not None:
+        return _words_of_role(match)
+    if kind == 'escaped':
+        return '' if match[0][1].isspace() else match[0][1]
+    if kind == 'substitution':
+        return names.replaced.get(match['substitution'], match[0])
+    if kind == 'reference':
+        is_anonymous = match[0].endswith('__') and '_' in names.targets
+        is_known = is_anonymous or match['reference'].lower() in names.targets
+        return match['reference'] if is_known else match[0]
+    return '' if kind is None else str(match[kind])
+
+
+def _words_of_role(match: re.Match[str]) -> str:
+    """The words of text between backticks, which a role may stand in front of or behind."""
+    text = match['text']
+    behind = match['behind'] or ''
+    role = match['before'] or (behind if behind.startswith(':') else '')
+    if text.endswith('>') and '<' in text and (role or behind):
+        words, _, target = text[:-1].rpartition('<')
+        return words.strip() or target
+    if not role:
+        return text
+    name = role.strip(':').rpartition(':')[2]
+    text = text.replace('\\', '')
+    if text.startswith('~'):
+        return text[1:].rpartition('.')[2]
+    if name in _OF_PYTHON:
+        return text.lstrip('!.')
+    if name == 'doc':
+        return text.lstrip('/')
+    return _PREFIXES.get(name, '') + text.lstrip('!')
+
+
+def id_of_title(words: str) -> str:
+    """The id of docutils.nodes.make_id."""
+    plain = unicodedata.normalize('NFKD', words.lower()).encode('ascii', 'ignore').decode('ascii')
+    return _NO_ID.sub('-', plain).lstrip('-0123456789').rstrip('-')

@@ -1,0 +1,279 @@
+"""What a model makes of each passage beside its dense vector, and how a collection stores it.
+
+A learned sparse model gives weights of terms, late interaction a vector for each token. A system
+defines such a `Representation` (`systems.registry`). A collection asks it to encode, to store and
+to score, and names none of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.ranking import WordWeight
+from pyserini_repbert.record import Model
+
+# The most rows of a shard, unless a representation says less.
+SHARD_ROWS = 65_536
+
+
+class RepresentationModel:
+    """All that decides what a model makes of a passage, but for the text.
+
+    A subclass is a dataclass, which the settings of a collection store.
+
+    Attributes
+    ----------
+    deciding : the names of the attributes that decide
+    encoder : a catalog name or folder
+    """
+
+    deciding: ClassVar[tuple[str, ...]]
+    encoder: str
+
+    def key(self) -> str:
+        """A digest of all but the encoder's name, in hexadecimal."""
+        parts = [getattr(self, name) for name in self.deciding]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def difference(self, other: RepresentationModel) -> str | None:
+        """The first setting that differs, in words; None for models that encode alike."""
+        for name in self.deciding:
+            expected = getattr(self, name)
+            given = getattr(other, name)
+            if given != expected:
+                return f"{name} ('{given}', expected '{expected}')"
+        return None
+
+
+class ShardFiles(Protocol):
+    """The files of a shard, as a representation reads them."""
+
+    folder: Path
+
+    def __len__(self) -> int:
+        """How many rows the shard has."""
+
+    def array(
+        self, name: str, dtype: DTypeLike, shape: tuple[int, ...], is_compared: bool = False
+    ) -> NDArray[Any]:
+        """The array of a file, mapped; it may be compared with its checksum first."""
+
+
+class Rows(ABC):
+    """What a model made of many passages, one row after the other.
+
+    Attributes
+    ----------
+    model : the `RepresentationModel.key` of the model
+    """
+
+    model: str
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def value(self, row: int) -> Any:
+        """What the model made of a passage."""
+
+    @abstractmethod
+    def select(self, rows: NDArray[np.int64]) -> Self:
+        """A copy of rows, int64 (m,), in their order."""
+
+    @abstractmethod
+    def joined(self, others: Sequence[Self]) -> Self:
+        """These rows, and those of others of the same model after them."""
+
+    @abstractmethod
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What the files hold, by `Representation.files`."""
+
+    @abstractmethod
+    def record(self) -> dict[str, Any]:
+        """What the record of a shard says of them."""
+
+    def is_of(self, model: RepresentationModel) -> bool:
+        """Whether a model made them."""
+        return self.model == model.key()
+
+    @abstractmethod
+    def check(self, folder: Path) -> None:
+        """Raises DamagedFileError for values that no model gives; `folder` is the shard's."""
+
+    @abstractmethod
+    def prepare(self, folder: Path) -> None:
+        """Do now what the first search would wait for; raises the errors of `check`."""
+
+    @property
+    def can_match(self) -> NDArray[np.bool_]:
+        """The rows that a query may find, bool (n,)."""
+        return np.ones(len(self), np.bool_)
+
+    @abstractmethod
+    def scores(self, query: Any) -> NDArray[np.float32]:
+        """The score of each row for a query of `Representation.encode_queries`, float32 (n,)."""
+
+    @abstractmethod
+    def scores_of(self, query: Any, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The scores of some rows, int64 (m,): float32 (m,)."""
+
+
+class Representation(ABC):
+    """What a family of models makes of each passage beside its dense vector.
+
+    Attributes
+    ----------
+    name : in the record of a shard: 'terms'
+    setting : the attribute of a collection's settings that has the model
+    option : by which a user names the model
+    without : values of that option that name no model
+    usual : the value for a new collection
+    ranking : what a collection calls its ranking by it
+    recorded_as : what records call the searcher of this ranking
+    what : the model in prose
+    files : the names of its arrays in a shard
+    record_type : the pydantic dataclass of what the record of a shard says of its rows, with
+        `model`, the `RepresentationModel.key`
+    shard_rows : the most rows of a shard
+    rescores : whether it scores the best hits of the other rankings, unless a user says
+    scores_all : whether each passage that it can match is a hit, whatever its score; else a score
+        of 0 is none
+    """
+
+    name: str
+    setting: str
+    option: str
+    without: tuple[str, ...]
+    usual: str
+    ranking: str
+    recorded_as: str
+    what: str
+    files: tuple[str, ...]
+    record_type: type
+    shard_rows: int = SHARD_ROWS
+    rescores: bool = False
+    scores_all: bool = False
+
+    @abstractmethod
+    def open(self, name: str, device: str, precision: str) -> Any:
+        """The encoder of a name. Raises UnknownNameError for one that means none."""
+
+    @abstractmethod
+    def model_of(self, encoder: Any) -> RepresentationModel:
+        """What the settings of a collection say of an encoder."""
+
+    def reranker_settings(self, model: Any) -> dict[str, Any]:
+        """The settings of a reranker that explains the scores of a collection's model."""
+        return {}
+
+    @abstractmethod
+    def encode(self, encoder: Any, texts: Sequence[str]) -> Sequence[Any]:
+        """What the encoder makes of passages, in their order."""
+
+    @abstractmethod
+    def rows(self, values: Sequence[Any], model: RepresentationModel) -> Rows:
+        """Values of `encode` as rows. Raises DamagedFileError for one that is not finite."""
+
+    @abstractmethod
+    def read(self, shard: ShardFiles, record: Any) -> Rows:
+        """The rows of a shard, mapped; `record` is a `record_type`."""
+
+    @abstractmethod
+    def encode_queries(self, encoder: Any, queries: Sequence[str]) -> list[Any]:
+        """The queries as `Rows.scores` takes them."""
+
+    @abstractmethod
+    def document_query(self, passages: Sequence[Any]) -> Any:
+        """A document as a query, from the values of its passages; None: it finds nothing."""
+
+    @abstractmethod
+    def matches(self, encoder: Any, query: Any, passage: Any) -> tuple[WordWeight, ...]:
+        """What of a passage made its score, the greatest share first; none where nothing did."""
+
+
+class ModelSource:
+    """Opens the model of a representation, once, when it is needed.
+
+    Parameters
+    ----------
+    kind : the representation
+    encoder : a name, or an opened encoder; None: the collection's
+    device : where the model runs
+    """
+
+    def __init__(self, kind: Representation, encoder: Any = None, device: str = 'cpu') -> None:
+        self.kind = kind
+        self._encoder = encoder
+        self._device = device
+        self._precision = 'float32'
+
+    @property
+    def name(self) -> str | None:
+        """What the encoder is called; None: the collection's encoder."""
+        if self._encoder is None or isinstance(self._encoder, str):
+            return self._encoder
+        name: str = self._encoder.name
+        return name
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The model that was opened, if one was."""
+        return used_models(self.opened) if self.is_opened else ()
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether the model was opened."""
+        return 'opened' in vars(self)
+
+    def complete(self, stored: RepresentationModel | None, precision: str) -> None:
+        """Take what the user did not name from the collection.
+
+        Parameters
+        ----------
+        stored : the model of the collection; None without one
+        precision : that the collection's models run in
+        """
+        if self._encoder is None and stored is not None:
+            self._encoder = stored.encoder
+        self._precision = precision
+
+    @cached_property
+    def opened(self) -> Any:
+        """The encoder, after `complete`. Raises the errors of `Representation.open`."""
+        if isinstance(self._encoder, str):
+            return self.kind.open(self._encoder, self._device, self._precision)
+        if self._encoder is None:
+            raise ValueError('complete() comes first')
+        return self._encoder
+
+    @cached_property
+    def model(self) -> RepresentationModel:
+        """What the settings of a collection say of this model."""
+        return self.kind.model_of(self.opened)
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Any]:
+        """What the model makes of passages, in their order."""
+        return self.kind.encode(self.opened, texts)
+
+    def check(self, stored: RepresentationModel) -> None:
+        """Raises MismatchError for a model that did not make what the collection has."""
+        difference = stored.difference(self.model)
+        if difference is not None:
+            what = self.kind.what
+            raise MismatchError(
+                f"the collection was built with the {what} '{stored.encoder}', and "
+                f"'{self.model.encoder}' differs in {difference}: give that model, or rebuild the "
+                'collection with this one',
+                parameters=(self.kind.option, 'rebuild'),
+            )

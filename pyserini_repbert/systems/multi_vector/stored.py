@@ -1,0 +1,313 @@
+"""Token vectors as a representation of a collection's passages: late interaction, stored.
+
+The files of a shard:
+
+- `token_offsets.npy`: int64 (n + 1,), where each row begins, and where the last one ends
+- `token_vectors.npy`: float16 (total, d), the vectors of the tokens that are scored
+- `token_ids.npy`: int32 (total,), these tokens; -1 where vectors of several tokens were joined
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from pyserini_repbert.encode.representations import (
+    Representation,
+    RepresentationModel,
+    Rows,
+    ShardFiles,
+)
+from pyserini_repbert.errors import DamagedFileError, UnknownNameError
+from pyserini_repbert.index.arrays import check_finite, check_offsets, impossible
+from pyserini_repbert.index.records import Count, FloatType, Length, Name
+from pyserini_repbert.ranking import WordWeight
+from pyserini_repbert.record import Sha256
+
+if TYPE_CHECKING:
+    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder, TokenVectors
+
+# Of a document as a query, so many token vectors at most, evenly spaced.
+_QUERY_TOKENS = 256
+# Matches that a reason names.
+_REASON_MATCHES = 6
+_JOINED = -1
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra='forbid'))
+class TokenModel(RepresentationModel):
+    """All that decides a collection's token vectors, but for the text."""
+
+    deciding: ClassVar[tuple[str, ...]] = (
+        'weights_sha256',
+        'dimension',
+        'max_length',
+        'is_mean',
+        'precision',
+        'dtype',
+    )
+
+    encoder: Name  # folder
+    weights_sha256: Sha256  # over all files of the folder
+    dimension: Length
+    max_length: Length  # tokens kept of a passage
+    is_mean: bool  # whether a score is a mean over the query's tokens, rather than a sum
+    precision: FloatType  # that the model runs in
+    dtype: Annotated[str, Field(pattern='^float16$')] = 'float16'  # of the stored vectors
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class TokensRecord:
+    """What `shard.json` says of the token vectors."""
+
+    model: Sha256  # the `TokenModel.key`
+    dimension: Count
+    total: Annotated[int, Field(ge=0)]  # how many token vectors there are
+
+
+@dataclass(frozen=True, eq=False)
+class PassageTokens:
+    """The token vectors of a passage, float16 (t, d), and its tokens, int32 (t,)."""
+
+    vectors: NDArray[np.float16]
+    ids: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTokens:
+    """A query.
+
+    Attributes
+    ----------
+    vectors : of its tokens, float32 (q, d)
+    ids : of its tokens, int32 (q,)
+    divisor : of the sum over its tokens: their number for a mean, or 1
+    """
+
+    vectors: NDArray[np.float32]
+    ids: NDArray[np.int32]
+    divisor: int
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows(Rows):
+    """The token vectors of many passages, one passage after the other.
+
+    Attributes
+    ----------
+    model : the `TokenModel.key` of the model that made them
+    offsets, vectors, ids : as the module describes
+    """
+
+    model: str
+    offsets: NDArray[np.int64]
+    vectors: NDArray[np.float16]
+    ids: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def value(self, row: int) -> PassageTokens:
+        inside = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+        return PassageTokens(self.vectors[inside], self.ids[inside])
+
+    def select(self, rows: NDArray[np.int64]) -> Self:
+        lengths = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        vectors = np.empty((offsets[-1], self.vectors.shape[1]), np.float16)
+        ids = np.empty(offsets[-1], np.int32)
+        for number, row in enumerate(rows.tolist()):
+            target = slice(int(offsets[number]), int(offsets[number + 1]))
+            passage = self.value(row)
+            vectors[target] = passage.vectors
+            ids[target] = passage.ids
+        return replace(self, offsets=offsets, vectors=vectors, ids=ids)
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        parts = [self, *others]
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        return replace(
+            self,
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            vectors=np.concatenate([part.vectors for part in parts]),
+            ids=np.concatenate([part.ids for part in parts]),
+        )
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        return {
+            'token_offsets': self.offsets,
+            'token_vectors': self.vectors,
+            'token_ids': self.ids,
+        }
+
+    def record(self) -> dict[str, Any]:
+        total, dimension = self.vectors.shape
+        return {'model': self.model, 'dimension': dimension, 'total': total}
+
+    def is_of(self, model: RepresentationModel) -> bool:
+        assert isinstance(model, TokenModel)
+        return super().is_of(model) and self.vectors.shape[1] == model.dimension
+
+    def check(self, folder: Path) -> None:
+        check_finite(self.vectors, folder / 'token_vectors.npy')
+        if len(self.ids) and int(self.ids.min()) < _JOINED:
+            raise impossible(folder / 'token_ids.npy', f'it has token {int(self.ids.min())}')
+
+    def prepare(self, folder: Path) -> None:
+        """Nothing: vectors are read where they are."""
+
+    @property
+    def can_match(self) -> NDArray[np.bool_]:
+        """The rows with tokens that are scored."""
+        return np.diff(self.offsets) > 0
+
+    def scores(self, query: QueryTokens) -> NDArray[np.float32]:
+        return self.scores_of(query, np.arange(len(self)))
+
+    def scores_of(self, query: QueryTokens, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        from pyserini_repbert.systems.multi_vector.maxsim import maxsim_scores
+
+        begins = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - begins
+        # In the order of the file, which is read once.
+        order = np.argsort(begins, kind='stable')
+        scores = np.empty(len(rows), np.float32)
+        scores[order] = maxsim_scores(query.vectors, self.vectors, begins[order], lengths[order])
+        return scores / np.float32(query.divisor)
+
+
+class _Tokens(Representation):
+    """Token vectors."""
+
+    name = 'tokens'
+    setting = 'multi_vector_model'
+    option = 'multi_vector'
+    without = ('none',)
+    usual = 'none'
+    ranking = 'multi'
+    recorded_as = 'TokenSearcher'
+    what = 'multi-vector model'
+    files = ('token_offsets', 'token_vectors', 'token_ids')
+    record_type = TokensRecord
+    # A row takes some 100 times as much as a dense vector.
+    shard_rows = 8192
+    rescores = True
+    scores_all = True
+
+    def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
+        from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
+        from pyserini_repbert.systems.multi_vector.folder import is_multi_vector_folder
+
+        if not is_multi_vector_folder(name):
+            raise UnknownNameError(
+                f"multi-vector model '{name}' is unknown: expected none, or the folder of a "
+                'MultiVectorEncoder of sentence-transformers'
+            )
+        return MultiVectorTextEncoder(name, device, precision)
+
+    def model_of(self, encoder: MultiVectorTextEncoder) -> TokenModel:
+        return TokenModel(
+            encoder=encoder.name,
+            weights_sha256=encoder.weights_sha256,
+            dimension=encoder.dimension,
+            max_length=encoder.limit,
+            is_mean=encoder.is_mean,
+            precision=str(encoder.precision),
+        )
+
+    def encode(self, encoder: MultiVectorTextEncoder, texts: Sequence[str]) -> list[PassageTokens]:
+        encoded: dict[int, PassageTokens] = {}
+
+        def keep(positions: Sequence[int], batch: TokenVectors) -> None:
+            vectors = batch.vectors.cpu().numpy().astype(np.float16)
+            ids = _ids_of(batch)
+            end = 0
+            for position, length in zip(positions, batch.lengths.tolist(), strict=True):
+                inside = slice(end, end + length)
+                # Copies: what stays in memory is no more than the passage's.
+                encoded[position] = PassageTokens(vectors[inside].copy(), ids[inside].copy())
+                end += length
+
+        encoder.encode_passages(texts, keep)
+        return [encoded[position] for position in range(len(texts))]
+
+    def rows(self, values: Sequence[PassageTokens], model: RepresentationModel) -> TokenRows:
+        assert isinstance(model, TokenModel)
+        nothing = np.empty((0, model.dimension), np.float16)
+        vectors = np.concatenate([nothing, *(value.vectors for value in values)])
+        if not np.isfinite(vectors).all():
+            raise DamagedFileError(
+                f"the multi-vector model '{model.encoder}' gives a value that is not finite in "
+                'float16: check its files, or compute in float32'
+            )
+        ids = np.concatenate([np.empty(0, np.int32), *(value.ids for value in values)])
+        lengths = [len(value.ids) for value in values]
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return TokenRows(model.key(), offsets, vectors, ids)
+
+    def read(self, shard: ShardFiles, record: TokensRecord) -> TokenRows:
+        offsets = shard.array('token_offsets', np.int64, (len(shard) + 1,), is_compared=True)
+        check_offsets(offsets, record.total, shard.folder / 'token_offsets.npy')
+        shape = (record.total, record.dimension)
+        return TokenRows(
+            model=record.model,
+            offsets=offsets,
+            vectors=shard.array('token_vectors', np.float16, shape),
+            ids=shard.array('token_ids', np.int32, (record.total,)),
+        )
+
+    def encode_queries(
+        self, encoder: MultiVectorTextEncoder, queries: Sequence[str]
+    ) -> list[QueryTokens | None]:
+        asked: list[QueryTokens | None] = []
+        for query in encoder.encode_queries(queries):
+            vectors = query.vectors.cpu().numpy()
+            divisor = len(vectors) if encoder.is_mean else 1
+            asked.append(QueryTokens(vectors, _ids_of(query), divisor) if len(vectors) else None)
+        return asked
+
+    def document_query(self, passages: Sequence[PassageTokens]) -> QueryTokens | None:
+        """The tokens of a document's passages, or `_QUERY_TOKENS` of them."""
+        vectors = np.concatenate([passage.vectors for passage in passages])
+        ids = np.concatenate([passage.ids for passage in passages])
+        if not len(ids):
+            return None
+        count = min(len(ids), _QUERY_TOKENS)
+        chosen = np.linspace(0, len(ids) - 1, count).astype(np.int64)
+        return QueryTokens(vectors[chosen].astype(np.float32), ids[chosen], divisor=1)
+
+    def matches(
+        self, encoder: MultiVectorTextEncoder, query: QueryTokens, passage: PassageTokens
+    ) -> tuple[WordWeight, ...]:
+        """The tokens of the query that add most, each with the token that it found."""
+        products = query.vectors @ passage.vectors.astype(np.float32).T
+        best = products.argmax(axis=1)
+        added = products.max(axis=1) / query.divisor
+        parts = []
+        for row in np.argsort(-added, kind='stable')[:_REASON_MATCHES].tolist():
+            token = _token_name(encoder, int(query.ids[row]), row)
+            match = _token_name(encoder, int(passage.ids[best[row]]), int(best[row]))
+            parts.append(WordWeight(f'{token}={match}', float(added[row])))
+        return tuple(parts)
+
+
+def _ids_of(vectors: TokenVectors) -> NDArray[np.int32]:
+    """The ids of tokens, int32 (tokens,)."""
+    if vectors.ids is None:
+        return np.full(len(vectors.positions), _JOINED, np.int32)
+    return vectors.ids.astype(np.int32)
+
+
+def _token_name(encoder: MultiVectorTextEncoder, token: int, position: int) -> str:
+    """The name of a token; '#3' for the fourth vector, where vectors were joined."""
+    return f'#{position}' if token == _JOINED else encoder.token_names([token])[0]
+
+
+TOKENS = _Tokens()
