@@ -1,10 +1,12 @@
-"""Addresses on the web that users type. Nothing that reaches the network is imported."""
+"""Addresses that users type. Nothing that reaches the network is imported."""
 
 from __future__ import annotations
 
 import re
 import urllib.parse
 
+# What addresses of files of this machine begin with.
+FILE_SCHEME = 'file:'
 _SCHEMES = ('http', 'https')
 # White space, control characters, and what is beyond ASCII.
 _NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')

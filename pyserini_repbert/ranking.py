@@ -16,6 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import repeat
 from typing import Any, NamedTuple, Self, overload
 
@@ -50,6 +51,8 @@ class Excerpt:
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None where the format has no lines
+    url : where the document comes from, at the anchor; '' if that is not known. It is an address
+        of the web, or of a file of this machine
     """
 
     number: int
@@ -61,6 +64,7 @@ class Excerpt:
     anchor: str = ''
     file: str = ''
     line: int | None = None
+    url: str = ''
 
     @property
     def model_input(self) -> str:
@@ -69,6 +73,47 @@ class Excerpt:
 
 
 Excerpts = tuple[Excerpt, ...]
+
+
+class WordWeight(NamedTuple):
+    """A word, and what it adds to a score."""
+
+    word: str
+    weight: float
+
+
+class ReasonKind(StrEnum):
+    """What a ranking tells of a document: words of the question with what they add to the score
+    (BM25), the same of a model's terms or tokens, or the sentence that is nearest to the question
+    (vectors).
+    """
+
+    WORDS = 'words'
+    TERMS = 'terms'
+    TOKENS = 'tokens'
+    SENTENCE = 'sentence'
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a ranking ranks a document where it does.
+
+    Attributes
+    ----------
+    kind : what is told
+    ranking : its name
+    words : with what each adds to the score, the greatest first; of a sentence, with how much its
+        score is less without the word
+    sentence : of vectors; '' for others
+    start, end : where the sentence is: characters of the document's text
+    """
+
+    kind: ReasonKind
+    ranking: str
+    words: tuple[WordWeight, ...]
+    sentence: str = ''
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +131,26 @@ class Candidate:
     text: str | None = None
     excerpts: Excerpts = ()
     probability: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Of a document of a collection, its title; '' if it has none."""
+        return self.excerpts[0].title if self.excerpts else ''
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above the passage that fits the query best, the highest first."""
+        return self.excerpts[0].headings if self.excerpts else ()
+
+    @property
+    def line(self) -> int | None:
+        """The line of the file at which that passage begins, from 1; None without lines."""
+        return self.excerpts[0].line if self.excerpts else None
+
+    @property
+    def url(self) -> str:
+        """Where the document comes from, at that passage; '' if that has no address."""
+        return self.excerpts[0].url if self.excerpts else ''
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -463,15 +528,12 @@ class Ranker(StoredTexts, ABC):
             found += part.warnings(query)
         return found
 
-    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
-        """What made the scores of hits, by docid, in a line of each part that says it.
-
-        By default nothing is said.
-        """
-        reasons: dict[str, str] = {}
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        """Why its parts rank documents for a query as they do, by docid, as far as they tell."""
+        reasons: dict[str, tuple[Reason, ...]] = {}
         for part in self.parts:
-            for docid, reason in part.reasons(query, docids).items():
-                reasons[docid] = f'{reasons[docid]}\n{reason}' if docid in reasons else reason
+            for docid, own in part.reasons(query, docids).items():
+                reasons[docid] = (*reasons.get(docid, ()), *own)
         return reasons
 
     def leaves(self) -> Iterator[Ranker]:

@@ -1,6 +1,9 @@
-"""Take the pictures of the search page in docs/images: light, dark, narrow, compare.
+"""Take the pictures of the search page in docs/images: the reader's page on these docs, and the
+laboratory on the demo collection.
 
-python -m pyserini_repbert.serve --index demo
+python -m pyserini_repbert.index sync --corpus docs --include '*.md' --index guides \
+    --url-prefix https://docs.example.org/
+python -m pyserini_repbert.serve --index guides --index demo
 python tools/page_screenshots.py [--url http://127.0.0.1:8081/] [--output docs/images]
 
 Needs Playwright (the web extra), a Chromium, and the running service.
@@ -16,8 +19,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).parents[1] / 'docs' / 'images'
-_QUERY = 'q=what+was+the+city+of+beijing+previously+known+as'
-_MOVED = 'q=where+does+kevins+family+go+in+home+alone+2&system=dense&system=bm25&hits=5'
+_READ = 'index=guides&q=which+files+of+a+folder+are+read'
+_QUERY = 'index=demo&q=what+was+the+city+of+beijing+previously+known+as'
+_MOVED = 'index=demo&q=where+does+kevins+family+go+in+home+alone+2&system=dense&system=bm25&hits=5'
 _BOTH = f'{_QUERY}&system=dense&system=bm25&hits=5'
 
 
@@ -29,6 +33,7 @@ class Picture:
     ----------
     address : behind the service's
     awaited : the selector of what has to be there
+    clicked : of what is clicked before; '' for nothing
     scheme : 'light' or 'dark'
     """
 
@@ -38,12 +43,24 @@ class Picture:
     width: int
     height: int
     scheme: str = 'light'
+    clicked: str = ''
 
 
+_WHY = '.hit-tools button'
 PICTURES = (
+    Picture('reader', f'?{_READ}', '.reasons table', 1280, 960, clicked=_WHY),
+    Picture(
+        'document',
+        f'?{_READ}&doc=guides%2Ffiles.md',
+        '.in-passage',
+        1280,
+        960,
+        'dark',
+        clicked='[aria-label="Next match"]',
+    ),
+    Picture('phone', f'?{_READ}', '.hit', 390, 844),
     Picture('light', f'?{_MOVED}&rerank=monobert-demo%4010', '.hit', 1280, 960),
     Picture('dark', f'?{_BOTH}&open=qed-0033&why=epic', '.terms', 1280, 1100, 'dark'),
-    Picture('narrow', f'?{_BOTH}', '.hit', 390, 844),
     Picture(
         'compare',
         f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6',
@@ -72,6 +89,8 @@ def take(url: str, output: Path) -> None:
             # Twice, so that it does not show the time of a first request.
             for _ in range(2):
                 page.goto(url + picture.address)
+                if picture.clicked:
+                    page.locator(picture.clicked).first.click(timeout=_LONGEST)
                 page.wait_for_selector(picture.awaited, timeout=_LONGEST)
             path = output / f'page-{picture.name}.png'
             page.screenshot(path=path)

@@ -14,7 +14,16 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import NO_HITS, Query, QueryRewriting, Ranking, Run, Searcher
+from pyserini_repbert.ranking import (
+    NO_HITS,
+    Query,
+    QueryRewriting,
+    Ranking,
+    Reason,
+    ReasonKind,
+    Run,
+    Searcher,
+)
 from pyserini_repbert.trace import Trace
 
 # Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
@@ -56,6 +65,16 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
             others = self.among(missing).rank([topic], None, len(missing))[topic.qid]
             score_of |= _scores_before_ties(others)
         return [score_of.get(docid, 0.0) for docid in docids]
+
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        """The words of a question with what they add to the score of each document, by docid.
+
+        A document without any of them has none.
+        """
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        for docid, words in self.word_weights(query, docids).items():
+            reasons[docid] = (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+        return reasons
 
 
 class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
@@ -125,6 +144,9 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
 
     def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
         return self._unfiltered.document_scores(topic, docids, hits)
+
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        return self._unfiltered.reasons(query, docids)
 
     def holds(self, docid: str) -> bool:
         return self._searcher.holds(docid)

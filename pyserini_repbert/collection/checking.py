@@ -24,6 +24,7 @@ from pyserini_repbert.collection.store import (
     ADVICE,
     FOREVER,
     LATER_TABLE_NAMES,
+    LINK_NAMES,
     ORIGIN_NAMES,
     STORE,
     make_store,
@@ -133,7 +134,9 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
     ):
         yield from integrity_problems(connection)
         manifest = generation.manifest
-        may_lack = [] if manifest.origins_digest is not None else list(ORIGIN_NAMES)
+        may_lack = list(LINK_NAMES)
+        if manifest.origins_digest is None:
+            may_lack += ORIGIN_NAMES
         if manifest.sources_sha256 is None:
             may_lack += LATER_TABLE_NAMES
         yield from schema_differences(connection, make_store, may_lack)
@@ -258,7 +261,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
         yield f'{without_source} documents have a source that is not in the table of sources'
     expected = generation.manifest.sources_sha256
     if expected is not None and digest_sources(connection) != expected:
-        yield 'the tables of sources, their prefixes, paths and formats are not as written'
+        yield 'the tables of sources, their prefixes, paths, formats and links are not as written'
     yield from _sync_differences(connection)
     tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
     if tables.fetchone() is None:

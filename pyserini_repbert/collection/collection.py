@@ -164,6 +164,7 @@ class Collection:
         source: str | None = None,
         *,
         prefix: str | None = None,
+        url_prefix: str | None = None,
         corpus_name: StrPath | None = None,
         delete_most: bool = False,
         merge: bool = False,
@@ -189,6 +190,9 @@ class Collection:
         source : what the source is called; default: the path without links, or 'python'
         prefix : with which the docids of the source's documents begin, 'notes/' say; it is stored;
             default: the one that is stored, or none
+        url_prefix : where the files of the source are shown, 'https://docs.example.org/' say, or an
+            address with `{path}` and `{anchor}`; it is stored, and hits have the address as `url`;
+            '' removes it; default: the one that is stored, or addresses of `file:`
         corpus_name : the path or name of a `Corpus` that is open; default: its name
         delete_most : also delete more than half of the source's documents
         merge : merge Lucene's segments, so that BM25 scores as in a new index
@@ -209,6 +213,7 @@ class Collection:
             if known.reading and not rebuild:
                 corpus = corpus.as_stored(known.reading)
             known = replace(known, reading=corpus.reading)
+            known = writer.sources.linked(known, url_prefix)
             changes = sync_documents(
                 writer,
                 _whole_files(corpus, strict),

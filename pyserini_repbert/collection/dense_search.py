@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -25,18 +26,31 @@ from pyserini_repbert.collection.approximate import CollectionAnn
 from pyserini_repbert.collection.document_rows import CollectionRows
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.nearest_sentences import nearest_sentences
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
 from pyserini_repbert.data.runs import rank_by_score
-from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.encode.text_encoder import (
+    TextDocumentEncoder,
+    check_model,
+    truncated_as,
+)
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Excerpts, Query, QueryRewriting, Ranking
+from pyserini_repbert.ranking import (
+    Excerpts,
+    Query,
+    QueryRewriting,
+    Ranking,
+    Reason,
+    ReasonKind,
+)
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
 from pyserini_repbert.search.document_rows import DocumentRows
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.parts import ArrayVectors
+from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4
@@ -115,6 +129,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         self.vectors = PassageVectors(generation)
         self.documents: NDArray[np.bool_] | None = None
         self._last_queries = _LastQueries({})
+        # Opened where a hit is explained, once: copies of this searcher share it.
+        self._sentence_encoder = cache(self._open_sentence_encoder)
         super().__init__(self.vectors, query_encoder, device)
         self.approximate: CollectionAnn | None = None
         if ann:
@@ -414,6 +430,45 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             for docid, docno in zip(docids, docnos.tolist(), strict=True)
             if docno in found
         }
+
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        """The sentence of each document's best passage that is nearest to a query, by docid.
+
+        Sentences are encoded as passages are, see `nearest_sentences`.
+        """
+        passages = {}
+        for docid, found in self.excerpts(query, docids).items():
+            if found:
+                passages[docid] = found[0]
+        texts = [passage.text for passage in passages.values()]
+        vector = self.vector_of(query)
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        nearest = nearest_sentences(vector, texts, self._embed_sentences)
+        for (docid, passage), own in zip(passages.items(), nearest, strict=True):
+            reason = Reason(
+                ReasonKind.SENTENCE,
+                self.name,
+                own.words,
+                sentence=passage.text[own.start : own.end],
+                start=passage.start + own.start,
+                end=passage.start + own.end,
+            )
+            reasons[docid] = (reason,)
+        return reasons
+
+    def _embed_sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = self._sentence_encoder().embed(texts)
+        return vectors
+
+    def _open_sentence_encoder(self) -> TextDocumentEncoder:
+        """The encoder of the collection's passages."""
+        settings = self.generation.settings
+        name = getattr(self.query_encoder, 'name', settings.encoder)
+        precision = getattr(self.query_encoder, 'precision', settings.precision)
+        with stored_name(f'collection {self.generation.folder}'):
+            encoder = document_encoder(name, str(self.device), precision=precision)
+        shortened: TextDocumentEncoder = truncated_as(encoder, settings)
+        return shortened
 
 
 def best_positions(totals: NDArray[np.float32], k: int) -> NDArray[np.int64]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.store import FOREVER, table_names
 
 _DIGEST_BYTES = 16
 _COLUMNS = (
@@ -18,17 +18,30 @@ _COLUMNS = (
     ('source_paths', ('path', 'source')),
     ('source_formats', ('source', 'format')),
 )
+# Counts only where it has rows: collections without any have the digest of earlier releases.
+_LINKS = ('source_links', ('source', 'link'))
 
 
 def digest_sources(connection: sqlite3.Connection) -> str:
     """The sha256 of all rows about sources, in hexadecimal."""
     tables = {}
     for table, columns in _COLUMNS:
-        # As SQL spells them: another type is another value.
-        quoted = ', '.join(f'quote({column})' for column in columns)
-        rows = connection.execute(f'SELECT {quoted} FROM {table} ORDER BY {columns[0]}')
-        tables[table] = rows.fetchall()
+        tables[table] = _quoted_rows(connection, table, columns)
+    links, columns = _LINKS
+    if links in table_names(connection):
+        rows = _quoted_rows(connection, links, columns)
+        if rows:
+            tables[links] = rows
     return hashlib.sha256(json.dumps(tables).encode()).hexdigest()
+
+
+def _quoted_rows(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """The rows of a table as SQL spells them: another type is another value."""
+    quoted = ', '.join(f'quote({column})' for column in columns)
+    rows = connection.execute(f'SELECT {quoted} FROM {table} ORDER BY {columns[0]}')
+    return rows.fetchall()
 
 
 @dataclass(frozen=True)

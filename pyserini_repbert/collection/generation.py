@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from pyserini_repbert.collection.identity import KnownCollection, no_collection,
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
+from pyserini_repbert.collection.source_links import LinkTemplate, web_address
 from pyserini_repbert.collection.store import (
     STORE,
     VERSIONED,
@@ -58,6 +59,8 @@ _MOST_VALUES = 20
 # Characters of such a value.
 _LONGEST_VALUE = 200
 _ALIVE = 'since <= :generation AND until > :generation'
+# Few documents name an address: the fields of others are not read.
+_FIELDS_WITH_URL = """CASE WHEN instr(fields, '"url"') THEN fields END"""
 
 
 @dataclass(frozen=True)
@@ -468,6 +471,66 @@ class Generation:
             )
         return [SourceRow._make(row) for row in rows]
 
+    @cached_property
+    def source_links(self) -> dict[int, str]:
+        """The prefix or the template of the addresses of each source that has one, by number."""
+        if 'source_links' not in self._tables:
+            return {}
+        return dict(self.select('SELECT source, link FROM source_links'))
+
+    @cached_property
+    def _link_templates(self) -> dict[int, LinkTemplate]:
+        """The addresses of files by the number of their source, where they are known."""
+        templates = {}
+        for row in self.source_rows():
+            link = self.source_links.get(row.source, '')
+            try:
+                template = LinkTemplate.of_source(row.name, link)
+            except InputError as error:
+                raise self.damage(f"the addresses of source '{row.name}' ({error})") from error
+            if template is not None:
+                templates[row.source] = template
+        return templates
+
+    def _address(self, own: str, source: int, file: str, anchor: str = '') -> str:
+        """Where a document comes from; '' if that has no address.
+
+        Parameters
+        ----------
+        own : its own address; '' for none
+        source : the number of its source
+        file, anchor : as of `LinkTemplate.address`
+        """
+        template = self._link_templates.get(source)
+        if own or template is None:
+            return own
+        return template.address(file, anchor)
+
+    def _own_address(self, docid: str, fields: str | None, digest: object) -> str:
+        """The address that a document names; '' for none. `fields` is None where it has no url."""
+        if fields is None:
+            return ''
+        return web_address(self._fields(docid, fields, digest).get('url'))
+
+    def addresses(self, docids: Sequence[str]) -> list[str]:
+        """Where documents come from, as addresses; '' for one without an address.
+
+        They are the document's own `url`, those of the source's prefix, or files of this machine.
+        """
+        rows = self.select(
+            f'SELECT docid, docno, source, {_FIELDS_WITH_URL}, digest '
+            f'FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        origins = self.origins([row[1] for row in rows])
+        by_docid = {}
+        for docid, docno, source, fields, digest in rows:
+            own = self._own_address(docid, fields, digest)
+            file = origins.get(docno, Origin()).file
+            by_docid[docid] = self._address(own, source, file)
+        return [by_docid.get(docid, '') for docid in docids]
+
     def documents_by_source(self) -> dict[int, int]:
         """How many documents there are of each source, by its number."""
         return self._documents_by_source
@@ -626,7 +689,8 @@ class Generation:
         excerpts: dict[int, Excerpts] = {}
         for first in range(0, len(docnos), _TEXTS_AT_ONCE):
             rows = self.select(
-                'SELECT docno, docid, title, text, text_digest '
+                'SELECT docno, docid, title, text, text_digest, source, '
+                f'{_FIELDS_WITH_URL}, fields.digest '
                 'FROM texts JOIN fields USING (docno) JOIN documents USING (docno) '
                 'WHERE fields.since <= :generation AND fields.until > :generation '
                 'AND texts.since <= :generation AND texts.until > :generation '
@@ -634,15 +698,18 @@ class Generation:
                 docnos[first : first + _TEXTS_AT_ONCE],
             )
             origins = self.origins([row[0] for row in rows])
-            for docno, docid, title, text, digest in rows:
-                self._check_text(docid, title, text, digest)
+            for docno, docid, title, text, of_text, source, fields, of_fields in rows:
+                self._check_text(docid, title, text, of_text)
+                own = self._own_address(docid, fields, of_fields)
                 origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
                 found = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
-                    found.append(_excerpt(by_number[number], title, text, origin))
+                    excerpt = _excerpt(by_number[number], title, text, origin)
+                    address = self._address(own, source, origin.file, excerpt.anchor)
+                    found.append(replace(excerpt, url=address))
                 excerpts[docno] = tuple(found)
         return excerpts
 

@@ -20,7 +20,15 @@ from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.encode.text_encoder import check_model
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
+from pyserini_repbert.ranking import (
+    NO_HITS,
+    Query,
+    Ranking,
+    Reason,
+    ReasonKind,
+    Run,
+    Searcher,
+)
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Trace
@@ -184,7 +192,7 @@ class RepresentationSearcher(Searcher):
         starts = np.searchsorted(owners, np.arange(len(docnos)))
         return aggregate_groups(scores[rows[is_counted]], starts, self.aggregation)
 
-    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """What made the score of each document's best passage, by docid.
 
         A document of which there is nothing to say has none.
@@ -192,7 +200,7 @@ class RepresentationSearcher(Searcher):
         (asked,) = self.queries_of([query])
         if asked is None:
             return {}
-        reasons = {}
+        reasons: dict[str, tuple[Reason, ...]] = {}
         docnos = self.generation.docnos(docids)
         for docid, docno in zip(docids, docnos.tolist(), strict=True):
             rows, _ = self._vectors.rows_of(np.array([docno], np.int64))
@@ -200,8 +208,10 @@ class RepresentationSearcher(Searcher):
             if len(rows):
                 best = rows[[int(np.argmax(self._scores_of(asked, rows)))]]
                 (passage,) = self._vectors.values(self.kind, best)
-                reasons[docid] = self.kind.reason(self.query_encoder, asked, passage)
-        return {docid: reason for docid, reason in reasons.items() if reason}
+                words = self.kind.matches(self.query_encoder, asked, passage)
+                if words:
+                    reasons[docid] = (Reason(ReasonKind(self.kind.name), self.name, words),)
+        return reasons
 
     def _document_query(self, docid: str) -> Any:
         """A document as a query; None where it is not here, or has no text."""

@@ -14,7 +14,7 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.representation_search import RepresentationSearcher
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 # Hits of the first rankings that are scored.
@@ -74,5 +74,5 @@ class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
     def identity(self) -> Mapping[str, Any]:
         return {**super().identity(), 'depth': DEPTH, 'scorer': self.scorer.identity()}
 
-    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, str]:
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         return self.scorer.reasons(query, docids)

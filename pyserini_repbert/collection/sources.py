@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from pyserini_repbert.collection.digests import digest_sources
 from pyserini_repbert.collection.rows import KnownDocument
+from pyserini_repbert.collection.source_links import LinkTemplate
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.unread_files import UnreadFiles
@@ -82,6 +83,7 @@ class DocumentSource:
     is_known : whether a generation was published with it
     path : another path of the same corpus, to be remembered; '' for none
     reading : how its files are read (`Corpus.reading`); '' if it has none
+    link : the prefix or the template of its files' addresses; '' if it has none
     readers : the version of the readers that read it last; 0 before the first sync
     report : what its last sync says; None: what is stored stays
     """
@@ -92,6 +94,7 @@ class DocumentSource:
     is_known: bool = False
     path: str = ''
     reading: str = ''
+    link: str = ''
     readers: int = 0
     report: SyncReport | None = None
 
@@ -112,13 +115,14 @@ class Sources:
     def find(self, name: str) -> DocumentSource:
         """The source of a name; a new one gets a number."""
         row = self._connection.execute(
-            'SELECT source, COALESCE(prefix, ?), COALESCE(format, ?) FROM sources '
-            'LEFT JOIN source_prefixes USING (source) '
-            'LEFT JOIN source_formats USING (source) WHERE name = ?',
-            ['', '', name],
+            "SELECT source, COALESCE(prefix, ''), COALESCE(format, ''), COALESCE(link, '') "
+            'FROM sources LEFT JOIN source_prefixes USING (source) '
+            'LEFT JOIN source_formats USING (source) '
+            'LEFT JOIN source_links USING (source) WHERE name = ?',
+            [name],
         ).fetchone()
         if row is not None:
-            number, prefix, stored = row
+            number, prefix, stored, link = row
             reading, _, version = stored.partition(_VERSION)
             return DocumentSource(
                 number,
@@ -126,6 +130,7 @@ class Sources:
                 prefix,
                 is_known=True,
                 reading=reading,
+                link=link,
                 readers=int(version) if version.isdecimal() else 1,
             )
         rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
@@ -193,6 +198,22 @@ class Sources:
             )
         return replace(source, prefix=prefix)
 
+    def linked(self, source: DocumentSource, link: str | None) -> DocumentSource:
+        """A source with the addresses of its files that a user gives.
+
+        Parameters
+        ----------
+        source : with those that it has
+        link : a prefix or a template; '' for none; None: what it has
+
+        Raises InputError as `LinkTemplate.parsed`.
+        """
+        if link is None:
+            return source
+        if link:
+            LinkTemplate.parsed(link)
+        return replace(source, link=link)
+
     def store(self, source: DocumentSource) -> None:
         """Write what a source is; within a transaction of the caller."""
         execute = self._connection.execute
@@ -204,6 +225,9 @@ class Sources:
         if source.reading:
             stored = f'{source.reading}{_VERSION}{READERS}'
             execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, stored])
+        execute('DELETE FROM source_links WHERE source = ?', [source.number])
+        if source.link:
+            execute('INSERT INTO source_links VALUES (?, ?)', [source.number, source.link])
         if source.report is not None:
             now = datetime.now(UTC).isoformat(timespec='seconds')
             execute(

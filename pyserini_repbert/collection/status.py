@@ -18,6 +18,7 @@ class SourceStatus:
     ----------
     name : a corpus by its path or its name; 'add'
     prefix : with which the docids of its documents begin; '' if it has none
+    link : the prefix or the template of its files' addresses; '' if it has none
     documents : how many the collection has of it
     synced : when it was synced, in ISO's form; '' where no release has noted that
     report : what the last sync says
@@ -25,6 +26,7 @@ class SourceStatus:
 
     name: str
     prefix: str
+    link: str
     documents: int
     synced: str
     report: SyncReport
@@ -43,7 +45,17 @@ def source_states(generation: Generation) -> list[SourceStatus]:
         except ValueError as error:
             raise generation.damage(f"the note of the last sync of '{row.name}'") from error
         documents = counts.get(row.source, 0)
-        states.append(SourceStatus(row.name, row.prefix, documents, row.synced, report))
+        link = generation.source_links.get(row.source, '')
+        states.append(
+            SourceStatus(
+                name=row.name,
+                prefix=row.prefix,
+                link=link,
+                documents=documents,
+                synced=row.synced,
+                report=report,
+            )
+        )
     return states
 
 

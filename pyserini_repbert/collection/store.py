@@ -35,6 +35,7 @@ LATER_TABLES = f"""CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS source_formats (source INTEGER PRIMARY KEY, format TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_links (source INTEGER PRIMARY KEY, link TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_syncs (
     source INTEGER PRIMARY KEY,
     synced TEXT NOT NULL,
@@ -60,6 +61,8 @@ LATER_TABLE_NAMES = (
     "table 'source_paths'",
     "table 'source_formats'",
 )
+# What any collection may lack that no source of which has links.
+LINK_NAMES = ("table 'source_links'",)
 # What collections lack whose manifest has no digest of origins.
 ORIGIN_NAMES = (
     "table 'source_syncs'",

@@ -61,6 +61,13 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
         'nothing',
     )
     add(
+        '--url-prefix',
+        metavar='ADDRESS',
+        help='where the files of the corpus are shown, for links from hits: '
+        'https://docs.example.org/ say, or an address with {path} and {anchor}; it is stored, and '
+        "'' removes it; default: files of this machine",
+    )
+    add(
         '--delete-most',
         action='store_true',
         help='allow the deletion of more than half of the documents',
@@ -261,7 +268,7 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
 
 def _sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
-        options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
     )
     watches = is_watched(options)
     if watches:
@@ -531,7 +538,8 @@ def _status(options: argparse.Namespace) -> None:
             synced = f', synced {state.synced}' if state.synced else ''
             prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
             count = command.count_text(state.documents, 'document')
-            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}'))
+            link = f', addresses: {state.link}' if state.link else ''
+            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}'))
             if state.report.unread:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:

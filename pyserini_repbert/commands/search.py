@@ -130,7 +130,7 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
     add(
         '--explain',
         action='store_true',
-        help="show each hit's rank in each ranking, and what the reranker saw in it",
+        help="show each hit's rank in each ranking, and what ranking and reranker saw in it",
     )
     add(
         '--confidence',
@@ -330,7 +330,7 @@ def _runs_a_model(resolved: ResolvedSearch) -> bool:
 
 
 def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
-    """Show the hits of each question; with --explain also what the last reranker saw in them."""
+    """Show the hits of each question; with --explain also why they are there."""
     from pyserini_repbert.pipeline.opening import open_resolved
 
     with ProgressBars(options) as watcher, _naming_command(options):
@@ -421,8 +421,8 @@ def _answers(
             searchers = _searchers(watcher)
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
-            terms = pipeline.reasons(topic.text, hits.docids) if options.explain else {}
-            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth, terms)
+            told = pipeline.reasons(topic.text, hits.docids) if options.explain else {}
+            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth, told)
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
         else:

@@ -187,12 +187,16 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     write_keys = list(file.write_keys)
     if options.write_keys:
         write_keys += read_keys(options.write_keys)
+    allowed_hosts = _allowed_hosts(options, file)
+    # A host that is named belongs to a proxy, which brings requests of others.
+    is_for_one = options.mcp == 'stdio' or (is_loopback(options.host) and not allowed_hosts)
     return ServeSettings.of(
         indexes=indexes,
         api_keys=api_keys,
         write_keys=write_keys,
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
-        allowed_hosts=_allowed_hosts(options, file),
+        allowed_hosts=allowed_hosts,
+        shows_files=is_for_one,
         limits=file.limits,
         llm=_language_model(options, file),
         **command.pick_options(options, 'device', 'precision', 'threads', 'log_queries'),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
@@ -76,19 +77,27 @@ def hits_text(
 
 
 def _place_lines(passage: Excerpt) -> list[str]:
-    """A line with the headings of a passage, and where it is in its file; none if neither is known.
+    """Where a passage is, in up to two lines: its headings with its file, and its address.
 
-    A passage at the beginning of a file has no such line: the docid says where it is.
+    A passage at the beginning of a file has no first line: the docid says where it is.
     """
-    if not passage.headings and not passage.start:
-        return []
+    lines = []
+    if passage.headings or passage.start:
+        lines.append(_place_text(passage))
+    if not passage.url.startswith(FILE_SCHEME):
+        lines.append(passage.url)
+    return [printable(line) for line in lines if line]
+
+
+def _place_text(passage: Excerpt) -> str:
+    """The headings of a passage, and where it is in its file; '' if neither is known."""
     place = passage.file
     if passage.line is not None:
         place += f':{passage.line}'
     headings = ' › '.join(passage.headings)
     if headings and place:
-        return [printable(f'{headings} ({place})')]
-    return [printable(headings or place)] if headings or place else []
+        return f'{headings} ({place})'
+    return headings or place
 
 
 def _title_text(hit: Candidate) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Model
 
 # The most rows of a shard, unless a representation says less.
@@ -197,8 +198,8 @@ class Representation(ABC):
         """A document as a query, from the values of its passages; None: it finds nothing."""
 
     @abstractmethod
-    def reason(self, encoder: Any, query: Any, passage: Any) -> str:
-        """What of a passage made its score, in a line; '' where there is nothing to say."""
+    def matches(self, encoder: Any, query: Any, passage: Any) -> tuple[WordWeight, ...]:
+        """What of a passage made its score, the greatest share first; none where nothing did."""
 
 
 class ModelSource:

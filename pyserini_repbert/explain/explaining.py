@@ -4,16 +4,23 @@ line.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Reason, ReasonKind
 from pyserini_repbert.rerank.base import ExplanationSettings, Reranker
+from pyserini_repbert.rerank.term_explanations import REASON_TERMS
 from pyserini_repbert.trace import SILENT, Trace
 
 SAMPLES = ExplanationSettings.samples
+# Stands for the rankings of a collection that answer where none is named.
+RANKINGS = 'rankings'
+_LONGEST_LINE = 100  # characters of a sentence that a line shows
+_MOST_WORDS = 20  # of a reason, as values of JSON
+_LEAST_SHOWN = 0.005  # of a weight, which has two decimals in a line
 
 
 def explanation(
@@ -56,6 +63,33 @@ def explanation(
     return explained
 
 
+def explain_rankings(
+    name: str, rankers: Sequence[Ranker], query: str, hits: Ranking
+) -> dict[str, Any]:
+    """Why rankings of a collection have documents where they do, as values of JSON.
+
+    Parameters
+    ----------
+    name : what was asked to explain
+    rankers : those that ranked
+    query : its text
+    hits : the documents, with their best passages
+    """
+    reasons = []
+    for ranker in rankers:
+        told = ranker.reasons(query, hits.docids)
+        for docid in hits.docids:
+            reasons += [reason_values(docid, own) for own in told.get(docid, ())]
+    return {
+        'model': name,
+        'system': RANKINGS,
+        'query': query,
+        'docids': list(hits.docids),
+        'reasons': reasons,
+        'excerpts': [_excerpt_values(hit) for hit in hits if hit.excerpts],
+    }
+
+
 def _excerpt_values(hit: Candidate) -> dict[str, Any]:
     """Which passage of a document is explained."""
     passage = hit.excerpts[0]
@@ -74,10 +108,10 @@ def hit_reasons(
     inputs: Sequence[Ranking],
     reranker: Reranker | None = None,
     depth: int | None = None,
-    stage_reasons: Mapping[str, str] | None = None,
+    first_stage: Mapping[str, Sequence[Reason]] | None = None,
 ) -> list[list[str]]:
     """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit;
-    what else a first stage says of it; and a reranker's.
+    what the first stages tell of it; and a reranker's.
 
     Parameters
     ----------
@@ -86,7 +120,7 @@ def hit_reasons(
     names, inputs : the first stages and their rankings
     reranker : the last one, which read its first hits
     depth : the most hits that a first stage gave
-    stage_reasons : what first stages say of hits, by docid (`Ranker.reasons`)
+    first_stage : what the first stages tell of a hit, by docid (`Ranker.reasons`)
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     reasons = []
@@ -94,7 +128,9 @@ def hit_reasons(
         shown = []
         for name, rank, ranking in zip(names, ranks, inputs, strict=True):
             shown.append(f'{name} {rank or _absent(ranking, depth)}')
-        lines = [f'ranks: {", ".join(shown)}', *_first_stage_lines(hit, stage_reasons or {})]
+        lines = [f'ranks: {", ".join(shown)}', *_passage_line(hit)]
+        for told in (first_stage or {}).get(hit.docid, ()):
+            lines += _reason_lines(told)
         if reranker and position < reranker.reads and hit.text is not None:
             reason = reranker.reason(query, hit)
             if reason:
@@ -103,14 +139,38 @@ def hit_reasons(
     return reasons
 
 
-def _first_stage_lines(hit: Candidate, stage_reasons: Mapping[str, str]) -> list[str]:
-    """Which passage decided, and what first stages say, of a hit of which that is known."""
-    lines = []
-    if hit.excerpts:
-        passage = hit.excerpts[0]
-        lines.append(excerpt_line(passage.number, passage.start, passage.end))
-    lines += stage_reasons.get(hit.docid, '').splitlines()
+def _passage_line(hit: Candidate) -> list[str]:
+    """Which passage decided, of a hit that has some."""
+    if not hit.excerpts:
+        return []
+    passage = hit.excerpts[0]
+    return [excerpt_line(passage.number, passage.start, passage.end)]
+
+
+def _reason_lines(told: Reason) -> list[str]:
+    """What a ranking tells of a hit, in a line, or two of a sentence and its words."""
+    most = None if told.kind is ReasonKind.TOKENS else REASON_TERMS
+    words = [own for own in told.words[:most] if own.weight >= _LEAST_SHOWN]
+    if told.kind is not ReasonKind.SENTENCE:
+        return [f'{told.kind}: {" + ".join(f"{own.word} {own.weight:.2f}" for own in words)}']
+    lines = [f'sentence: {textwrap.shorten(told.sentence, _LONGEST_LINE, placeholder=" …")}']
+    if words:
+        without = ', '.join(f'{own.word} -{own.weight:.2f}' for own in words)
+        lines.append(f'without: {without}')
     return lines
+
+
+def reason_values(docid: str, told: Reason) -> dict[str, Any]:
+    """What a ranking tells of a document, as values of JSON."""
+    values: dict[str, Any] = {
+        'docid': docid,
+        'kind': str(told.kind),
+        'ranking': told.ranking,
+        'words': [{'word': own.word, 'weight': own.weight} for own in told.words[:_MOST_WORDS]],
+    }
+    if told.kind is ReasonKind.SENTENCE:
+        values |= {'sentence': told.sentence, 'start': told.start, 'end': told.end}
+    return values
 
 
 def excerpt_line(number: int, start: int, end: int) -> str:

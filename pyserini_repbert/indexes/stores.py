@@ -63,6 +63,10 @@ class DocumentStore:
         """Where documents stand in their sources; an empty one where that is not known."""
         return [Origin() for _ in docids]
 
+    def addresses(self, docids: Sequence[str]) -> list[str]:
+        """Where documents come from, as addresses; '' where that is not known."""
+        return ['' for _ in docids]
+
     def versions(self, docids: Sequence[str]) -> list[str]:
         """A digest of each document's title and text; '' where documents never change."""
         return ['' for _ in docids]

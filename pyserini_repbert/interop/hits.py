@@ -76,8 +76,8 @@ def open_named(searcher: Any) -> Any:
 
 def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
     """Of a document: its title, and the number and the characters of the passage that decided,
-    with its headings, and where it is in its file; and the probability that it is relevant, if
-    that is known.
+    with its headings, where it is in its file, and its address; and the probability that it is
+    relevant, if that is known.
     """
     probability = {} if hit.probability is None else {'probability': hit.probability}
     if not hit.excerpts:
@@ -93,6 +93,7 @@ def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'url': passage.url,
     }
 
 

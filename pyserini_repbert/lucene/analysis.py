@@ -101,7 +101,8 @@ def _characters_of_units(text: str) -> list[int]:
 
 
 @cache
-def _analyzer(language: str) -> Analyzer:
+def analyzer_of(language: str) -> Analyzer:
+    """The analyzer of a language, made once."""
     return Analyzer(language)
 
 
@@ -113,7 +114,7 @@ def word_finder(language: str | None) -> WordFinder:
     """
     if language is None or language == ENGLISH:
         return find_words
-    return _analyzer(language).find_words
+    return analyzer_of(language).find_words
 
 
 def analyzed_languages() -> tuple[str, ...]:

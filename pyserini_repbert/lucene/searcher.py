@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.lucene.analysis import analyzer_of
 from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.jvm import (
     calling,
@@ -39,6 +41,7 @@ from pyserini_repbert.ranking import (
     Ranking,
     Run,
     Searcher,
+    WordWeight,
     by_score,
 )
 from pyserini_repbert.trace import Trace
@@ -56,6 +59,8 @@ _FEW_WORDS = 1_000
 _KEPT_WEIGHTS = 100_000
 # Different words of a question. So many take one to ten seconds.
 MAX_WORDS = 10_000
+# How Lucene's explanation of a term's score begins.
+_TERM_EXPLAINED = re.compile(r'weight\(contents:(.+) in \d+\)', re.DOTALL)
 # The original text, in the raw JSON of an expanded or reweighted document.
 PASSAGE_FIELD = 'passage'
 
@@ -271,6 +276,57 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
         return self._hits_of_query(words.buildQuery('contents', self._analyzer, topic.text), k)
 
+    def word_weights(self, query: str, docids: Sequence[str]) -> dict[str, list[WordWeight]]:
+        """What each word of a question adds to BM25's score of documents, by docid, as Lucene
+        explains it.
+
+        The greatest weights come first. A document that is not here, or has no word of the
+        question, is left out. Of a document as the question (`by_documents`), the words are stems.
+
+        Parameters
+        ----------
+        query : a question
+        docids : of the documents
+        """
+        if self.rewriting is not None:
+            query = self.rewriting.words(query)
+        found = {}
+        with java_calls():
+            if self._document_queries is None and not 0 < self._n_words(query) <= MAX_WORDS:
+                return {}
+            queries = self._document_queries or DocumentQueries(self._java.reader, self._analyzer)
+            asked = self._explained_query(query)
+            if asked is None:
+                return {}
+            similarity = java_class('org.apache.lucene.search.similarities.BM25Similarity')
+            searcher = java_class('org.apache.lucene.search.IndexSearcher')(self._java.reader)
+            searcher.setSimilarity(similarity(float(self.settings.k1), float(self.settings.b)))
+            word_of = {} if self._document_queries else self._words_of_terms(query)
+            for docid in docids:
+                number = queries.number_of(docid)
+                if number < 0:
+                    continue
+                weights = []
+                for term, weight in _term_weights(calling(searcher.explain, asked, number)):
+                    weights.append(WordWeight(word_of.get(term, term), weight))
+                if weights:
+                    found[docid] = sorted(weights, key=lambda own: -own.weight)
+        return found
+
+    def _explained_query(self, query: str) -> Any:
+        """Lucene's query of a question, or of a document; None for one without terms."""
+        if self._document_queries is not None:
+            return self._document_query(self._document_queries, query)
+        words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
+        return words.buildQuery('contents', self._analyzer, query)
+
+    def _words_of_terms(self, query: str) -> dict[str, str]:
+        """The first word of a question that gives each term."""
+        words: dict[str, str] = {}
+        for token in analyzer_of(self.language).tokens(query):
+            words.setdefault(token.term, query[token.start : token.end])
+        return words
+
     def _hits_of_query(self, query: Any, k: int, besides: Any = None) -> Ranking:
         """The hits of Lucene's query, among the documents of `among`.
 
@@ -465,6 +521,19 @@ def _list_of_bytes(texts: Sequence[str]) -> Any:
 def _ranking(hits: Any) -> Ranking:
     all_hits = list(hits)
     return by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
+
+
+def _term_weights(explained: Any) -> list[WordWeight]:
+    """The terms that a document has of a query, with what they add, in Lucene's explanation."""
+    if not explained.isMatch():
+        return []
+    named = _TERM_EXPLAINED.match(explained.getDescription())
+    if named:
+        return [WordWeight(named.group(1), float(explained.getValue().floatValue()))]
+    weights = []
+    for part in explained.getDetails():
+        weights += _term_weights(part)
+    return weights
 
 
 def _stored_text(document: Any) -> str | None:

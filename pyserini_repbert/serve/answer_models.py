@@ -100,6 +100,15 @@ class CandidateResponse(TypedDict):
             ),
         ]
     ]
+    url: NotRequired[
+        Annotated[
+            str | None,
+            Field(
+                description="of a collection: the address of the document's source, at the "
+                "passage; '' if it has none"
+            ),
+        ]
+    ]
     fields: NotRequired[
         Annotated[
             dict[str, Any] | None,
@@ -274,6 +283,38 @@ class ProgressResponse(Answered):
     total: Annotated[int | None, Field(description='model inputs in all, if known')]
 
 
+class WordWeightResponse(TypedDict):
+    """A word, and what it adds to a score."""
+
+    word: Annotated[str, Field(description='of the question, or of the sentence')]
+    weight: Annotated[
+        float,
+        Field(description='what it adds; of a sentence, how much less its score is without it'),
+    ]
+
+
+class ReasonResponse(TypedDict):
+    """Why a ranking has a document where it does."""
+
+    docid: Annotated[str, Field(description='docid of the document')]
+    kind: Annotated[
+        str,
+        Field(
+            description='words: of the question, with their weights (BM25); terms and tokens: of a '
+            'model, with theirs; sentence: the nearest to the question (vectors)'
+        ),
+    ]
+    ranking: Annotated[str, Field(description='its name')]
+    words: Annotated[
+        list[WordWeightResponse], Field(description='at most 20, the greatest weight first')
+    ]
+    sentence: NotRequired[Annotated[str | None, Field(description='of the kind sentence')]]
+    start: NotRequired[
+        Annotated[int | None, Field(description="its first character of the document's text")]
+    ]
+    end: NotRequired[Annotated[int | None, Field(description='the character after its last')]]
+
+
 class ExplainResponse(OfIndex):
     """Why hits rank where they do; more fields depend on the system."""
 
@@ -284,7 +325,7 @@ class ExplainResponse(OfIndex):
         str,
         Field(
             description='epic, cedr, duobert or monobert; own for another reranker, with scores '
-            'and perhaps tables'
+            'and perhaps tables; rankings for those of a collection'
         ),
     ]
     query: Annotated[str, Field(description='the question')]
@@ -296,6 +337,12 @@ class ExplainResponse(OfIndex):
     ]
     docids: NotRequired[
         Annotated[list[str] | None, Field(description='of monoBERT and duoBERT: the passages')]
+    ]
+    reasons: NotRequired[
+        Annotated[
+            list[ReasonResponse] | None,
+            Field(description='of rankings: why each has a document'),
+        ]
     ]
 
 
@@ -512,6 +559,7 @@ class OutlineResponse(OfIndex):
     title: Annotated[str, Field(description="its title; '' if it has none")]
     length: Annotated[int, Field(description='characters of its text')]
     file: Annotated[str, Field(description="its file in its source; '' if not known")]
+    url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
     headings: Annotated[
         list[OutlinedHeading],

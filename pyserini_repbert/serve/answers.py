@@ -113,6 +113,7 @@ class ShownDocument(TypedDict):
     doc: Any
     title: NotRequired[str]
     passage: NotRequired[PassageSpan | None]
+    url: NotRequired[str]
     fields: NotRequired[dict[str, Any]]
     display: NotRequired[list[Part]]
 
@@ -168,13 +169,14 @@ def excerpt_fields(
     fields = []
     stored_fields = index.store.fields(hits.docids, options.fields)
     for hit, own_fields in zip(hits, stored_fields, strict=True):
-        shown: ShownDocument = {'title': '', 'doc': '', 'passage': None}
+        shown: ShownDocument = {'title': '', 'doc': '', 'passage': None, 'url': ''}
         if hit.excerpts:
             passage = hit.excerpts[0]
             shown = {
                 'title': passage.title,
                 'doc': passage.text[: options.max_length],
                 'passage': _excerpt_span(passage),
+                'url': index.shown_address(passage.url),
             }
         shown['fields'] = own_fields
         if options.display:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from pyserini_repbert.errors import PyseriniRepbertError, needs
 with needs('fastapi', __name__, 'serve'):
     from fastapi import FastAPI
     from starlette.requests import Request
-    from starlette.responses import Response
+    from starlette.responses import HTMLResponse, Response
     from starlette.staticfiles import StaticFiles
 
 from pyserini_repbert.serve import (
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 PAGE = Path(__file__).with_name('page')
 _READER = 'index.html'
 _LABORATORY = 'lab.html'
+# What both begin with, and the line that stands for it.
+_HEAD = 'head.html'
+_HEAD_LINE = f'<!-- {_HEAD} -->\n'
 # What only the laboratory shows: an address that names one of these is its own.
 _OF_LABORATORY = frozenset(
     'view system fusion weights normalize rrf_k rerank like open why'.split()
@@ -111,7 +115,24 @@ def _add_page(app: FastAPI) -> None:
     @app.api_route('/{name}', methods=operations.PROBED, include_in_schema=False)
     async def file(request: Request) -> Response:
         name = request.path_params.get('name') or _first_page(request)
+        if name in (_READER, _LABORATORY):
+            return _page_response(name, request)
         return await files.get_response(name, request.scope)
+
+
+def page_text(name: str) -> str:
+    """One of the two pages, with the head that they share."""
+    head = (PAGE / _HEAD).read_text(encoding='utf-8')
+    return (PAGE / name).read_text(encoding='utf-8').replace(_HEAD_LINE, head)
+
+
+def _page_response(name: str, request: Request) -> Response:
+    """A page; without it, where the browser has it already."""
+    text = page_text(name)
+    tag = f'"{hashlib.sha256(text.encode()).hexdigest()}"'
+    if request.headers.get('if-none-match') == tag:
+        return Response(status_code=304, headers={'etag': tag})
+    return HTMLResponse(text, headers={'etag': tag})
 
 
 def _first_page(request: Request) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.collection.confidence import DEPTH
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -438,6 +439,12 @@ class ServedIndex:
         if self.index.has_newer():
             return True
         return not self.settings.adapted and self.adapted != self.index.learned()
+
+    def shown_address(self, address: str) -> str:
+        """An address of a document as clients get it; '' for a file that is not theirs."""
+        if address.startswith(FILE_SCHEME) and not self._service.shows_files:
+            return ''
+        return address
 
     def searchable_systems(self) -> list[str]:
         """The rankings that can be opened here, without the user's own classes."""

@@ -15,6 +15,7 @@ from pydantic import Field, FiniteFloat, ValidationError
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import LanguageModelError, PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.explain.explaining import RANKINGS
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import parse_stage
@@ -244,11 +245,15 @@ class ServiceTools:
         docids: Annotated[list[str], Field(description='of the index', min_length=1)],
         index: _Index,
         model: Annotated[
-            str, Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
-        ],
+            str,
+            Field(
+                description="a reranker's name, or a system: epic, cedr, duobert, monobert; or a "
+                "ranking of a collection: dense, bm25, sparse; default: a collection's rankings"
+            ),
+        ] = RANKINGS,
     ) -> dict[str, Any]:
-        """Why documents are where they are: term contributions, similarity maps, pair matrices,
-        scores.
+        """Why documents are where they are: words with their weights, the nearest sentence, term
+        contributions, similarity maps, pair matrices, scores.
         """
 
         def explain(trace: RequestTrace) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self
 
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
@@ -335,6 +335,9 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
 
     def warnings(self, query: str) -> list[str]:
         return self.ranker.warnings(query)
+
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        return self.ranker.reasons(query, docids)
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return self.ranker.planned(lengths)

@@ -150,6 +150,7 @@ def outline_answer(
     """
     document = _document(index, docid)
     (origin,) = index.store.origins([docid])
+    (address,) = index.store.addresses([docid])
     return {
         'api': API,
         'index': index.alias,
@@ -157,6 +158,7 @@ def outline_answer(
         'title': document.title,
         'length': len(document.text),
         'file': origin.file,
+        'url': index.shown_address(address),
         'is_code': is_code(origin),
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
         'passages': _best_passages(index, docid, query, n_passages),

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingResourceError
-from pyserini_repbert.explain.explaining import SAMPLES
+from pyserini_repbert.explain.explaining import RANKINGS, SAMPLES
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.indexes.stores import ALL_FIELDS
@@ -260,7 +260,12 @@ class ExplainRequest(StrictModel):
     """Hits to explain, and how."""
 
     query: str = Field(description='a question', json_schema_extra=NOT_BLANK)
-    model: str = Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
+    model: str = Field(
+        RANKINGS,
+        description="a reranker's name, or a system: epic, cedr, duobert, monobert; or of a "
+        'collection a ranking: dense, bm25, sparse; default: the rankings of a collection that '
+        'answer where none is named',
+    )
     docid: list[str] = Field(
         min_length=1,
         description='a hit to explain; repeatable',

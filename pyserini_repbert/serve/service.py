@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.nearest_sentences import MOST_INPUTS
 from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.errors import (
     InputError,
@@ -31,7 +32,7 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     UnknownNameError,
 )
-from pyserini_repbert.explain.explaining import explanation
+from pyserini_repbert.explain.explaining import RANKINGS, explain_rankings, explanation
 from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
@@ -402,17 +403,27 @@ class Service:
         options: Mapping[str, Any],
         trace: Trace,
     ) -> Any:
-        """Why a reranker scores documents as it does, in the form of `explain.explanation`.
+        """Why a reranker scores documents as it does, in the form of `explain.explanation`, or why
+        rankings of a collection have them, in that of `explain_rankings`.
 
         Parameters
         ----------
         index : which the caller holds
-        model : a reranker, or a system, whose first reranker is meant
+        model : a reranker, or a system, whose first reranker is meant; or a ranking of a
+            collection, or `RANKINGS`, those that answer where none is named
         query : a question
         docids : of the documents
         options : of `explain.explanation`
         trace : learns how far it is
         """
+        explains_itself = index.passage_finder is not None
+        if explains_itself and (model == RANKINGS or model in index.systems):
+            return self._explain_rankings(index, model, query, docids, trace)
+        if model == RANKINGS:
+            raise InputError(
+                f"index '{index.alias}' is no collection, whose rankings explain hits: name a "
+                "reranker as 'model'"
+            )
         name = self.rerankers.resolve_name(model)
         hits = self._check_hits(index, query, docids, StageSpec(name, len(docids)))
 
@@ -421,16 +432,45 @@ class Service:
 
         return self.rerankers.queue_of(name).call(explain, trace)
 
+    def _explain_rankings(
+        self, index: ServedIndex, model: str, query: str, docids: Sequence[str], trace: Trace
+    ) -> Any:
+        """Why rankings of a collection have documents; arguments are as of `explain`."""
+        limits = self.settings.limits
+        check_query(query, limits)
+        most = min(limits.rerank_depth, limits.inferences // MOST_INPUTS)
+        if len(docids) > most:
+            raise InputError(
+                f'{len(docids)} documents were given, at most {most} are explained here'
+            )
+        hits = self._hits_of(index, query, docids, n_excerpts=1)
+        systems = index.default if model == RANKINGS else (model,)
+
+        def explain() -> Any:
+            rankers = [index.ranker(name) for name in systems]
+            return explain_rankings(model, rankers, query, hits)
+
+        return self.queues['rerank'].call(explain, trace)
+
     def _check_hits(
         self, index: ServedIndex, query: str, docids: Sequence[str], stage: StageSpec
     ) -> Ranking:
         """The documents with their texts, if a client may have them reranked so."""
         check_query(query, self.settings.limits)
         self.rerankers.check([stage])
+        return self._hits_of(index, query, docids, stage.n_excerpts)
+
+    def _hits_of(
+        self, index: ServedIndex, query: str, docids: Sequence[str], n_excerpts: int
+    ) -> Ranking:
+        """The documents with their texts.
+
+        Raises InputError for one given twice, MissingResourceError for one that is not here.
+        """
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
         hits = Ranking(docids, [0.0] * len(docids))
-        hits = index.with_texts(query, hits, stage.n_excerpts)
+        hits = index.with_texts(query, hits, n_excerpts)
         for hit in hits:
             if hit.text is None:
                 raise MissingResourceError(

@@ -301,12 +301,14 @@ class ServeSettings(FileSettings):
     device, precision : of all models
     threads : queries that Lucene answers at a time
     log_queries : whether the log has the text of searches
+    shows_files : whether hits have addresses of files on this machine: for its own user alone
     """
 
     device: str = 'cpu'
     precision: str = 'float32'
     threads: int = Field(default=2, description='queries that Lucene answers at a time')
     log_queries: bool = Field(default=False, description='also log the text of searches')
+    shows_files: bool = False
 
 
 def read_settings(path: StrPath) -> FileSettings:

@@ -35,6 +35,7 @@ from pyserini_repbert.index.arrays import check_finite, check_offsets, check_ter
 from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.records import Count
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.systems.sparse_model import SparseModel
 
@@ -223,12 +224,17 @@ class _Terms(Representation):
         weights = together.weights / np.float32(max(len(passages), 1))
         return TermVector.summed(together.terms, weights)
 
-    def reason(self, encoder: TermWeightsEncoder, query: TermVector, passage: TermVector) -> str:
-        """The terms that add most to the score."""
-        from pyserini_repbert.rerank.term_explanations import contributions, reason_text
+    def matches(
+        self, encoder: TermWeightsEncoder, query: TermVector, passage: TermVector
+    ) -> tuple[WordWeight, ...]:
+        """The terms of both with what they add to the score."""
+        from pyserini_repbert.rerank.term_explanations import contributions
 
-        terms = reason_text(contributions(encoder, query, passage))
-        return f'terms: {terms}' if terms else ''
+        words = []
+        for share in contributions(encoder, query, passage):
+            if share['contribution'] > 0:
+                words.append(WordWeight(share['term'], share['contribution']))
+        return tuple(words)
 
 
 def _term_dtype(vocabulary: int) -> DTypeLike:

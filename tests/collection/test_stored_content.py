@@ -27,7 +27,7 @@ DOCUMENTS = [
     {'id': 'd', 'title': 'only a title', 'text': ''},
     {'id': 'e', 'text': ''},
 ]
-OF_SOURCES = 'the tables of sources, their prefixes, paths and formats are not as written'
+OF_SOURCES = 'the tables of sources, their prefixes, paths, formats and links are not as written'
 OF_OWNERS = 'the docids or the sources of documents are not those of the manifest'
 
 

@@ -53,6 +53,7 @@ def metadata(hit):
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'url': passage.url,
     }
 
 
@@ -77,6 +78,7 @@ def test_metadata_by_hand():
         'anchor': 'at-night',
         'file': 'salad.md',
         'line': 7,
+        'url': '',
     }
     assert excerpt_metadata(Candidate('d', 1.0, 'text')) == {}
 

@@ -193,6 +193,29 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
         assert 'display' not in hit
 
 
+def test_its_rankings_explain_hits(client):
+    asked = {'query': 'moon tree', 'docid': ['guide/b', 'a']}
+    for model in ({}, {'model': 'dense'}):
+        explained = client.get('/v1/mine/explain', params={**asked, **model}).json()
+        assert explained['system'] == 'rankings'
+        assert [(told['docid'], told['kind']) for told in explained['reasons']] == [
+            ('guide/b', 'sentence'),
+            ('a', 'sentence'),
+        ]
+        told = explained['reasons'][0]
+        whole = client.get('/v1/mine/doc/guide/b').json()['doc']['text']
+        assert whole[told['start'] : told['end']] == told['sentence']
+    asked_along = {'query': 'cat', 'explain': 'rankings', 'explain_hits': 2}
+    answer = client.get('/v1/mine/search', params=asked_along).json()
+    assert len(answer['explanations'][0]['reasons']) == 2
+    wrong = client.get('/v1/mine/explain', params={'query': 'cat', 'docid': ['none']})
+    assert wrong.status_code == 404
+    many = client.get(
+        '/v1/mine/explain', params={'query': 'x', 'docid': list(map(str, range(157)))}
+    )
+    assert many.json()['error'] == '157 documents were given, at most 156 are explained here'
+
+
 def test_a_document_is_whole(client):
     whole = client.get('/v1/mine/doc/guide/b').json()
     assert whole['doc'] == {

@@ -162,3 +162,11 @@ def test_explanations_come_with_a_search(client):
     epic, mono = answer['explanations']
     assert [passage['docid'] for passage in epic['passages']] == best
     assert mono['docids'] == best
+
+
+def test_an_index_of_passages_is_explained_by_rerankers(client):
+    refused = client.get('/v1/tiny/explain', params={'query': QUERY, 'docid': DOCIDS})
+    assert refused.status_code == 400
+    assert refused.json()['error'] == (
+        "index 'tiny' is no collection, whose rankings explain hits: name a reranker as 'model'"
+    )

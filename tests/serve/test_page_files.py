@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyserini_repbert.serve
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.serve.app import page_text
 
 PAGE = Path(pyserini_repbert.serve.__file__).parent / 'page'
 
@@ -20,18 +21,23 @@ def test_the_files(client):
     assert len(files) > 20
     for path in files:
         answer = client.get(f'/{path.relative_to(PAGE).as_posix()}')
-        assert answer.status_code == 200 and answer.content == path.read_bytes()
+        content = path.read_bytes()
+        if path.name in ('index.html', 'lab.html'):
+            content = page_text(path.name).encode()
+            assert content.startswith((PAGE / 'head.html').read_bytes())
+        assert answer.status_code == 200 and answer.content == content
         assert answer.headers['content-type'].split(';')[0] == kinds[path.suffix]
         assert answer.headers['cache-control'] == 'no-cache'
         again = client.get(answer.url.path, headers={'If-None-Match': answer.headers['etag']})
         assert again.status_code == 304 and again.headers['cache-control'] == 'no-cache'
-    assert client.get('/').text == (PAGE / 'index.html').read_text(encoding='utf-8')
+    assert client.get('/').text == page_text('index.html')
+    assert client.head('/').status_code == 200
     for lacking in ('/js/none.js', '/../app.py', '/js/..%2f..%2fapp.py'):
         assert client.get(lacking).status_code == 404
 
 
 def test_an_address_of_the_laboratory_stays_its_own(client):
-    laboratory = (PAGE / 'lab.html').read_text(encoding='utf-8')
+    laboratory = page_text('lab.html')
     for address in ('/?view=compare&q=cat', '/?q=cat&system=dense', '/?q=cat&rerank=a%401'):
         assert client.get(address).text == laboratory
     assert client.get('/?q=cat').text != laboratory
@@ -62,5 +68,5 @@ def test_nothing_comes_from_elsewhere_or_goes_around_the_policy():
             r'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function', text
         ), path
     for name in ('index.html', 'lab.html'):
-        html = (PAGE / name).read_text(encoding='utf-8')
+        html = page_text(name)
         assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)

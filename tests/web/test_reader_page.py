@@ -129,6 +129,82 @@ def test_the_laboratory_is_one_control_away_and_keeps_its_address(mine):
     mine.open('?q=lettuce&system=dense', '.steps')
 
 
+def give_address(own, address):
+    """Let all hits and documents have an address."""
+
+    def answer(route):
+        found = route.fetch().json()
+        for candidate in found.get('candidates', [found]):
+            candidate['url'] = address
+        route.fulfill(json=found)
+
+    own.page.route('**/v1/mine/search*', answer)
+    own.page.route('**/v1/mine/outline/*', answer)
+
+
+@pytest.mark.parametrize('is_of_web', [True, False])
+def test_hits_and_documents_link_to_their_source(mine, is_of_web):
+    address = 'https://docs.example.org/a.md#b' if is_of_web else 'javascript:window.hacked=1'
+    give_address(mine, address)
+    page = mine.open(ASKED, '.hit')
+    link = page.get_by_role('link', name='Source of Lettuce without slugs')
+    assert link.count() == int(is_of_web)
+    page.get_by_role('link', name='Lettuce without slugs', exact=True).click()
+    page.wait_for_selector('.part')
+    assert link.count() == int(is_of_web)
+    if is_of_web:
+        assert link.get_attribute('href') == address
+
+
+def test_the_address_of_a_file_is_copied(opened, served_collection):
+    permissions = ['clipboard-read', 'clipboard-write']
+    own = opened(address=served_collection, bypass_csp=True, permissions=permissions)
+    give_address(own, 'file:///srv/docs/a.md')
+    page = own.open(ASKED, '.hit')
+    page.get_by_role('button', name='Copy file address: Lettuce without slugs').focus()
+    page.keyboard.press('Enter')
+    page.get_by_text('Copied', exact=True).wait_for()
+    assert page.evaluate('navigator.clipboard.readText()') == 'file:///srv/docs/a.md'
+
+
+def test_a_hit_says_why_it_is_there(mine):
+    page = mine.open(ASKED, '.hit')
+    control = page.get_by_role('button', name='Why here? Lettuce without slugs')
+    control.focus()
+    page.keyboard.press('Enter')
+    page.wait_for_selector('.reasons table')
+    assert control.get_attribute('aria-expanded') == 'true'
+    panel = page.locator('.reasons:visible')
+    sentence = panel.locator('.lead a').inner_text().strip('“”')
+    assert sentence == 'A copper band around the bed keeps slugs off the lettuce.'
+    words = panel.get_by_role('table', name='Words of the question, and what they add')
+    assert set(words.locator('tbody th').all_inner_texts()) == {'keep', 'slugs', 'off', 'lettuce'}
+    assert all('/explain?' not in url or 'model=' not in url for url in mine.asked)
+    page.keyboard.press('Enter')
+    assert not panel.is_visible()
+    page.keyboard.press('Enter')
+    page.get_by_role('link', name=sentence).click()
+    page.wait_for_selector('.in-passage')
+    assert 'at=951-1008' in page.url
+
+
+def test_the_laboratory_shows_what_ranked(mine):
+    page = mine.open(f'{ASKED}&view=search', '.steps')
+    hit = page.locator('.hit').first
+    hit.get_by_role('button', name='Why here?').click()
+    page.wait_for_selector('.why .lead a')
+    assert [tab.inner_text() for tab in hit.get_by_role('tab').all()] == ['Words rankings']
+    hit.get_by_role('button', name='Other models').click()
+    assert hit.get_by_role('tab').count() == 2
+    page.keyboard.press('Enter')
+    page.wait_for_selector('.why .lead:has-text("monobert-demo")')
+    mine.open(f'{ASKED}&view=search&system=bm25&rerank=monobert-demo%403', '.steps')
+    hit.get_by_role('button', name='Why here?').click()
+    page.wait_for_selector('.why caption')
+    assert hit.get_by_role('tab').count() == 2
+    assert page.locator('.why .lead a').count() == 0, 'BM25 has no nearest sentence'
+
+
 def test_nothing_answers(mine):
     def answer(route):
         found = route.fetch().json()
@@ -149,11 +225,15 @@ def test_nothing_answers(mine):
 def test_anybody_can_read_it(opened, served_collection, width, scheme):
     settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
     own = opened(width, scheme, address=served_collection, **settings)
+    give_address(own, 'https://docs.example.org/slugs.md')
     for address, wait in (
         ('', '.start'),
         (f'{ASKED}&f.type=guide', '.hit'),
         ('?q=slugs&doc=guide%2Fslugs', '.part'),
     ):
         page = own.open(address, wait)
+        if wait == '.hit':
+            page.get_by_role('button', name='Why here?').first.click()
+            page.wait_for_selector('.reasons table')
         assert violations(page) == []
         assert page.evaluate('document.documentElement.scrollWidth') <= width

@@ -56,5 +56,8 @@ class CollectionStore(DocumentStore):
         known = self._generation.origins(docnos)
         return [known.get(docno, Origin()) for docno in docnos]
 
+    def addresses(self, docids: Sequence[str]) -> list[str]:
+        return self._generation.addresses(docids)
+
     def versions(self, docids: Sequence[str]) -> list[str]:
         return self._generation.versions(docids)

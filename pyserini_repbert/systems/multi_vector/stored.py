@@ -28,6 +28,7 @@ from pyserini_repbert.encode.representations import (
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.index.arrays import check_finite, check_offsets, impossible
 from pyserini_repbert.index.records import Count, FloatType, Length, Name
+from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Sha256
 
 if TYPE_CHECKING:
@@ -282,9 +283,9 @@ class _Tokens(Representation):
         chosen = np.linspace(0, len(ids) - 1, count).astype(np.int64)
         return QueryTokens(vectors[chosen].astype(np.float32), ids[chosen], divisor=1)
 
-    def reason(
+    def matches(
         self, encoder: MultiVectorTextEncoder, query: QueryTokens, passage: PassageTokens
-    ) -> str:
+    ) -> tuple[WordWeight, ...]:
         """The tokens of the query that add most, each with the token that it found."""
         products = query.vectors @ passage.vectors.astype(np.float32).T
         best = products.argmax(axis=1)
@@ -293,8 +294,8 @@ class _Tokens(Representation):
         for row in np.argsort(-added, kind='stable')[:_REASON_MATCHES].tolist():
             token = _token_name(encoder, int(query.ids[row]), row)
             match = _token_name(encoder, int(passage.ids[best[row]]), int(best[row]))
-            parts.append(f'{token}={match} {added[row]:.2f}')
-        return f'tokens: {" + ".join(parts)}'
+            parts.append(WordWeight(f'{token}={match}', float(added[row])))
+        return tuple(parts)
 
 
 def _ids_of(vectors: TokenVectors) -> NDArray[np.int32]:

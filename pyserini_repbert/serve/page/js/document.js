@@ -4,6 +4,7 @@ import { address, ask } from './api.js';
 import { button, h, say } from './dom.js';
 import { during } from './messages.js';
 import { proseElements, unitsOf } from './prose.js';
+import { sourceLink } from './source.js';
 import { whole } from './words.js';
 
 const PART = 20_000; // characters
@@ -161,7 +162,7 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   box.append(above, below);
   put(first, false);
   const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },
-    h('header', null, h('h2', null, title), h('p', { class: 'note' }, place)), box);
+    h('header', null, h('h2', null, title), h('p', { class: 'note' }, place), sourceLink(outline.url, title)), box);
   return {
     elements: [outlineElement(), h('div', { class: 'sheet' }, tools, article)],
     jump,

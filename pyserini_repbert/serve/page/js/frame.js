@@ -1,6 +1,11 @@
-// What the reader's page and the laboratory have around their contents: theme, menu, choice of an index.
+// What the reader's page and the laboratory have around their contents: theme, menu, choice of an index, examples.
 
-import { byId, h, keep } from './dom.js';
+import { address, ask } from './api.js';
+import { button, byId, h, keep } from './dom.js';
+import { during, message } from './messages.js';
+
+const EXAMPLES = 6;
+const EXAMPLE_LENGTH = 60; // characters
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -31,7 +36,7 @@ export function useMenu(actions) {
 }
 
 /** Offer the indexes, without those that are a part of another one; returns those that are offered. about: the chosen one. */
-export function fillIndexChoice(indexes, about) {
+function fillIndexChoice(indexes, about) {
   const choice = byId('index');
   const helpers = new Set(indexes.map((own) => own.base_index));
   const offered = indexes.filter((own) => own === about || !helpers.has(own.name));
@@ -39,4 +44,45 @@ export function fillIndexChoice(indexes, about) {
   choice.disabled = false;
   choice.parentElement.hidden = offered.length < 2;
   return offered;
+}
+
+/** Ask what the indexes are, then call ondone(indexes). Returns a function that gives it up. */
+export function loadIndexes(ondone) {
+  return during(byId('found'), 'Opening', async (how) => {
+    const { indexes } = await ask(address(['indexes']), how);
+    setTimeout(ondone, 0, indexes);
+    return [];
+  }, { retry: () => loadIndexes(ondone) });
+}
+
+function exampleList(texts, onchoose) {
+  return texts.map((text) => h('li', null, button(text, () => onchoose(text), { class: 'example' })));
+}
+
+/** The index of a name, or the first for '', shown as chosen; null, and a message, where there is none of this name. take(name): another is wanted. */
+export function chosenIndex(indexes, name, take) {
+  const named = indexes.find((own) => own.name === name) ?? null;
+  const offered = fillIndexChoice(indexes, named);
+  if (!named && name) {
+    byId('found').replaceChildren(message('bad', `There is no index “${name}” here`, ['This service has:'],
+      h('ul', { class: 'examples' }, exampleList(offered.map((own) => own.name), take))));
+    return null;
+  }
+  const about = named ?? offered[0];
+  byId('index').value = about.name;
+  byId('q').maxLength = about.limits.query_characters;
+  return about;
+}
+
+/** Fill a list with short questions of an index, if it has some; returns a promise of how many. onask(text): one is chosen. */
+export async function fillExamples(list, about, onask) {
+  if (!about.topics) return 0;
+  try {
+    const { topics } = await ask(address([about.name, 'topics'], [['limit', 12]]));
+    const short = topics.map((own) => own.text).filter((text) => text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
+    list.replaceChildren(...exampleList(short, onask));
+    return short.length;
+  } catch {
+    return 0; // The page works without examples.
+  }
 }

@@ -3,10 +3,10 @@
 import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
-import { button, byId, field, h, select } from './dom.js';
+import { byId, field, h, select } from './dom.js';
 import { filterBox } from './filters.js';
 import { HIT_KEYS } from './grades.js';
-import { fillIndexChoice, useMenu, useTheme } from './frame.js';
+import { chosenIndex, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { judging } from './judge.js';
 import { judgmentsOf } from './judgments.js';
 import { SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
@@ -19,8 +19,6 @@ import { count, held, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare', judge: 'Judge' };
 const HITS = [5, 10, 20, 50, 100];
-const EXAMPLES = 6;
-const EXAMPLE_LENGTH = 60; // characters
 
 const found = byId('found');
 const question = byId('q');
@@ -227,32 +225,21 @@ function start() {
     : ['Search, and see why', `${held(about)} in ${about.name}. Ask in your own words; each hit shows its rank in `
       + 'every ranking it came through, and “Why here?” opens what the models saw in it.'];
   found.replaceChildren(h('div', { class: 'start' }, h('h2', null, title), h('p', { class: 'soft' }, text), list));
-  if (!about.topics) return;
-  ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
-    const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
-    list.replaceChildren(...short.map((own) => h('li', null, button(own.text, () => go({ ...state, q: own.text }), { class: 'example' }))));
-    if (short.length) list.before(h('h3', null, 'For example'));
-  }, () => {});
+  fillExamples(list, about, (q) => go({ ...state, q })).then((n) => { if (n) list.before(h('h3', null, 'For example')); });
 }
 
 function chooseIndex() {
-  about = indexes.find((own) => own.name === state.index) ?? null;
-  const offered = fillIndexChoice(indexes, about);
-  if (!about && state.index) {
+  about = chosenIndex(indexes, state.index, take);
+  if (!about) {
     drawHead();
-    found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
-      h('ul', { class: 'examples' }, offered.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
     return false;
   }
-  about ??= offered[0];
   state = { ...state, index: about.name };
   if (!state.a.system.length) {
     const system = about.default.slice(0, state.view === 'compare' ? 1 : undefined);
     state = { ...state, a: { ...state.a, system } };
   }
   if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };
-  byId('index').value = about.name;
-  question.maxLength = about.limits.query_characters;
   return true;
 }
 
@@ -264,14 +251,6 @@ function take(name) {
 
 function drawAll() {
   if (chooseIndex()) go(state, { replace: true });
-}
-
-function load() {
-  giveUp = during(found, 'Opening', async (how) => {
-    indexes = (await ask(address(['indexes']), how)).indexes;
-    setTimeout(drawAll);
-    return [];
-  }, { retry: load });
 }
 
 useTheme();
@@ -296,4 +275,7 @@ window.addEventListener('popstate', () => {
   if (indexes.length) drawAll();
 });
 listen();
-load();
+giveUp = loadIndexes((served) => {
+  indexes = served;
+  drawAll();
+});

@@ -2,18 +2,16 @@
 
 import { address, ask } from './api.js';
 import { openDocument } from './document.js';
-import { button, byId, h } from './dom.js';
+import { byId, h } from './dom.js';
 import { facets, filterChips } from './facets.js';
-import { fillIndexChoice, useMenu, useTheme } from './frame.js';
+import { chosenIndex, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
-import { during, message } from './messages.js';
+import { during } from './messages.js';
 import { hitElements, isPlainClick } from './reader_hits.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
 import { count, held } from './words.js';
 
 const MOST_HITS = 100;
-const EXAMPLES = 6;
-const EXAMPLE_LENGTH = 60; // characters
 
 const found = byId('found');
 const question = byId('q');
@@ -126,25 +124,13 @@ function start() {
   const list = h('ul', { class: 'examples' });
   found.replaceChildren(h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
     h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`), list));
-  if (!about.topics) return;
-  ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
-    const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
-    list.replaceChildren(...short.map((own) => h('li', null, button(own.text, () => go({ ...state, q: own.text }), { class: 'example' }))));
-  }, () => {});
+  fillExamples(list, about, (q) => go({ ...state, q }));
 }
 
 function chooseIndex() {
-  about = indexes.find((own) => own.name === state.index) ?? null;
-  const offered = fillIndexChoice(indexes, about);
-  if (!about && state.index) {
-    found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
-      h('ul', { class: 'examples' }, offered.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
-    return false;
-  }
-  about ??= offered[0];
+  about = chosenIndex(indexes, state.index, take);
+  if (!about) return false;
   state = { ...state, index: about.name };
-  byId('index').value = about.name;
-  question.maxLength = about.limits.query_characters;
   question.value = state.q;
   return true;
 }
@@ -156,14 +142,6 @@ function take(name) {
 
 function drawAll() {
   if (chooseIndex()) go(state, { replace: true });
-}
-
-function load() {
-  giveUp = during(found, 'Opening', async (how) => {
-    indexes = (await ask(address(['indexes']), how)).indexes;
-    setTimeout(drawAll);
-    return [];
-  }, { retry: load });
 }
 
 useTheme();
@@ -181,4 +159,7 @@ window.addEventListener('popstate', () => {
   if (indexes.length && chooseIndex()) draw();
 });
 listen();
-load();
+giveUp = loadIndexes((served) => {
+  indexes = served;
+  drawAll();
+});

@@ -4,6 +4,8 @@ import { button, h } from './dom.js';
 import { message } from './messages.js';
 import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
+import { whyHere } from './reasons.js';
+import { sourceLink } from './source.js';
 import { count, percent } from './words.js';
 
 /** Whether a click is to be followed on this page, not in another tab. */
@@ -17,7 +19,7 @@ function breadcrumb({ title, docid, passage }) {
   return parts.length ? h('p', { class: 'crumbs' }, parts.join(' › ')) : null;
 }
 
-function card(hit, { state, onopen }) {
+function card(hit, { about, answer, state, onopen }) {
   const passage = hit.passage && { start: hit.passage.start, end: hit.passage.end };
   const next = { ...state, doc: hit.docid, passage: passage ?? null };
   const open = (event) => {
@@ -34,10 +36,14 @@ function card(hit, { state, onopen }) {
   const link = h('a', { href: documentAddress(next), onclick: open }, title);
   const likely = hit.probability !== undefined && hit.probability !== null
     && h('span', { class: 'likely', title: 'How likely this answers the question' }, `${percent(hit.probability)} likely`);
+  // Other indexes have nothing of their own that explains a hit.
+  const why = about.documents === undefined ? null : whyHere({ about, answer, hit, title, state });
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, link), likely),
     breadcrumb(hit),
-    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [])));
+    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [])),
+    h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
+    why?.panel);
   return article;
 }
 
@@ -52,7 +58,7 @@ export function hitElements(answer, { about, state, onopen, onmore }) {
   const hits = answer.candidates;
   const warnings = (answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text));
   if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
-  const list = h('div', { class: 'hits' }, hits.map((hit) => card(hit, { state, onopen })));
+  const list = h('div', { class: 'hits' }, hits.map((hit) => card(hit, { about, answer, state, onopen })));
   const more = onmore && h('p', { class: 'more-hits' }, button('More hits', onmore));
   if (answer.confidence?.found === 'nothing') {
     const nearest = h('details', { class: 'nearest' }, h('summary', null, `The nearest ${count(hits.length, 'hit')}`), list, more);

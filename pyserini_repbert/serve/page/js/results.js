@@ -124,7 +124,8 @@ function card(hit, { about, answer, state, judgments, deepest, onopen, onlike })
     event.preventDefault();
     toggle.click();
   };
-  const explains = about.rerankers.length > 0 && answer.query.like === undefined;
+  const isExplained = about.rerankers.length > 0 || about.documents !== undefined;
+  const explains = isExplained && answer.query.like === undefined;
   const grade = judgments && answer.query.like === undefined && hitGrade({ about, question: state.q, docid: hit.docid, judgment: judgments.get(hit.docid) });
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },

@@ -9,7 +9,7 @@ const MOST = 20;
 const shown = (value) => (typeof value === 'number' ? score(value) : String(value));
 
 /** A table of rows whose keys are the columns; the second column is a number, shown as a bar, too. */
-function table({ title, rows }) {
+export function table({ title, rows }) {
   const [name, number, ...others] = Object.keys(rows[0]);
   const most = Math.max(...rows.map((row) => row[number]), 1e-9);
   const head = [name, '', number, ...others].map((own) => (own ? h('th', { scope: 'col' }, own) : h('td')));

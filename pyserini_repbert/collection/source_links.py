@@ -1,0 +1,121 @@
+"""Links from documents to where they come from: an address of the web, or a file of this machine.
+
+A source may have a template of the addresses of its files. Without one, the files of a folder of
+this machine have addresses of `file:`. What a document itself says, in its field `url`, comes
+first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+from pyserini_repbert.addresses import FILE_SCHEME, address_problem
+from pyserini_repbert.errors import InputError
+
+_LOCAL = f'{FILE_SCHEME}///'
+_PATH = '{path}'
+_ANCHOR = '{anchor}'
+_PLACEHOLDER = re.compile(r'\{[^{}]*\}?|\}')
+_CONTROL = re.compile(r'[\x00-\x1f\x7f]')
+# Of an address, besides letters and digits; what is percent-encoded already stays.
+_OF_ADDRESSES = "%:/?#[]@!$&'()*+,;="
+_LONGEST = 2_000
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class LinkTemplate:
+    """The addresses of a source's files.
+
+    Attributes
+    ----------
+    text : an address in which `{path}` stands for the path of a file in its source, and `{anchor}`
+        for the last heading above a passage
+    """
+
+    text: str
+
+    @classmethod
+    def parsed(cls, text: str) -> LinkTemplate:
+        """The template that a user gives, or a prefix, which a file's path and an anchor follow.
+
+        Raises InputError for what is no address of http, https or file.
+        """
+        problem = _template_problem(text)
+        if problem:
+            raise InputError(
+                f'{text[:_SHOWN]!r} cannot be what the addresses of files begin with: {problem}',
+                parameters=('url_prefix',),
+            )
+        if _PATH not in text and _ANCHOR not in text:
+            slash = '' if text.endswith('/') else '/'
+            text = f'{text}{slash}{_PATH}#{_ANCHOR}'
+        return cls(text)
+
+    @classmethod
+    def of_source(cls, name: str, link: str) -> LinkTemplate | None:
+        """The addresses of a source's files; None where they have none.
+
+        Parameters
+        ----------
+        name : of the source: a path, or another name
+        link : what a user gave for it, as `parsed` takes it; '' for nothing
+        """
+        return cls.parsed(link) if link else cls.of_local_files(name)
+
+    @classmethod
+    def of_local_files(cls, source: str) -> LinkTemplate | None:
+        """The addresses of the files of a folder, or of a file, of this machine; None for others.
+
+        `source` is its path.
+        """
+        path = Path(source)
+        if not path.is_absolute() or not path.exists():
+            return None
+        folder = path if path.is_dir() else path.parent
+        return cls.parsed(f'{folder.as_uri()}/{_PATH}#{_ANCHOR}')
+
+    def address(self, file: str, anchor: str = '') -> str:
+        """The address of a file; '' for a path that leaves the source.
+
+        Parameters
+        ----------
+        file : its path in the source, with slashes; '' for a document that has no file
+        anchor : of a heading in it; '' for none
+        """
+        path = PurePosixPath(file)
+        if not file or path.is_absolute() or '..' in path.parts:
+            return ''
+        filled = self.text.replace(_PATH, quote(file, errors='replace'))
+        return filled.replace(_ANCHOR, quote(anchor, safe='', errors='replace')).removesuffix('#')
+
+
+def _template_problem(text: str) -> str:
+    """What is wrong with a template; '' for one that can be used."""
+    if len(text) > _LONGEST:
+        return f'at most {_LONGEST:,} characters are taken'
+    for placeholder in _PLACEHOLDER.findall(text):
+        if placeholder not in (_PATH, _ANCHOR):
+            return f'{placeholder[:_SHOWN]} is unknown, only {_PATH} and {_ANCHOR} are replaced'
+    plain = text.replace(_PATH, 'path').replace(_ANCHOR, 'anchor')
+    if text.startswith(_LOCAL):
+        # What is wrong within the path would be wrong with one of the web.
+        plain = plain.replace(_LOCAL, 'https://localhost/', 1)
+    if address_problem(plain):
+        return 'expected https://, http:// or file:///, white space and what is beyond ASCII as %XX'
+    if '{' in urlsplit(text).netloc:
+        return f'{_PATH} and {_ANCHOR} follow the host'
+    return ''
+
+
+def web_address(value: object) -> str:
+    """The address of http or https that a document names as its own, percent-encoded; '' for any
+    other value.
+    """
+    if not isinstance(value, str) or len(value) > _LONGEST or _CONTROL.search(value):
+        return ''
+    address = quote(value.strip(), safe=_OF_ADDRESSES, errors='replace')
+    return '' if address_problem(address) else address
