@@ -82,6 +82,10 @@ class WordWeight(NamedTuple):
     weight: float
 
 
+# Words or terms in the reason for a hit, as a line shows it.
+REASON_TERMS = 5
+
+
 class ReasonKind(StrEnum):
     """What a ranking tells of a document: words of the question with what they add to the score
     (BM25), the same of a model's terms or tokens, or the sentence that is nearest to the question

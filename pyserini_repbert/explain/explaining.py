@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Reason, ReasonKind
+from pyserini_repbert.ranking import REASON_TERMS, Candidate, Ranker, Ranking, Reason, ReasonKind
 from pyserini_repbert.rerank.base import ExplanationSettings, Reranker
-from pyserini_repbert.rerank.term_explanations import REASON_TERMS
 from pyserini_repbert.trace import SILENT, Trace
 
 SAMPLES = ExplanationSettings.samples

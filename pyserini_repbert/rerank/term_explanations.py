@@ -11,9 +11,7 @@ from pyserini_repbert.encode.term_weights import PassageTokens, TermWeightsEncod
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
-
-# Terms in the reason for a hit.
-REASON_TERMS = 5
+from pyserini_repbert.ranking import REASON_TERMS
 
 
 def explain_text(

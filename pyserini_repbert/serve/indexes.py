@@ -14,7 +14,6 @@ from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.collection.confidence import DEPTH
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -23,7 +22,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.fusion.fused import look_deeper
+from pyserini_repbert.fusion.fused import Fusion, look_deeper
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
@@ -396,7 +395,7 @@ class ServedIndex:
 
         ranker = queue.call(open_learned)
         self._held.callback(ranker.close)
-        is_fusion = isinstance(ranker, CollectionSearcher)
+        is_fusion = isinstance(ranker, Fusion)
         self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED, keeps_parts=is_fusion)
 
     def _open_sparse(self, system: str) -> None:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.representations import Representation
 
 ENTRY_POINTS = 'pyserini_repbert.systems'
 

@@ -335,16 +335,19 @@ def notes(tmp_path, capsys):
     (folder / 'b.txt').write_bytes('déjà vu au '.encode() + b'caf\xe9')
     index = str(tmp_path / 'index')
     flags = ['--corpus', str(folder), '--output', index, '--on-error', 'skip']
-    assert run(main, ['lucene', *flags]) == 0
+    # A file that cannot be read is named, and the status says so.
+    assert run(main, ['lucene', *flags]) == 3
     return index
 
 
 @pytest.mark.jvm
 def test_a_folder_of_notes_becomes_an_index(notes, capsys):
-    """What was skipped is counted."""
+    """What was not read is named."""
     from pyserini_repbert.commands.search import main as search
 
-    assert capsys.readouterr().out == f'{notes}: 1 passage (bm25), 1 skipped\n'
+    said = capsys.readouterr()
+    assert said.out == f'{notes}: 1 passage (bm25)\n'
+    assert said.err.startswith('not read: 1 .txt that cannot be read\n')
     assert run(search, ['--sparse', f'bm25@{notes}', '--query', 'copper']) == 0
     assert '1. about%20slugs.md' in capsys.readouterr().out
 

@@ -232,7 +232,7 @@ def test_it_gives_no_index(open_encoder, expected, colbert):
         open_encoder(str(colbert))
     assert str(caught.value) == (
         f"'{colbert}' is a MultiVectorEncoder, which gives a vector for each token, {expected} was "
-        'expected: rerank with it, as a stage NAME@100'
+        'expected: rerank with it, as a stage NAME@100, or give a collection its token vectors'
     )
 
 

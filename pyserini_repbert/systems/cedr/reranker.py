@@ -15,7 +15,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import length_batches, run_positions
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import REASON_TERMS, Candidate, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings, Progress, Scores
 from pyserini_repbert.rerank.cross_encoder import TextReranker, each_pair, in_lists
 from pyserini_repbert.systems.cedr.explaining import SimilarityMap
@@ -25,7 +25,6 @@ from pyserini_repbert.systems.cedr.settings import NAME
 from pyserini_repbert.trace import SILENT, Trace
 
 MAP_DIGITS = 4  # of a similarity, as JSON shows it
-REASON_TERMS = 5  # query terms in the reason for a hit
 EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
 
 

@@ -63,6 +63,10 @@ class RewritingSettings:
     tokens: int = _TOKENS
     prompt: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raises InputError for an unknown method."""
+        object.__setattr__(self, 'method', RewritingMethod(self.method))
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """The settings of 'hyde', 'query2doc' or 'hyde:passages=4,tokens=256,prompt=FILE', say.
