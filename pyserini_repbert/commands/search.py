@@ -198,8 +198,8 @@ def _check_searchers(
     spec = resolved.spec
     command.refuse(
         (options.fusion or options.depth) and spec.n_rankings < 2,
-        '--fusion and --depth need two rankings: give --index with --sparse, --sparse twice, or two '
-        '--rankings of a collection',
+        '--fusion and --depth need two rankings: give --index with --sparse, --sparse twice, or '
+        'two --rankings of a collection',
     )
     has_bm25 = spec.k1 is not None or spec.b is not None
     command.refuse(has_bm25 and not resolved.searches_words, '--k1 and --b are for --sparse')
