@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.lucene.compat import import_pyserini
+from pyserini_repbert.lucene.compat import import_pyserini, topics_of_file
 from pyserini_repbert.lucene.jvm import quiet_java
 from pyserini_repbert.lucene.published import PublishedFile, published_file, published_names
 from pyserini_repbert.lucene.pyserini_names import question_of
@@ -40,7 +40,7 @@ def main() -> None:
 def _compare(path: Path, reader: str) -> tuple[str, str]:
     """'equal', 'different' or 'refused', and the first difference or the reason."""
     search = import_pyserini('pyserini.search._base')
-    topics = search.get_topics_with_reader(reader, str(path))
+    topics = topics_of_file(search, reader, path)
     theirs = {str(qid): question_of(fields) for qid, fields in topics.items()}
     try:
         ours = {topic.qid: ' '.join(topic.text.split()) for topic in read_topics(path)}

@@ -164,6 +164,24 @@ def path_of(search: ModuleType, kind: str, name: str) -> Path:
     return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
 
 
+def topics_of_file(search: ModuleType, reader: str, path: Path) -> Mapping[Any, Any]:
+    """The topics of a file by Anserini's reader, as `get_topics` of Pyserini gives them.
+
+    Parameters
+    ----------
+    search : Pyserini's module pyserini.search._base
+    reader : the name of a Java class
+    path : of the file
+    """
+    read = getattr(search, 'get_topics_with_reader', None)
+    if read is not None:
+        topics: Mapping[Any, Any] = read(reader, str(path))
+        return topics
+    # Pyserini 2.x has another name, and the two in another order.
+    topics = _attribute(search, 'load_topics_from_file')(str(path), reader)
+    return topics
+
+
 class ServerTables(NamedTuple):
     """Tables of Pyserini 2.x's server by index type ('faiss')."""
 

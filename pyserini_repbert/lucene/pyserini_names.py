@@ -18,7 +18,13 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.files import human_size
-from pyserini_repbert.lucene.compat import import_pyserini, named_files, path_of, prebuilt_tables
+from pyserini_repbert.lucene.compat import (
+    import_pyserini,
+    named_files,
+    path_of,
+    prebuilt_tables,
+    topics_of_file,
+)
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.lucene.published import published_file, published_names
 from pyserini_repbert.ranking import Query
@@ -96,7 +102,7 @@ def pyserini_topics(name: str) -> list[Query]:
         path = published.fetch()
 
         def read_topics() -> Any:
-            return search.get_topics_with_reader(published.reader, str(path))
+            return topics_of_file(search, published.reader, path)
 
         topics_by_qid = _read(path, read_topics, f"topics '{name}'")
     else:

@@ -88,7 +88,7 @@ def pyserini(monkeypatch, tmp_path):
             topics_mapping={name: {'path': f'topics.{name}.txt'} for name in names},
             qrels_mapping={name: f'qrels.{name}.txt' for name in names},
             get_topics=lambda name: read('', folder / f'topics.{name}.txt'),
-            get_topics_with_reader=read,
+            load_topics_from_file=lambda path, reader: read(reader, path),
             _get_topics_cache_path=lambda: folder,
             _get_qrels_cache_path=lambda: folder,
         )

@@ -3,7 +3,7 @@
 import pytest
 
 from pyserini_repbert.data.topics import read_topics
-from pyserini_repbert.lucene.compat import import_pyserini
+from pyserini_repbert.lucene.compat import import_pyserini, topics_of_file
 from pyserini_repbert.lucene.jvm import quiet_java
 from pyserini_repbert.lucene.pyserini_names import question_of
 
@@ -51,7 +51,7 @@ def test_files_are_read_as_by_anserini(tmp_path, reader):
     search = import_pyserini('pyserini.search._base')
     quiet_java()
     name = f'io.anserini.search.topicreader.{reader}TopicReader'
-    theirs = search.get_topics_with_reader(name, str(path))
+    theirs = topics_of_file(search, name, path)
     expected = {str(qid): question_of(fields) for qid, fields in theirs.items()}
     assert {topic.qid: ' '.join(topic.text.split()) for topic in read_topics(path)} == expected
     assert len(expected) == len(theirs) > 0
