@@ -75,8 +75,8 @@ def grade_pool(
     topics = [Query(question.qid, question.text) for question in store.questions()]
     if not topics:
         raise InputError(
-            f'collection {folder} has no questions: add some with `index judgments --questions`, '
-            'or in the page of `serve`'
+            f'collection {folder} has no questions: add some, here or in the page of `serve`',
+            parameters=('questions',),
         )
     machine = Machine(devices=(device,))
     resolved = resolve(PipelineSpec(index=str(folder)), machine)

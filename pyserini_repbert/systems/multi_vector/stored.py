@@ -73,7 +73,7 @@ class TokensRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class PassageTokens:
+class PassageTokenVectors:
     """The token vectors of a passage, float16 (t, d), and its tokens, int32 (t,)."""
 
     vectors: NDArray[np.float16]
@@ -81,7 +81,7 @@ class PassageTokens:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryTokens:
+class QueryTokenVectors:
     """A query.
 
     Attributes
@@ -114,9 +114,9 @@ class TokenRows(Rows):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def value(self, row: int) -> PassageTokens:
+    def value(self, row: int) -> PassageTokenVectors:
         inside = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
-        return PassageTokens(self.vectors[inside], self.ids[inside])
+        return PassageTokenVectors(self.vectors[inside], self.ids[inside])
 
     def select(self, rows: NDArray[np.int64]) -> Self:
         lengths = np.diff(self.offsets)[rows]
@@ -168,10 +168,10 @@ class TokenRows(Rows):
         """The rows with tokens that are scored."""
         return np.diff(self.offsets) > 0
 
-    def scores(self, query: QueryTokens) -> NDArray[np.float32]:
+    def scores(self, query: QueryTokenVectors) -> NDArray[np.float32]:
         return self.scores_of(query, np.arange(len(self)))
 
-    def scores_of(self, query: QueryTokens, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def scores_of(self, query: QueryTokenVectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         from pyserini_repbert.systems.multi_vector.maxsim import maxsim_scores
 
         begins = self.offsets[rows]
@@ -222,8 +222,10 @@ class _Tokens(Representation):
             precision=str(encoder.precision),
         )
 
-    def encode(self, encoder: MultiVectorTextEncoder, texts: Sequence[str]) -> list[PassageTokens]:
-        encoded: dict[int, PassageTokens] = {}
+    def encode(
+        self, encoder: MultiVectorTextEncoder, texts: Sequence[str]
+    ) -> list[PassageTokenVectors]:
+        encoded: dict[int, PassageTokenVectors] = {}
 
         def keep(positions: Sequence[int], batch: TokenVectors) -> None:
             vectors = batch.vectors.cpu().numpy().astype(np.float16)
@@ -232,13 +234,13 @@ class _Tokens(Representation):
             for position, length in zip(positions, batch.lengths.tolist(), strict=True):
                 inside = slice(end, end + length)
                 # Copies: what stays in memory is no more than the passage's.
-                encoded[position] = PassageTokens(vectors[inside].copy(), ids[inside].copy())
+                encoded[position] = PassageTokenVectors(vectors[inside].copy(), ids[inside].copy())
                 end += length
 
         encoder.encode_passages(texts, keep)
         return [encoded[position] for position in range(len(texts))]
 
-    def rows(self, values: Sequence[PassageTokens], model: RepresentationModel) -> TokenRows:
+    def rows(self, values: Sequence[PassageTokenVectors], model: RepresentationModel) -> TokenRows:
         assert isinstance(model, TokenModel)
         nothing = np.empty((0, model.dimension), np.float16)
         vectors = np.concatenate([nothing, *(value.vectors for value in values)])
@@ -265,15 +267,17 @@ class _Tokens(Representation):
 
     def encode_queries(
         self, encoder: MultiVectorTextEncoder, queries: Sequence[str]
-    ) -> list[QueryTokens | None]:
-        asked: list[QueryTokens | None] = []
+    ) -> list[QueryTokenVectors | None]:
+        asked: list[QueryTokenVectors | None] = []
         for query in encoder.encode_queries(queries):
             vectors = query.vectors.cpu().numpy()
             divisor = len(vectors) if encoder.is_mean else 1
-            asked.append(QueryTokens(vectors, _ids_of(query), divisor) if len(vectors) else None)
+            asked.append(
+                QueryTokenVectors(vectors, _ids_of(query), divisor) if len(vectors) else None
+            )
         return asked
 
-    def document_query(self, passages: Sequence[PassageTokens]) -> QueryTokens | None:
+    def document_query(self, passages: Sequence[PassageTokenVectors]) -> QueryTokenVectors | None:
         """The tokens of a document's passages, or `_QUERY_TOKENS` of them."""
         vectors = np.concatenate([passage.vectors for passage in passages])
         ids = np.concatenate([passage.ids for passage in passages])
@@ -281,10 +285,13 @@ class _Tokens(Representation):
             return None
         count = min(len(ids), _QUERY_TOKENS)
         chosen = np.linspace(0, len(ids) - 1, count).astype(np.int64)
-        return QueryTokens(vectors[chosen].astype(np.float32), ids[chosen], divisor=1)
+        return QueryTokenVectors(vectors[chosen].astype(np.float32), ids[chosen], divisor=1)
 
     def matches(
-        self, encoder: MultiVectorTextEncoder, query: QueryTokens, passage: PassageTokens
+        self,
+        encoder: MultiVectorTextEncoder,
+        query: QueryTokenVectors,
+        passage: PassageTokenVectors,
     ) -> tuple[WordWeight, ...]:
         """The tokens of the query that add most, each with the token that it found."""
         products = query.vectors @ passage.vectors.astype(np.float32).T
