@@ -20,7 +20,7 @@ from figures import Figure
 from hybrid import Times, median_ratio, milliseconds
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.confidence import DEPTH, topic_rankings
+from pyserini_repbert.collection.confidence import KNOWN_HITS, topic_rankings
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.fused import look_deeper
@@ -49,7 +49,7 @@ def model_without_weights() -> ConfidenceModel:
 def ways_to_answer(searcher: CollectionSearcher) -> dict[str, Callable[[Query], object]]:
     """The ways, by name."""
     estimator = ConfidenceEstimator.of(searcher, model_without_weights())
-    deep_enough = look_deeper(searcher, DEPTH)
+    deep_enough = look_deeper(searcher, KNOWN_HITS)
 
     def answered(ranker: CollectionSearcher, topic: Query, notes: Notes) -> Ranking:
         ranking = ranker.rank([topic], None, TOP, notes)[topic.qid]

@@ -128,7 +128,7 @@ def _learn(
         store = JudgmentsWithModel(store.path, model_judge)
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
-    n_judgments = store.count()
+    n_judgments = judgments_of(folder).count()
     weights = bm25_settings(folder)
     spec = PipelineSpec.of({'index': str(folder), 'adapted': NO_ADAPTATION, **weights})
     machine = Machine(devices=(device,))

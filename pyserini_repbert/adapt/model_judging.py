@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.adapt.from_judgments import TAUGHT_BY
-from pyserini_repbert.adapt.judged_topics import DEPTH
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.data.model_grades import ModelGrade, ModelGradeStore, model_of
@@ -53,8 +52,9 @@ def grade_pool(
 ) -> ModelJudging:
     """Let a language model grade the pool of each question of a collection, and store its grades.
 
-    The pool has the best documents of each ranking, and those that people judged, so that one sees
-    how far the model agrees. The grades of a question are stored together.
+    The pool has the best documents of the search as it is and of each of its rankings, and those
+    that people judged, so that one sees how far the model agrees. The grades of a question are
+    stored together.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ class _Grading:
                     version=version,
                 )
             )
-        self._store.add_grades(self._judge.judge, grades)
+        if grades:
+            self._store.add_grades(self._judge.judge, grades)
         self.graded += len(grades)
 
 
@@ -157,7 +158,7 @@ def _pools(
     search as it is now, and those that people judged.
     """
     notes = Notes()
-    runs = [pipeline.rank(topics, None, DEPTH, notes)]
+    runs = [pipeline.searching_deeper(depth).rank(topics, None, depth, notes)]
     runs += [part.run for part in notes.leaves()]
     judged: dict[str, list[str]] = {}
     for judgment in store.judgments():

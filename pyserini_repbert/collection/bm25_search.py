@@ -133,6 +133,8 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         )
 
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        if not rewriting.rewrites_words:
+            return self
         return self.with_settings(
             _searcher=self._searcher.with_rewriting(rewriting),
             _unfiltered=self._unfiltered.with_rewriting(rewriting),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
 
 # Hits of each ranking that features know: no more than a search for `TOP` hits reads anyway.
-DEPTH = 60
+KNOWN_HITS = 60
 # So near to 0 and 1 a reranker's probability may be: its log-odds have to be finite.
 _LEAST_RELEVANCE = 1e-6
 _MARGIN = HIT_FEATURES.index('margin')
@@ -64,7 +64,8 @@ class HitFeatures:
         - with a reranker: the log-odds of its probability; of a hit that it did not read, the least
           of the others'
 
-        A document that is not among the first `DEPTH` hits of a ranking counts as not found there.
+        A document that is not among the first `KNOWN_HITS` hits of a ranking counts as not found
+        there.
 
         Parameters
         ----------
@@ -80,7 +81,7 @@ class HitFeatures:
         products = self._products(vector, docids)
         distances = self._distances(vector, products)
         margins = products - products[:TOP].mean()
-        first_hits = {name: ranking[:DEPTH] for name, ranking in rankings.items()}
+        first_hits = {name: ranking[:KNOWN_HITS] for name, ranking in rankings.items()}
         words = self._shares_of_words(query, docids, first_hits)
         agreement = _agreement(docids, first_hits)
         columns = [products, distances, words, agreement, margins]

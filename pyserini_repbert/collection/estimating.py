@@ -11,7 +11,7 @@ from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.confidence import (
-    DEPTH,
+    KNOWN_HITS,
     HitFeatures,
     question_features,
     ranking_names,
@@ -236,7 +236,9 @@ def search_with_confidence(
     estimator = ConfidenceEstimator.of(searcher, stages=tuple(rerankers))
     topic = Query('0', query)
     notes = Notes()
-    reranked = RerankedCollectionSearcher(look_deeper(searcher, DEPTH), list(rerankers.values()))
+    reranked = RerankedCollectionSearcher(
+        look_deeper(searcher, KNOWN_HITS), list(rerankers.values())
+    )
     ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
     rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
     relevances = None

@@ -30,6 +30,16 @@ class CollectionRanking(Choice, what='ranking of a collection'):
     RESCORED = 'rescored'
 
 
+# Which of two rankings has the greater share of their fusion: the one that comes first.
+_STRONGER = (
+    CollectionRanking.DENSE,
+    CollectionRanking.RESCORED,
+    CollectionRanking.MULTI,
+    CollectionRanking.SPARSE,
+    CollectionRanking.BM25,
+)
+
+
 def first_rankings(settings: CollectionSettings) -> tuple[CollectionRanking, ...]:
     """The rankings of a collection that are usually fused: of vectors, and of words."""
     rankings = [CollectionRanking.DENSE]
@@ -118,13 +128,14 @@ def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking])
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
-    Two are interpolated, each score as a share of its ranking's best, the dense ones with a weight
-    of `DENSE_SHARE`; more have equal weights.
+    Two are interpolated, each score as a share of its ranking's best, that which is first in
+    `_STRONGER` with a weight of `DENSE_SHARE`; more have equal weights.
     """
     if len(rankings) < 2:
         return FusionSettings()
     settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.MAX)
     if len(rankings) > 2:
         return settings.changed(alpha=[1 / len(rankings)] * len(rankings))
-    leads = CollectionRanking(rankings[0]) is CollectionRanking.DENSE
+    first, second = (_STRONGER.index(CollectionRanking(ranking)) for ranking in rankings)
+    leads = first < second
     return settings.changed(alpha=DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6))

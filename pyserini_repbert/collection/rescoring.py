@@ -5,7 +5,7 @@ Nothing is encoded but the query: the scores are of what the collection stores o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,19 +18,18 @@ from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run, Search
 from pyserini_repbert.trace import Trace
 
 # Hits of the first rankings that are scored.
-DEPTH = 1000
+RESCORED_HITS = 1000
 
 
 class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
-    """Searches a collection by its first rankings, and scores the best `DEPTH` documents anew.
+    """Searches a collection by its first rankings, and scores the best documents anew.
 
-    Documents that are not scored stay below the others, in their order: further ones, and those
-    without a passage that can be scored.
+    `RESCORED_HITS` are scored. The other documents stay below them, in their order: further ones,
+    and those without a passage that can be scored.
 
     Parameters
     ----------
-    rankings : the first rankings, in the order of fusion
-    fusion : fuses them
+    fusion : of the first rankings
     scorer : scores documents
     """
 
@@ -40,7 +39,7 @@ class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         (first,) = self.parts
-        depth = None if k is None else max(k, DEPTH)
+        depth = None if k is None else max(k, RESCORED_HITS)
         searcher = first.with_settings(threads=self.threads)
         found = searcher.rank(topics, None, depth, trace.part(first.label))
         rescored: Run = {}
@@ -50,12 +49,17 @@ class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
         return rescored
 
     def _rescore(self, query: Any, ranking: Ranking) -> Ranking:
-        score_of = self.scorer.scores_by_docid(query, ranking.docids[:DEPTH])
+        score_of = self.scorer.scores_by_docid(query, ranking.docids[:RESCORED_HITS])
         scores = np.array(list(score_of.values()), np.float32)
         scored = rank_by_score(np.array(list(score_of), dtype=object), scores, None)
         others = [row for row, docid in enumerate(ranking.docids) if docid not in score_of]
         rest = ranking.select_rows(others, [ranking.scores[row] for row in others])
         return scored.append_below(rest)
+
+    def leaves(self) -> Iterator[Ranker]:
+        """As in `Ranker`, with the scorer, whose model runs, too."""
+        yield from super().leaves()
+        yield self.scorer
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""
@@ -72,7 +76,7 @@ class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
         return self.scorer.texts(docids)
 
     def identity(self) -> Mapping[str, Any]:
-        return {**super().identity(), 'depth': DEPTH, 'scorer': self.scorer.identity()}
+        return {**super().identity(), 'depth': RESCORED_HITS, 'scorer': self.scorer.identity()}
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         return self.scorer.reasons(query, docids)

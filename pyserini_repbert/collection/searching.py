@@ -32,7 +32,14 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Searcher, topics_of
+from pyserini_repbert.ranking import (
+    Candidate,
+    QueryRewriting,
+    Ranker,
+    Ranking,
+    Searcher,
+    topics_of,
+)
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
     read_adapted,
@@ -273,6 +280,13 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             parts=tuple(part.by_documents() for part in self.parts),
             _dense=_OpenedOnce(lambda: self.dense.by_documents()),
             _all_parts=tuple(part.by_documents() for part in self._all_parts),
+            _filtered={},
+        )
+
+    def with_rewriting(self, rewriting: QueryRewriting) -> Self:
+        return self.with_settings(
+            parts=tuple(part.with_rewriting(rewriting) for part in self.parts),
+            _all_parts=tuple(part.with_rewriting(rewriting) for part in self._all_parts),
             _filtered={},
         )
 

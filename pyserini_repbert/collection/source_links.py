@@ -7,6 +7,7 @@ first.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -73,10 +74,11 @@ class LinkTemplate:
         `source` is its path.
         """
         path = Path(source)
-        if not path.is_absolute() or not path.exists():
+        # These answer no for a path that may not be looked up.
+        if not path.is_absolute() or not os.path.exists(path):
             return None
-        folder = path if path.is_dir() else path.parent
-        return cls.parsed(f'{folder.as_uri()}/{_PATH}#{_ANCHOR}')
+        folder = path if os.path.isdir(path) else path.parent
+        return cls(f'{folder.as_uri()}/{_PATH}#{_ANCHOR}')
 
     def address(self, file: str, anchor: str = '') -> str:
         """The address of a file; '' for a path that leaves the source.

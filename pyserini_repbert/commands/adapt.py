@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.commands.model_judging import add_model_grades_flag
 from pyserini_repbert.errors import InputError
@@ -108,8 +109,9 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.adapt.judged_topics import DEPTH
     from pyserini_repbert.adapt.learning import N_MAPS, adapt
     from pyserini_repbert.adapt.offering import offered_search, search_as_now
+    from pyserini_repbert.commands.model_judging import load_judgments
     from pyserini_repbert.indexes.machine import Machine
-    from pyserini_repbert.names.topics import load_qrels, load_topics
+    from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
     from pyserini_repbert.pipeline.resolving import resolve
     from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
@@ -117,7 +119,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)
     topics = load_topics(options.topics)
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     machine = Machine(devices=(options.device,))
     resolved = resolve(spec, machine)
     if not resolved.searches_vectors:
@@ -219,7 +221,7 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     report = learning.report
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     _print_means(report['means'], report['baseline'])
-    print(report['sentence'])
+    print(printable(report['sentence']))
     if 'confidence' in report:
         _print_confidence(report['confidence'])
     if report['is_convincing']:

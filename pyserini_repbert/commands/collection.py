@@ -23,6 +23,7 @@ from pyserini_repbert.commands.model_judging import (
     is_model_judge,
     judge_by_model,
     print_model_agreements,
+    refuse_model_grades,
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
@@ -442,6 +443,7 @@ def _judgments(options: argparse.Namespace) -> None:
     store = judgments_of(folder)
     if options.topics:
         topics = load_topics(options.topics)
+        refuse_model_grades(options.qrels)
         store.add_qrels(topics, load_qrels(options.qrels), options.judge)
     if options.questions:
         store.add_questions(read_questions(options.questions))

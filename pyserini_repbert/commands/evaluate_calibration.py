@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.model_judging import load_judgments
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.plots import plot_calibration
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import existing_file
-from pyserini_repbert.names.topics import load_qrels
 
 # A question is answered by a relevant document among so many.
 _TOP = 10
@@ -50,7 +50,7 @@ def calibration(arguments: Sequence[str]) -> None:
         risk_by_coverage,
     )
 
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     takes_unjudged = counts_unjudged(qrels)
     hits, questions = _read_predictions(options.file, qrels, takes_unjudged)
     rows = []

@@ -17,11 +17,12 @@ from pyserini_repbert.commands.command import (
 )
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
 from pyserini_repbert.commands.index import WEIGHTS
+from pyserini_repbert.commands.model_judging import load_judgments
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, parse_measures
 from pyserini_repbert.evaluate.plots import NamedPoint, plot_points
 from pyserini_repbert.evaluate.tables import markdown, write_csv
-from pyserini_repbert.names.topics import load_qrels, load_topics
+from pyserini_repbert.names.topics import load_topics
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.epic import PruningResult
@@ -47,7 +48,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     from pyserini_repbert.systems.duobert.saved_scores import read_saved_scores
 
     measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     saved, about = read_saved_scores(options.scores)
     chosen = _choose_settings(options, saved)
     with progress(len(chosen), 'replay', 'settings', options.quiet) as bar:
@@ -218,7 +219,7 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields)
     topics = load_topics(options.topics)
     run = read_run(options.run, options.hits)
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     with (
         tempfile.TemporaryDirectory() as temporary,
         progress(len(settings), 'prune', 'settings', options.quiet) as bar,

@@ -18,11 +18,11 @@ from pyserini_repbert.commands.flags import (
     write_values,
 )
 from pyserini_repbert.commands.fusion import METHODS, check_scores, fusion_of_flags
+from pyserini_repbert.commands.model_judging import load_judgments
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
 from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
-from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Run
 
 
@@ -40,7 +40,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
 
     settings = fusion_of_flags(options.method, options).fusion_settings
     measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
@@ -108,7 +108,7 @@ def recall_depth(arguments: Sequence[str]) -> None:
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     _show_by_depth(
         options, 'recall', lambda run: recall_at_depths(run, qrels, options.depths, options.rel)
     )
@@ -141,7 +141,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_at_depths
 
     measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     panels: dict[str, dict[str, dict[int, float]]] = {named.name: {} for named in measures}
     notes = []
     named_runs = read_named(named_paths(options.runs), options.quiet)

@@ -219,17 +219,17 @@ def _make_tune_parser() -> argparse.ArgumentParser:
 def _tune(arguments: Sequence[str]) -> None:
     """Choose a fusion by judged topics, and print what it gains."""
     options = parse_flags(_make_tune_parser(), arguments)
+    from pyserini_repbert.commands.model_judging import load_judgments
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.studies.fusion import settings, tune_fusion
     from pyserini_repbert.names.inputs import input_of
-    from pyserini_repbert.names.topics import load_qrels
 
     (measure,) = parse_measures([options.measure])
     paths = named_paths(options.runs)
     if FusionMethod.INTERPOLATION in options.methods:
         check_scores(FusionMethod.INTERPOLATION, paths.values())
-    qrels = load_qrels(options.qrels)
+    qrels = load_judgments(options.qrels)
     runs = dict(read_named(paths, options.quiet))
     n_settings = len(list(settings(list(runs), options.methods)))
     with progress(n_settings, 'fusion', 'settings', options.quiet) as bar:

@@ -17,6 +17,7 @@ from pyserini_repbert.systems.llm.settings import NAME, LanguageModelSettings
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.model_grades import ModelAgreement, ModelGradeStore
+    from pyserini_repbert.data.topics import Qrels
 
 _POOL_DEPTH = 5
 # Flags that are for a language model alone.
@@ -37,8 +38,8 @@ def add_model_judge_flags(parser: argparse.ArgumentParser) -> None:
         '--pool-depth',
         type=command.positive_int,
         metavar='N',
-        help='of --judge llm: grade the best N documents of each ranking, and those that people '
-        f'judged; default: {_POOL_DEPTH}',
+        help='of --judge llm: grade the best N documents of the search and of each of its '
+        f'rankings, and those that people judged; default: {_POOL_DEPTH}',
     )
     add(
         '--even-if-circular',
@@ -145,6 +146,34 @@ def model_judge_of(qrels: str) -> str | None:
     return judge if isinstance(judge, str) else None
 
 
+def refuse_model_grades(qrels: str) -> None:
+    """Raises InputError for judgments with a model's grades, which are to become a person's."""
+    judge = model_judge_of(qrels)
+    if judge is not None:
+        raise InputError(
+            f"{qrels} has grades of the language model '{judge}': give judgments of people alone",
+            parameters=('qrels',),
+        )
+
+
+def load_judgments(qrels: str) -> Qrels:
+    """The judgments of a file or name; a line says where they have a model's grades."""
+    from pyserini_repbert.names.topics import load_qrels
+
+    _say_model_grades(qrels)
+    return load_qrels(qrels)
+
+
+def _say_model_grades(qrels: str) -> str | None:
+    """Say that judgments have a model's grades, where the record beside them does; whose."""
+    judge = model_judge_of(qrels)
+    if judge is not None:
+        print(
+            f"note: {qrels} has grades of the language model '{printable(judge)}'", file=sys.stderr
+        )
+    return judge
+
+
 def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bool) -> None:
     """Say that judgments have a model's grades, where the record beside them does.
 
@@ -159,10 +188,9 @@ def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bo
     from pyserini_repbert.data.model_grades import model_of
     from pyserini_repbert.record import read_record
 
-    judge = model_judge_of(qrels)
+    judge = _say_model_grades(qrels)
     if judge is None:
         return
-    print(f"note: {qrels} has grades of the language model '{printable(judge)}'", file=sys.stderr)
     for name, path in runs.items():
         of_run = read_record(path)
         if of_run is None or of_run.settings.get('llm_model') != model_of(judge):

@@ -278,9 +278,9 @@ def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
     if _shows_ranks(options):
         return pipeline.searching_deeper(_RUN_HITS)
     if options.confidence is not None or options.min_confidence is not None:
-        from pyserini_repbert.collection.confidence import DEPTH
+        from pyserini_repbert.collection.confidence import KNOWN_HITS
 
-        return pipeline.searching_deeper(DEPTH)
+        return pipeline.searching_deeper(KNOWN_HITS)
     return pipeline
 
 

@@ -97,9 +97,9 @@ class ModelGradeStore(JudgmentStore):
         return sorted(judge for (judge,) in rows)
 
     def add_grades(self, judge: ModelJudge, grades: Sequence[ModelGrade]) -> None:
-        """Store grades for questions that are here, all or none.
+        """Store grades, all or none; one of the same question, document and judge is replaced.
 
-        One of the same question, document and judge is replaced.
+        The grade of a question that is no longer here is left out.
         """
         judged = datetime.now(UTC).isoformat(timespec='milliseconds')
         rows = []
@@ -108,8 +108,9 @@ class ModelGradeStore(JudgmentStore):
             rows.append(values | {'judge': judge.name, 'judged': judged})
         with self._writing() as connection:
             connection.executemany(
-                'INSERT OR REPLACE INTO model_grades VALUES (:question, :docid, :judge, :grade, '
-                ':judged, :generation, :version, :model, :prompt_sha256)',
+                'INSERT OR REPLACE INTO model_grades SELECT :question, :docid, :judge, :grade, '
+                ':judged, :generation, :version, :model, :prompt_sha256 '
+                'WHERE EXISTS (SELECT 1 FROM questions WHERE text = :question)',
                 rows,
             )
 

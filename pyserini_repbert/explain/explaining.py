@@ -151,6 +151,8 @@ def _reason_lines(told: Reason) -> list[str]:
     most = None if told.kind is ReasonKind.TOKENS else REASON_TERMS
     words = [own for own in told.words[:most] if own.weight >= _LEAST_SHOWN]
     if told.kind is not ReasonKind.SENTENCE:
+        if not words:
+            return []
         return [f'{told.kind}: {" + ".join(f"{own.word} {own.weight:.2f}" for own in words)}']
     lines = [f'sentence: {textwrap.shorten(told.sentence, _LONGEST_LINE, placeholder=" …")}']
     if words:

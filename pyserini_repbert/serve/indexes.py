@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.addresses import FILE_SCHEME
-from pyserini_repbert.collection.confidence import DEPTH
+from pyserini_repbert.collection.confidence import KNOWN_HITS
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.topics import Qrels
@@ -385,7 +385,7 @@ class ServedIndex:
             if not has_reranker:
                 learned = self.index.as_learned(folder, self._machine)
                 if learned is not None:
-                    return look_deeper(learned, DEPTH)
+                    return look_deeper(learned, KNOWN_HITS)
             spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
             # The classes that the operator names: the folder may name no other.
             allowed = [name.partition('@')[0] for name in settings.sparse or ()]

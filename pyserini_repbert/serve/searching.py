@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.collection.confidence import DEPTH
+from pyserini_repbert.collection.confidence import KNOWN_HITS
 from pyserini_repbert.collection.estimating import AnswerConfidence
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
@@ -143,7 +143,7 @@ def answer_search(
     topic = Query(_QID, search.text)
     pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
     if search.confidence:
-        pipeline = pipeline.searching_deeper(DEPTH)
+        pipeline = pipeline.searching_deeper(KNOWN_HITS)
     ranking = pipeline.rank([topic], None, depth, notes)[_QID]
     confidence = None
     hits = ranking[: search.hits]

@@ -6,7 +6,7 @@ from folders import N_QUESTIONS
 
 from pyserini_repbert.adapt.confidence import ask_questions, features_elsewhere, learn_confidence
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.confidence import DEPTH, HitFeatures, question_features
+from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.ranking import Query, Ranking
@@ -46,15 +46,15 @@ def test_only_the_first_hits_of_a_ranking_are_known(searcher):
     hits = searcher.search('w3 mat', 4)
     docids = [hit.docid for hit in hits]
     features = HitFeatures(searcher.dense, searcher.words)
-    others = [f'other{number}' for number in range(DEPTH - 2)]
+    others = [f'other{number}' for number in range(KNOWN_HITS - 2)]
     # The third and the fourth document are below the first hits.
-    deep = Ranking([*docids[:2], *others, *docids[2:]], range(DEPTH + 2, 0, -1))
+    deep = Ranking([*docids[:2], *others, *docids[2:]], range(KNOWN_HITS + 2, 0, -1))
     rows = features.of_hits('w3 mat', docids, {'bm25': deep})
-    as_deep_as_searched = features.of_hits('w3 mat', docids, {'bm25': deep[:DEPTH]})
+    as_deep_as_searched = features.of_hits('w3 mat', docids, {'bm25': deep[:KNOWN_HITS]})
     assert np.array_equal(rows, as_deep_as_searched)
     assert np.allclose(rows[:, 3], [1 / np.log2(2), 1 / np.log2(3), 0, 0])
     # Nothing is searched deeper for them.
-    assert first_depth(TOP) >= DEPTH
+    assert first_depth(TOP) >= KNOWN_HITS
 
 
 class Knowing(Reranker, recorded_as='Knowing'):

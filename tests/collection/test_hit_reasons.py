@@ -62,6 +62,12 @@ def test_what_is_encoded_is_bounded(text):
     assert ' '.join(text[start:end] for start, end in spans).split() == text.split()
 
 
+def test_words_that_weigh_nothing_are_not_shown():
+    told = {'a': (Reason(ReasonKind.WORDS, 'bm25', (WordWeight('the', 0.0004),)),)}
+    (lines,) = hit_reasons('the', Ranking(['a'], [1.0]), [], [], first_stage=told)
+    assert lines == ['ranks: ']
+
+
 def test_lines_of_the_terminal():
     told = [
         Reason(

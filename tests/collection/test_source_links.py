@@ -21,6 +21,14 @@ SITE = 'https://docs.example.org/'
 FILES = {'a b/pets#1.md': '# Pets\n\n## At night\n\nThe cat ran.\n', 'run.py': 'def fish(): ...\n'}
 
 
+def test_a_path_of_this_machine_may_be_long_or_closed(tmp_path):
+    closed = str(tmp_path / ('x' * 300))
+    assert LinkTemplate.of_local_files(closed) is None
+    long = tmp_path.joinpath(*['漢' * 70] * 4)
+    long.mkdir(parents=True)
+    assert LinkTemplate.of_local_files(str(long)).address('a.md').endswith('/a.md')
+
+
 @pytest.mark.parametrize(
     ('template', 'file', 'anchor', 'address'),
     [

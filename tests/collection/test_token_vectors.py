@@ -14,6 +14,7 @@ from pyserini_repbert.collection import Collection, compacting, rescoring, stagi
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.rankings import default_fusion
 from pyserini_repbert.collection.shards import PassageShard, list_shards
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
@@ -140,7 +141,7 @@ def test_passages_are_scored_alike_however_they_are_put_together(make, monkeypat
 
 
 def test_the_best_hits_are_scored_unless_rankings_are_named(make, monkeypatch):
-    monkeypatch.setattr(rescoring, 'DEPTH', 4)
+    monkeypatch.setattr(rescoring, 'RESCORED_HITS', 4)
     with make(sparse='bm25') as collection:
         collection.sync(DOCUMENTS)
         searcher = collection.searcher()
@@ -158,6 +159,12 @@ def test_the_best_hits_are_scored_unless_rankings_are_named(make, monkeypatch):
             assert first == pytest.approx(scored, abs=1e-6)
             assert [hit.docid for hit in collection.search(query, 2)] == expected[:2]
         assert hits[0].excerpts
+
+
+def test_the_stronger_of_two_rankings_has_the_greater_share():
+    for stronger, other in (('dense', 'bm25'), ('dense', 'multi'), ('multi', 'bm25')):
+        assert default_fusion((stronger, other)).weights == pytest.approx((0.6, 0.4))
+        assert default_fusion((other, stronger)).weights == pytest.approx((0.4, 0.6))
 
 
 def test_it_is_fused_as_a_ranking_of_its_own(make):
@@ -390,6 +397,8 @@ def test_commands_take_it(printed, tmp_path):
     (tmp_path / 'topics.tsv').write_text('q1\tred cat\n', encoding='utf-8')
     printed(search, '--index', 'mine', '--topics', 'topics.tsv', '--output', 'run.txt', '--quiet')
     assert (tmp_path / 'run.txt').read_text()
+    record = json.loads((tmp_path / 'run.txt.record.json').read_text())
+    assert [used['name'] for used in record['models']] == ['tiny', 'late']
     alone = printed(search, *ask, '--rankings', 'multi')
     assert alone.count('score') == explained.count('score')
     assert 'tokens: ' in printed(search, '--index', 'mine', '--like', 'b', '--explain', '--quiet')

@@ -44,6 +44,12 @@ JUDGE = ModelJudge('m', '0123456789' + 54 * 'f')
         ('-1', None),
         ('2.5', None),
         ('score: 2.5', None),
+        ('Grade (0-3): 2', 2),
+        ('Score (0 to 3): 2', 2),
+        ('on the 0-3 scale it is fully relevant', None),
+        ('score: 10.0', None),
+        ('grade 12.5', None),
+        ('score: -1', None),
         ('Yes, it answers.', None),
         ('', None),
     ],
@@ -191,6 +197,14 @@ def test_exports_have_a_models_grades_only_where_asked(folder, capsys):
     assert (folder.parent / 'both.txt').read_text('utf-8') == '1 0 wanted1 2\n1 0 plain1 1\n'
     lines = (folder.parent / 'both.jsonl').read_text('utf-8').splitlines()
     assert [json.loads(line)['judge'] for line in lines] == ['ann', JUDGE.name]
+    # They become no person's judgments, and who learns from them is told.
+    words = ['index', 'judgments', '--index', 'mine', '--export-topics', 'topics.tsv']
+    assert run(main, words) == 0
+    words = ['index', 'judgments', '--index', 'mine', '--topics', 'topics.tsv']
+    capsys.readouterr()
+    assert run(main, [*words, '--qrels', 'both.txt', '--judge', 'ben']) == 2
+    assert 'give judgments of people alone' in capsys.readouterr().err
+    assert [judgment.judge for judgment in store.judgments()] == ['ann']
     # A run that the same model has ranked is refused.
     (folder.parent / 'run.txt').write_text('1 Q0 plain1 1 2.0 x\n', encoding='utf-8')
     record = json.loads((folder.parent / 'both.txt.record.json').read_text('utf-8'))

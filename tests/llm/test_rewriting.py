@@ -160,6 +160,7 @@ def test_a_run_is_repeated_without_the_model(folder, tmp_path, capsys):
     [
         ('rm3', "method of rewriting 'rm3'"),
         ('hyde:passages=0', 'passages: '),
+        ('hyde:passages=1000000000', 'passages: '),
         ('hyde:n=3', 'expected hyde:tokens=…, prompt=…, passages=…'),
         ('query2doc:passages=3', 'expected query2doc:tokens=…, prompt=…'),
         ('query2doc:prompt=', 'expected query2doc:'),
@@ -189,4 +190,6 @@ def test_hyde_takes_a_dense_ranking(hybrid):
     with chat_server(lambda prompt: '') as server:
         with pytest.raises(InputError, match='of a dense ranking, and there is none'):
             open_search(server, 'hyde', hybrid, rankings=('bm25',))
+        with pytest.raises(InputError, match='of a dense ranking, and there is none'):
+            open_search(server, 'hyde', hybrid, rankings=('bm25',), filter='kind:a')
         assert server.bodies == []

@@ -328,8 +328,9 @@ class CollectionIndex(Index):
         models = self.generation.settings.further_models
         if not models:
             return None
-        # The last one orders the best hits.
-        kind, model = list(models.items())[-1]
+        # That which orders the best hits, if one does.
+        kind = rescoring_kind(self.generation.settings) or next(iter(models))
+        model = models[kind]
         return ExplainingModel(model.encoder, kind.reranker_settings(model))
 
     def about(self) -> dict[str, Any]:

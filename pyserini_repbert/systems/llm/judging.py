@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.data.judgments import MAX_MODEL_GRADE
 from pyserini_repbert.data.model_grades import ModelJudge
+from pyserini_repbert.systems.llm.answers import AnswerTotals
 from pyserini_repbert.systems.llm.model import LanguageModel, Reply
 from pyserini_repbert.systems.llm.permutation import without_thought
 from pyserini_repbert.systems.llm.prompts import cut_words, read_prompt
@@ -24,27 +25,24 @@ _MOST_TOKENS = 2048
 # How often a model is asked for a grade, where it gives none.
 TRIES = 3
 _REMINDER = '\n\nThe answer is one digit, 0, 1, 2 or 3, and nothing else.'
-_NAMED = re.compile(r'(?:grade|score)\W{0,5}(\d{1,6})(?![\d.]\d)', re.IGNORECASE)
+# An answer may say the scale again.
+_SCALE = re.compile(r'\(?\b0\s?(?:-|–|to)\s?3\b\)?')
+_NAMED = re.compile(r'(?:grade|score)\W{0,5}(?<!-)(\d{1,6})(?!\d|\.\d)', re.IGNORECASE)
 _NUMBER = re.compile(r'(?<![\d.-])\d{1,6}(?![\d.]?\d)')
 
 
-@dataclass(slots=True)
-class JudgingWork:
-    """What a judge did.
+@dataclass
+class JudgingWork(AnswerTotals):
+    """What a judge did; answers that were kept from before count, too.
 
     Attributes
     ----------
-    answers : of the model, those that were kept from before included
     calls : requests to its address
     malformed : answers without a grade
-    prompt_tokens, answer_tokens : as the server counts them
     """
 
-    answers: int = 0
     calls: int = 0
     malformed: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
 
 
 class LanguageModelJudge:
@@ -84,11 +82,9 @@ class LanguageModelJudge:
 
     def _count(self, reply: Reply, is_malformed: bool) -> None:
         """Count an answer."""
-        self.work.answers += 1
+        self.work.add(reply.answer)
         self.work.calls += reply.is_new
         self.work.malformed += is_malformed
-        self.work.prompt_tokens += reply.answer.prompt_tokens
-        self.work.answer_tokens += reply.answer.answer_tokens
 
 
 def parse_grade(text: str) -> int | None:
@@ -97,7 +93,7 @@ def parse_grade(text: str) -> int | None:
     A number after the word 'grade' or 'score' counts, the last one where there are several; without
     that word, the number which the answer has, if it has one only.
     """
-    answer = without_thought(text)
+    answer = _SCALE.sub('', without_thought(text))
     named = _NAMED.findall(answer)
     numbers = named[-1:] or sorted(set(_NUMBER.findall(answer)))
     if len(numbers) != 1:

@@ -37,6 +37,8 @@ _REPEATS = 5
 # Wordpieces of 'question [SEP] passage' that a dense encoder reads (query2doc, appendix A).
 _EXPANDED_LIMIT = 144
 _THOUGHT_BEGINS = '<think>'
+# What a setting may be at most: each passage of a question is one request.
+_MOST = {'passages': 100, 'tokens': 100_000}
 
 
 class RewritingMethod(Choice, what='method of rewriting'):
@@ -94,7 +96,7 @@ def _read(text: str, key: str, value: str) -> Any:
     if key == 'prompt':
         return value
     try:
-        return integer(value, 1)
+        return integer(value, 1, _MOST[key])
     except ValueError as error:
         raise InputError(
             f"rewriting '{text[:80]}': {key}: {error}", parameters=('rewrite',)
