@@ -39,8 +39,8 @@ from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
 from pyserini_repbert.systems.multi_vector.reranker import best_matches
 from pyserini_repbert.systems.multi_vector.stored import (
     TOKENS,
-    PassageTokens,
-    QueryTokens,
+    PassageTokenVectors,
+    QueryTokenVectors,
     TokenModel,
 )
 
@@ -154,13 +154,13 @@ def rescoring_figures(rounds: int) -> list[Figure]:
     for length in generator.integers(20, 180, 5 * SCORED).tolist():
         vectors = generator.standard_normal((length, DIMENSION), np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        values.append(PassageTokens(vectors.astype(np.float16), np.zeros(length, np.int32)))
+        values.append(PassageTokenVectors(vectors.astype(np.float16), np.zeros(length, np.int32)))
     model = TokenModel('drawn', '0' * 64, DIMENSION, 180, is_mean=False, precision='float32')
     rows = TOKENS.rows(values, model)
     chosen = np.sort(generator.choice(len(rows), SCORED, replace=False))
     drawn = torch.from_numpy(generator.standard_normal((32, DIMENSION), np.float32))
     asked = torch.nn.functional.normalize(drawn)
-    query = QueryTokens(asked.numpy(), np.zeros(len(asked), np.int32), divisor=1)
+    query = QueryTokenVectors(asked.numpy(), np.zeros(len(asked), np.int32), divisor=1)
     parts = [torch.from_numpy(rows.value(row).vectors).float() for row in chosen.tolist()]
     with tempfile.NamedTemporaryFile(suffix='.npy') as file:
         np.save(file.name, rows.vectors)

@@ -1,8 +1,8 @@
 """Unpacking that no archive can make endless: .zip and .tar files, and streams of gzip.
 
 A packed file may give `MAX_RATIO` times its size, or a number of bytes that its reader states.
-Sparse files, which claim more bytes than an
-archive holds, are refused. Whatever a library raises for a damaged archive becomes one error.
+Sparse files, which claim more bytes than an archive holds, are refused. Whatever a library raises
+for a damaged archive becomes one error.
 """
 
 from __future__ import annotations

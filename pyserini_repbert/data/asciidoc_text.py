@@ -5,8 +5,10 @@ Attributes, comments, names of styles and files that are included are no text.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyserini_repbert.data.asciidoc_marks import (
     CHARACTERS,
@@ -15,10 +17,12 @@ from pyserini_repbert.data.asciidoc_marks import (
     with_attributes,
 )
 from pyserini_repbert.data.line_reader import LineReader
-from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(={1,6}|#{1,6})[ ]+(\S.*)')
+# By what underlines a heading, the highest first.
+_UNDERLINES = '=-~^+'
+_UNDERLINE = re.compile(r'([=~^+-])\1+')
 _ATTRIBUTE = re.compile(r':(!?[\w-]+!?):(?:[ ]+(.*))?$')
 _FENCE = re.compile(r'-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]={3,}')
 _CODE_FENCE = '```'
@@ -27,6 +31,7 @@ _COMMENT_SIGNS = '////'
 _PASSED_SIGNS = '++++'
 _TABLE_SIGNS = ('|===', '!===', ',===', ':===')
 _BAR = '|'
+_COMMA = ','
 _ESCAPED_BAR = '\\|'
 # Stands for it while a line is cut at bars.
 _NO_BAR = '\ue000'
@@ -42,7 +47,7 @@ _CHECK = re.compile(r'\[[ xX*]\][ ]+')
 _TERM = re.compile(r'(\S.*?)(?:::{1,3}|;;)(?:[ ]+(\S.*))?$')
 _LINE_END = re.compile(r'[ ]\+$')
 _CELL = re.compile(
-    r'(?:^|[ ])(?:\d{0,3}(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[adehlms]?\||(?<=\S)\|'
+    r'(?:^|[ ])(?:(\d{0,3})(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[adehlms]?\||(?<=\S)\|'
 )
 _COLUMNS = re.compile(r'cols="?([^"\]]+)"?')
 _TIMES = re.compile(r'(\d{1,3})\*')
@@ -53,13 +58,24 @@ def read_asciidoc(lines: Sequence[str]) -> ReadPage:
     return _Reader(lines).read()
 
 
-class _Reader(LineReader):
-    """Reads the lines of a file.
+@dataclass(frozen=True)
+class _Cell:
+    """A cell of a table.
 
-    Parameters
+    Attributes
     ----------
-    lines : of the file
+    row : of the file, at which it begins
+    width : how many columns it takes
+    lines : of its words
     """
+
+    row: int
+    width: int
+    lines: list[str]
+
+
+class _Reader(LineReader):
+    """Reads the lines of an AsciiDoc file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__(lines)
@@ -73,6 +89,7 @@ class _Reader(LineReader):
         self.takes = (
             self._take_empty,
             self._take_attribute,
+            self._take_underlined,
             self._take_fenced,
             self._take_heading,
             self._take_style,
@@ -110,32 +127,46 @@ class _Reader(LineReader):
             return None
         style = self._style
         self._style = ''
+        is_table = fence.startswith(_TABLE_SIGNS)
+        is_code = fence.startswith(_CODE_SIGNS) or 'source' in style or 'listing' in style
+        if not (is_table or is_code or fence.startswith((_PASSED_SIGNS, _COMMENT_SIGNS))):
+            return row + 1
         end = self.row_of(row + 1, lambda line: line.rstrip() == fence)
-        if fence.startswith(_TABLE_SIGNS):
+        if is_table:
             self._add_table(row + 1, end, sign=fence[0], style=style)
-        elif fence.startswith(_CODE_SIGNS) or 'source' in style or 'listing' in style:
+        elif is_code:
             self.add_code(row + 1, end)
         elif fence.startswith(_PASSED_SIGNS):
-            markup = '\n'.join(self.lines[row + 1 : end])
-            self.page.add_block([visible_text(markup)], row + 2)
-        elif not fence.startswith(_COMMENT_SIGNS):
-            return row + 1
+            self.add_markup(row + 1, end)
         return end + 1
 
     def _take_heading(self, row: int) -> int | None:
         match = _HEADING.fullmatch(self.lines[row].rstrip())
         if match is None:
             return None
-        title = ' '.join(self._plain(match[2]).split())
-        level = len(match[1])
+        self._add_title(len(match[1]), match[2], row)
+        return row + 1
+
+    def _take_underlined(self, row: int) -> int | None:
+        """Take a heading with a row of signs below it, as long as it is."""
+        title = self.lines[row].rstrip()
+        below = self.line(row + 1).rstrip()
+        if _UNDERLINE.fullmatch(below) is None or abs(len(title) - len(below)) > 1:
+            return None
+        if not re.search(r'\w', title) or title[0] in ' \t.[':
+            return None
+        self._add_title(1 + _UNDERLINES.index(below[0]), title, row)
+        return row + 2
+
+    def _add_title(self, level: int, words: str, row: int) -> None:
+        """Add a heading, whose words have marks."""
+        title = self.title_of(words)
         is_title = level == 1 and not self.page.headings and not self.page.has_prose
         anchor = self._anchor or ('' if is_title else self._ids.next(title))
         self._anchor = ''
         self._style = ''
         self._counts.clear()
-        if title:
-            self.add_heading(level, title, anchor, row)
-        return row + 1
+        self.add_heading(level, title, anchor, row)
 
     def _take_style(self, row: int) -> int | None:
         """Take a line in brackets: the anchor, or the style, of the next block."""
@@ -155,7 +186,7 @@ class _Reader(LineReader):
         if match is None:
             return None
         if line.startswith('image::'):
-            self._add_words([match[1].partition(',')[0]], row)
+            self.add_words([match[1].partition(',')[0]], row)
         elif line.startswith(('ifdef::', 'ifndef::')) and match[1]:
             self.lines[row] = match[1]
             return row
@@ -165,7 +196,7 @@ class _Reader(LineReader):
         match = _BLOCK_TITLE.fullmatch(self.lines[row].rstrip())
         if match is None:
             return None
-        self._add_words([match[1]], row)
+        self.add_words([match[1]], row)
         return row + 1
 
     def _take_item(self, row: int) -> int | None:
@@ -185,7 +216,7 @@ class _Reader(LineReader):
             mark = f'{count}. '
         first = _CHECK.sub('', bare[match.end() :], count=1)
         lines = [first, *self.lines[row + 1 : end]]
-        self._add_words(lines, row, column=depth, mark=mark)
+        self.add_words(lines, row, column=depth, mark=mark)
         return end
 
     def _take_indented(self, row: int) -> int | None:
@@ -195,23 +226,21 @@ class _Reader(LineReader):
         if _TERM.fullmatch(self.lines[row].strip()):
             return None
         end = self.row_of(row, lambda line: not line.strip() or line.strip() == '+')
-        self.add_code(row, end)
-        return end
+        return self.add_code(row, end)
 
     def _take_paragraph(self, row: int) -> int | None:
         end = self._end_of_paragraph(row + 1)
         lines = self.lines[row:end]
         if 'source' in self._style or 'listing' in self._style:
             self._style = ''
-            self.add_code(row, end)
-            return end
+            return self.add_code(row, end)
         self._style = ''
         self._anchor = ''
         self._counts.clear()
         term = _TERM.fullmatch(lines[0].strip())
         if term is not None:
             lines[0] = term[1] if term[2] is None else f'{term[1]}: {term[2]}'
-        self._add_words(lines, row)
+        self.add_words(lines, row)
         return end
 
     def _end_of_paragraph(self, row: int) -> int:
@@ -226,43 +255,61 @@ class _Reader(LineReader):
 
         return self.row_of(row, is_end)
 
-    def _add_words(
-        self, lines: Sequence[str], row: int, *, column: int = 0, mark: str = ''
-    ) -> None:
-        """Add the lines of a paragraph without their marks."""
-        words = [self._plain(_LINE_END.sub('', line.rstrip())) for line in lines]
-        self.add_prose(words, row, column=column, mark=mark)
+    def plain(self, text: str) -> str:
+        return '\n'.join(self._plain_line(line) for line in text.split('\n'))
 
-    def _plain(self, line: str) -> str:
+    def _plain_line(self, line: str) -> str:
+        line = _LINE_END.sub('', line.rstrip())
         return plain_asciidoc(with_attributes(line, self._attributes))
 
     def _add_table(self, start: int, end: int, *, sign: str, style: str) -> None:
         """Add the rows of a table between two rows of the file, whose cells a sign parts."""
-        cells: list[tuple[int, str]] = []
+        if sign == _BAR and 'csv' in style:
+            sign = _COMMA
+        cells: list[_Cell] = []
         n_columns = _count_columns(style)
         for row in range(start, end):
-            parts = _cells_of(_LINE_END.sub('', self.lines[row].rstrip()), sign)
-            if parts[0].strip() and cells:
-                number, words = cells[-1]
-                cells[-1] = (number, f'{words} {parts[0]}')
-            cells.extend((row, part) for part in parts[1:])
-            n_columns = n_columns or len(parts) - 1
-        rows = []
-        for first in range(0, len(cells), max(1, n_columns)):
-            row_cells = cells[first : first + max(1, n_columns)]
-            plain = [self._plain(words.strip()) for _, words in row_cells]
-            rows.append((row_cells[0][0], plain))
+            line = _LINE_END.sub('', self.lines[row].rstrip())
+            before, found = _cells_of(line, sign, row)
+            if before.strip() and cells:
+                cells[-1].lines.append(before)
+            cells += found
+            n_columns = n_columns or sum(cell.width for cell in found)
+        rows: list[tuple[int, list[str]]] = []
+        width = n_columns
+        for cell in cells:
+            if width >= n_columns:
+                rows.append((cell.row, []))
+                width = 0
+            rows[-1][1].append(' '.join(cell.lines).strip())
+            width += cell.width
         self.add_rows(rows)
 
 
-def _cells_of(line: str, sign: str) -> list[str]:
+def _cells_of(line: str, sign: str, row: int) -> tuple[str, list[_Cell]]:
     """What stands in front of a line's first cell, and its cells."""
     if sign != _BAR:
-        return ['', *line.split(sign)] if line.strip() else ['']
+        return '', [_Cell(row, 1, [part]) for part in _parted(line, sign)]
     if _BAR not in line:
-        return [line]
-    parts = _CELL.split(line.replace(_ESCAPED_BAR, _NO_BAR))
-    return [part.replace(_NO_BAR, _BAR) for part in parts]
+        return line, []
+    before, *parts = _CELL.split(line.replace(_ESCAPED_BAR, _NO_BAR))
+    cells = []
+    for width, words in zip(parts[::2], parts[1::2], strict=True):
+        cells.append(_Cell(row, int(width or 1), [words.replace(_NO_BAR, _BAR)]))
+    return before.replace(_NO_BAR, _BAR), cells
+
+
+def _parted(line: str, sign: str) -> list[str]:
+    """The cells of a line; a comma between quotation marks parts none."""
+    if not line.strip():
+        return []
+    if sign == _COMMA:
+        try:
+            return next(csv.reader([line], skipinitialspace=True))
+        except csv.Error:
+            # Of a cell that is longer than the module takes.
+            pass
+    return line.split(sign)
 
 
 def _count_columns(style: str) -> int:
@@ -270,5 +317,8 @@ def _count_columns(style: str) -> int:
     match = _COLUMNS.search(style)
     if match is None:
         return 0
-    times = _TIMES.match(match[1])
-    return int(times[1]) if times else len(re.split('[,;]', match[1]))
+    n_columns = 0
+    for part in re.split('[,;]', match[1]):
+        times = _TIMES.match(part.strip())
+        n_columns += int(times[1]) if times else 1
+    return n_columns

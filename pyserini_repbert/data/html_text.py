@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pyserini_repbert.data.markup import BLOCKS, one_line, parse_page, without_breaks
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
+from pyserini_repbert.data.unread_files import UnreadableFile
 
 _HEADINGS = ('h1', 'h2', 'h3', 'h4', 'h5', 'h6')
 _LISTS = ('ul', 'ol', 'menu', 'dir')
@@ -42,7 +44,7 @@ _BESIDES = (
 _MAIN = 'main,[role=main]'
 _ARTICLE = 'article'
 # Characters of which two that the page does not have begin and end marks.
-_PRIVATE = range(0xE000, 0xF8FF)
+_PRIVATE = (*range(0xE000, 0xF8FF), *range(0xF0000, 0xFFFFE))
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,12 @@ def _parts_of(tree: LexborHTMLParser, root: LexborNode) -> list[_Part]:
 
 
 def _unused_characters(text: str) -> tuple[str, str]:
-    """Two characters that a text does not have."""
+    """Two characters that a text does not have. Raises UnreadableFile where it has them all."""
     used = set(text)
-    unused = (chr(number) for number in _PRIVATE if chr(number) not in used)
-    return next(unused, '\0'), next(unused, '\0')
+    unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
+    if len(unused) < 2:
+        raise UnreadableFile('no text: it has all characters that stand for nothing')
+    return unused[0], unused[1]
 
 
 def _mark_of(node: LexborNode, tag: str) -> _Mark:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 
+from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.read_page import INDENT, ReadPage
 
 # Takes what begins at a row, and returns the row behind it; None: it begins nothing of that kind.
@@ -17,7 +18,7 @@ def indent_of(line: str) -> int:
 
 
 class LineReader:
-    """Reads the lines of a file.
+    """Reads the lines of a file. A subclass says what lines may begin, and what marks stand for.
 
     Attributes
     ----------
@@ -71,18 +72,35 @@ class LineReader:
             row += 1
         return row
 
-    def add_code(self, start: int, end: int) -> None:
-        """Add rows as they are, but for the spaces that stand in front of all of them."""
+    def plain(self, text: str) -> str:
+        """The words of some lines without marks; they stay as many lines."""
+        raise NotImplementedError
+
+    def title_of(self, text: str) -> str:
+        """The words of a heading without marks."""
+        return ' '.join(self.plain(text).split())
+
+    def add_markup(self, start: int, end: int) -> None:
+        """Add what a browser shows of rows of HTML."""
+        markup = '\n'.join(self.lines[start:end])
+        self.page.add_block([visible_text(markup)], start + 1)
+        self._is_behind_item = False
+
+    def add_code(self, start: int, end: int) -> int:
+        """Add rows as they are, but for the spaces that stand in front of all of them; returns the
+        row behind them.
+        """
         code = textwrap.dedent('\n'.join(self.lines[start:end])).split('\n')
         self.page.add_block(code, start + 1, is_code=True)
         self._is_behind_item = False
+        return end
 
-    def add_prose(self, lines: Sequence[str], row: int, *, column: int, mark: str = '') -> None:
-        """Add the lines of a paragraph, or of a list's item.
+    def add_words(self, lines: Sequence[str], row: int, *, column: int = 0, mark: str = '') -> None:
+        """Add the lines of a paragraph, or of a list's item, without their marks.
 
         Parameters
         ----------
-        lines : with words alone
+        lines : as in the file
         row : of the first line
         column : where the paragraph, or its mark, begins
         mark : of an item; '' for none
@@ -93,7 +111,7 @@ class LineReader:
             self._columns.append(column)
         is_behind_empty = row == 0 or not self.lines[row - 1].strip()
         self.page.add_block(
-            lines,
+            self.plain('\n'.join(lines)).split('\n'),
             row + 1,
             indent=INDENT * max(0, len(self._columns) - 1),
             mark=mark,
@@ -102,14 +120,17 @@ class LineReader:
         self._is_behind_item = bool(mark)
 
     def add_heading(self, level: int, title: str, anchor: str, row: int) -> None:
-        """Add a heading with a title that is not empty."""
+        """Add a heading, unless its title is empty."""
+        if not title:
+            return
         self._columns = []
+        self._is_behind_item = False
         self.page.add_heading(level, title, anchor, row + 1)
 
     def add_rows(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
-        """Add a table: of each of its rows, where it begins, and its cells."""
+        """Add a table: of each of its rows, where it begins, and its cells with marks."""
         is_tight = False
         for row, cells in rows:
-            self.page.add_row(cells, row + 1, is_tight=is_tight)
+            self.page.add_row(map(self.plain, cells), row + 1, is_tight=is_tight)
             is_tight = True
         self._is_behind_item = False

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 from pyserini_repbert.data.line_reader import LineReader, indent_of
-from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(\*+)[ \t]+(\S.*)')
@@ -31,7 +30,7 @@ _TABLE_RULE = re.compile(r'[ \t]*\|-[-+|]*[ \t]*')
 _ITEM = re.compile(r'[ \t]*(?:([-+]|(?<=[ \t])\*)|((?:\d{1,9}|[a-zA-Z])[.)]))(?:[ \t]+|$)')
 _CHECK = re.compile(r'(?:\[@\d+\][ \t]*)?(?:\[[ xX-]\](?:[ \t]+|$))?')
 _TERM = re.compile(r'[ \t]::(?:[ \t]+|$)')
-_FOOTNOTE = re.compile(r'\[fn:[\w-]+\][ \t]+')
+_FOOTNOTE = re.compile(r'\A\[fn:[\w-]+\][ \t]+')
 _CODE = frozenset(('src', 'example'))
 # A comma in front of what would be a mark.
 _COMMA = re.compile(r'^([ \t]*),(?=,*(?:\*|#\+))')
@@ -59,15 +58,14 @@ def read_org(lines: Sequence[str]) -> ReadPage:
 
 
 class _Reader(LineReader):
-    """Reads the lines of a file.
-
-    Parameters
-    ----------
-    lines : of the file
-    """
+    """Reads the lines of an Org file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__(lines)
+        # Kinds of blocks that nothing ends.
+        self._endless: set[str] = set()
+        # No drawer that begins in front of this row ends.
+        self._drawers_from = 0
         self.takes = (
             self._take_title,
             self._take_heading,
@@ -85,7 +83,7 @@ class _Reader(LineReader):
         match = _TITLE.fullmatch(self.lines[row])
         if match is None:
             return None
-        self.page.title = self.page.title or ' '.join(plain_org(match[1]).split())
+        self.page.title = self.page.title or self.title_of(match[1])
         return row + 1
 
     def _take_heading(self, row: int) -> int | None:
@@ -96,9 +94,7 @@ class _Reader(LineReader):
         title = _COOKIE.sub('', _TAGS.sub('', match[2]))
         while state := _STATE.match(title):
             title = title[state.end() :]
-        words = ' '.join(plain_org(title).split())
-        if words:
-            self.add_heading(len(match[1]), words, self._id_behind(row), row)
+        self.add_heading(len(match[1]), self.title_of(title), self._id_behind(row), row)
         return row + 1
 
     def _id_behind(self, row: int) -> str:
@@ -123,37 +119,40 @@ class _Reader(LineReader):
             return None
         kind = match[1].lower()
         is_words = kind not in _CODE and kind not in _NO_TEXT and kind != 'export'
-        if is_words:
+        if is_words or kind in self._endless:
             return row + 1
         end_mark = f'#+end_{kind}'
         end = self.row_of(row + 1, lambda line: line.strip().lower() == end_mark)
         if end == len(self.lines):
-            # Nothing ends it: Org takes the mark as words.
+            # Nothing ends it: the mark alone is left out.
+            self._endless.add(kind)
             return row + 1
         if kind in _CODE:
             for number in range(row + 1, end):
                 self.lines[number] = _COMMA.sub(r'\1', self.lines[number], count=1)
             self.add_code(row + 1, end)
         elif kind == 'export' and (match[2] or '').strip().lower() == 'html':
-            markup = '\n'.join(self.lines[row + 1 : end])
-            self.page.add_block([visible_text(markup)], row + 2)
+            self.add_markup(row + 1, end)
         return end + 1
 
     def _take_drawer(self, row: int) -> int | None:
         if not _DRAWER.fullmatch(self.lines[row]):
             return None
+        if row < self._drawers_from:
+            return row + 1
         end = row + 1
         while end < len(self.lines) and not _HEADING.match(self.lines[end]):
             if _DRAWER_END.fullmatch(self.lines[end]):
                 return end + 1
             end += 1
+        self._drawers_from = end
         return row + 1
 
     def _take_caption(self, row: int) -> int | None:
         match = _CAPTION.fullmatch(self.lines[row])
         if match is None:
             return None
-        self._add_words([match[1]], row)
+        self.add_words([match[1]], row)
         return row + 1
 
     def _take_unseen(self, row: int) -> int | None:
@@ -169,8 +168,7 @@ class _Reader(LineReader):
             return None
         for number in range(row, end):
             self.lines[number] = _FIXED.sub('', self.lines[number], count=1)
-        self.add_code(row, end)
-        return end
+        return self.add_code(row, end)
 
     def _take_table(self, row: int) -> int | None:
         end = self.row_of(row, lambda line: not line.lstrip().startswith('|'))
@@ -181,7 +179,7 @@ class _Reader(LineReader):
             line = self.lines[number]
             if not _TABLE_RULE.fullmatch(line):
                 cells = line.strip().strip('|').split('|')
-                rows.append((number, [plain_org(cell.strip()) for cell in cells]))
+                rows.append((number, [cell.strip() for cell in cells]))
         self.add_rows(rows)
         return end
 
@@ -196,13 +194,13 @@ class _Reader(LineReader):
         end = self._end_of_paragraph(row + 1)
         mark = BULLET if match[2] is None else f'{match[2]} '
         lines = [words, *self.lines[row + 1 : end]]
-        self._add_words(lines, row, column=indent_of(line), mark=mark)
+        self.add_words(lines, row, column=indent_of(line), mark=mark)
         return end
 
     def _take_paragraph(self, row: int) -> int | None:
         end = self._end_of_paragraph(row + 1)
         first = _FOOTNOTE.sub('', self.lines[row], count=1)
-        self._add_words([first, *self.lines[row + 1 : end]], row, column=indent_of(self.lines[row]))
+        self.add_words([first, *self.lines[row + 1 : end]], row, column=indent_of(self.lines[row]))
         return end
 
     def _end_of_paragraph(self, row: int) -> int:
@@ -211,18 +209,13 @@ class _Reader(LineReader):
         def is_end(line: str) -> bool:
             bare = line.lstrip()
             begins = _ITEM.match(line) or _HEADING.match(line) or _FIXED.match(line)
-            return bool(
-                not bare or begins or bare.startswith(('#', '|')) or _DRAWER.fullmatch(line)
-            )
+            is_unseen = _KEYWORD.match(line) or _DRAWER.fullmatch(line)
+            return bool(not bare or begins or is_unseen or bare.startswith('|'))
 
         return self.row_of(row, is_end)
 
-    def _add_words(
-        self, lines: Sequence[str], row: int, *, column: int = 0, mark: str = ''
-    ) -> None:
-        """Add the lines of a paragraph without their marks."""
-        words = plain_org('\n'.join(lines)).split('\n')
-        self.add_prose(words, row, column=column, mark=mark)
+    def plain(self, text: str) -> str:
+        return plain_org(text)
 
 
 def _prefix_of(words: str) -> int:

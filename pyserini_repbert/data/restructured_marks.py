@@ -13,7 +13,7 @@ _ANONYMOUS = re.compile(r'[ \t]*(?:\.\. )?__(?::|[ \t])')
 _REPLACED = re.compile(r'[ \t]*\.\. \|([^|]{1,80})\|[ \t]+([\w-]+)::[ \t]*(.*)')
 _ROLE = r':[\w.+:-]{1,80}:'
 _MARK = re.compile(
-    r'\\(?P<escaped>[\s\S])'
+    r'\\(?P<escaped>[\s\S]|\Z)'
     r'|``(?P<literal>[\s\S]+?)``'
     rf'|(?P<before>{_ROLE})?(?<![\w`])_?`(?P<text>[^`]+)`(?P<behind>__?(?!\w)|{_ROLE})?'
     r'|\*\*(?P<strong>[^*\s](?:[^*]*[^*\s])?)\*\*'
@@ -87,7 +87,7 @@ def _words_of_mark(match: re.Match[str], names: Names) -> str:
     if match['text'] is not None:
         return _words_of_role(match)
     if kind == 'escaped':
-        return '' if match[0][1].isspace() else match[0][1]
+        return match['escaped'].strip()
     if kind == 'substitution':
         return names.replaced.get(match['substitution'], match[0])
     if kind == 'reference':

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 
 from pyserini_repbert.data.line_reader import LineReader, indent_of
-from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 from pyserini_repbert.data.restructured_marks import id_of_title, names_of, plain_restructured
 from pyserini_repbert.data.restructured_tables import (
@@ -71,12 +70,7 @@ def read_restructured(lines: Sequence[str]) -> ReadPage:
 
 
 class _Reader(LineReader):
-    """Reads the lines of a file.
-
-    Parameters
-    ----------
-    lines : of the file
-    """
+    """Reads the lines of a reStructuredText file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         # A tab is as wide as in docutils.
@@ -112,13 +106,13 @@ class _Reader(LineReader):
         style = (below[0], is_overlined)
         if style not in self._styles:
             self._styles.append(style)
-        words = ' '.join(plain_restructured(title, self._names).split())
+        words = self.title_of(title)
         anchor = id_of_title(words)
         is_known = anchor in self._anchors
         self._anchors.add(anchor)
         level = 1 + self._styles.index(style)
-        if words:
-            self.add_heading(level, words, '' if is_known else anchor, row)
+        # A row above the title is not where it stands.
+        self.add_heading(level, words, '' if is_known else anchor, end - 2)
         return end
 
     def _take_explicit(self, row: int) -> int | None:
@@ -143,24 +137,22 @@ class _Reader(LineReader):
         return row
 
     def _take_directive(self, row: int, indent: int, name: str, words: str) -> int:
-        end = self.end_of_indented(row + 1, indent)
         kind = name.lower().rpartition(':')[2]
-        if kind == 'raw' and words.strip() == 'html':
-            markup = '\n'.join(self.lines[row + 1 : end])
-            self.page.add_block([visible_text(markup)], row + 2)
+        start = self._clear_options(row + 1, indent)
         if kind in _NO_TEXT or name.lower() in _NO_TEXT:
+            end = self.end_of_indented(row + 1, indent)
+            if kind == 'raw' and words.strip() == 'html':
+                self.add_markup(start, end)
             return end
-        start = self._clear_options(row + 1, end)
         if kind in _CODE:
-            self.add_code(start, end)
-            return end
+            return self.add_code(start, self.end_of_indented(start, indent))
         if kind == 'math':
             self.page.add_block([words], row + 1)
-            self.add_code(start, end)
-            return end
+            return self.add_code(start, self.end_of_indented(start, indent))
         if kind == _LIST_TABLE:
-            self._add_words([words], row, indent)
-            self._add_table(list_table_rows(self.lines, start, end))
+            end = self.end_of_indented(start, indent)
+            self.add_words([words], row, column=indent)
+            self.add_rows(list_table_rows(self.lines, start, end))
             return end
         if kind in _WORDS_ALONE:
             words = ''
@@ -169,19 +161,30 @@ class _Reader(LineReader):
             words = f'{version} {words}'
         return self._replace(row, indent, words)
 
-    def _clear_options(self, row: int, end: int) -> int:
-        """Clear the lines of a directive's options; returns the row behind them."""
-        indent = None
-        while row < end and self.lines[row].strip():
+    def _clear_options(self, start: int, indent: int) -> int:
+        """Clear the lines of a directive's options; returns the row behind them.
+
+        What stands behind the directive's name may go on in front of them.
+
+        Parameters
+        ----------
+        start : the row behind the directive's first
+        indent : of the directive
+        """
+        row = start
+        of_options = None
+        while self.line(row).strip() and indent_of(self.lines[row]) > indent:
             line = self.lines[row]
-            is_continued = indent is not None and indent_of(line) > indent
-            if not is_continued:
-                if not _OPTION.match(line):
-                    break
-                indent = indent_of(line)
-            self.lines[row] = ''
+            is_option = _OPTION.match(line) is not None
+            if is_option:
+                of_options = indent_of(line)
+            is_continued = of_options is not None and indent_of(line) > of_options
+            if is_option or is_continued:
+                self.lines[row] = ''
+            elif of_options is not None:
+                break
             row += 1
-        return row
+        return start if of_options is None else row
 
     def _take_anonymous_target(self, row: int) -> int | None:
         return row + 1 if _ANONYMOUS.match(self.lines[row]) else None
@@ -190,20 +193,14 @@ class _Reader(LineReader):
         line = self.lines[row].strip()
         if is_grid_line(line):
             end = self.row_of(row, lambda line: line.strip()[:1] not in ('+', '|'))
-            self._add_table(grid_table_rows(self.lines, row, end))
+            self.add_rows(grid_table_rows(self.lines, row, end))
             return end
         if is_simple_line(line):
             table = simple_table_rows(self.lines, row)
             if table is not None:
-                self._add_table(table.rows)
+                self.add_rows(table.rows)
                 return table.end
         return None
-
-    def _add_table(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
-        plain = []
-        for row, cells in rows:
-            plain.append((row, [plain_restructured(cell, self._names) for cell in cells]))
-        self.add_rows(plain)
 
     def _take_rule(self, row: int) -> int | None:
         """Take a rule between paragraphs, or what was to underline a heading."""
@@ -212,31 +209,29 @@ class _Reader(LineReader):
     def _take_doctest(self, row: int) -> int | None:
         if not self.lines[row].lstrip().startswith(_DOCTEST):
             return None
-        end = self.row_of(row, lambda line: not line.strip())
-        self.add_code(row, end)
-        return end
+        return self.add_code(row, self.row_of(row, lambda line: not line.strip()))
 
     def _take_paragraph(self, row: int) -> int | None:
         """Take lines until an empty one; those of a list are an item each."""
-        end = self.row_of(row, lambda line: not line.strip())
-        if end == row:
+        if not self.lines[row].strip():
             return None
         first = indent_of(self.lines[row])
         # Where the marks of a list's items stand; that of a definition is deeper than its term.
         marks = first if _ITEM.match(self.lines[row].lstrip()) else None
         start = row
-        for number in range(row + 1, end):
-            line = self.lines[number]
+        end = row + 1
+        while self.line(end).strip():
+            line = self.lines[end]
             indent = indent_of(line)
             if _EXPLICIT.match(line) and indent != first:
                 # A directive right below the term that it explains.
-                end = number
                 break
             is_item = _ITEM.match(line.lstrip()) is not None
             if is_item and (indent == marks or (marks is None and indent > first)):
-                self._add_item(start, number)
-                start = number
+                self._add_item(start, end)
+                start = end
                 marks = indent
+            end += 1
         column = self._add_item(start, end)
         if not self.lines[end - 1].rstrip().endswith(_LITERAL):
             return end
@@ -244,9 +239,7 @@ class _Reader(LineReader):
 
     def _take_literal(self, row: int, column: int) -> int:
         """Take the code behind a paragraph that ends in two colons."""
-        end = self.end_of_indented(row, column)
-        self.add_code(row, end)
-        return end
+        return self.add_code(row, self.end_of_indented(row, column))
 
     def _add_item(self, start: int, end: int) -> int:
         """Add rows as a paragraph or an item; returns the column at which their words begin."""
@@ -255,7 +248,7 @@ class _Reader(LineReader):
         mark = _ITEM.match(first)
         if mark is None:
             lines = [self.lines[row].strip() for row in range(start, end)]
-            self._add_words(lines, start, column)
+            self.add_words(lines, start, column=column)
             return indent_of(self.lines[end - 1])
         number = mark[1] or ''
         words = first[mark.end() :]
@@ -266,17 +259,19 @@ class _Reader(LineReader):
         if _ITEM.match(words):
             # An item that begins a list of its own.
             shown = ''
-        self._add_words(lines, start, column, shown)
+        self.add_words(lines, start, column=column, mark=shown)
         return indent_of(self.lines[end - 1]) if end > start + 1 else column + mark.end()
 
-    def _add_words(self, lines: Sequence[str], row: int, column: int, mark: str = '') -> None:
-        """Add the lines of a paragraph without their marks."""
+    def plain(self, text: str) -> str:
+        return plain_restructured(text, self._names)
+
+    def add_words(self, lines: Sequence[str], row: int, *, column: int = 0, mark: str = '') -> None:
+        """As in `LineReader`, also without what marks a line, or the code behind it."""
         plain = [_without_line_marks(line) for line in lines]
         if plain[-1].endswith(_LITERAL):
             is_alone = plain[-1] == _LITERAL or plain[-1].endswith(f' {_LITERAL}')
             plain[-1] = plain[-1][: -2 if is_alone else -1]
-        words = plain_restructured('\n'.join(plain), self._names).split('\n')
-        self.add_prose(words, row, column=column, mark=mark)
+        super().add_words(plain, row, column=column, mark=mark)
 
 
 def _is_signs(line: str) -> bool:

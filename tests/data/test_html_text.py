@@ -194,3 +194,9 @@ def test_main_content_of_a_folder_and_of_a_page(tmp_path):
     for corpus in (tmp_path, tmp_path / 'a.html'):
         document = next(open_corpus(corpus, selection=selection).documents())
         assert (document.docid, document.text) == ('a', 'y')
+
+
+def test_a_page_with_all_private_characters_of_two_bytes_is_read():
+    private = ''.join(map(chr, range(0xE000, 0xF900)))
+    page = document_of_html('d', f'<p>{private}</p><p>words</p>')
+    assert private[:9] in page.text and page.text.endswith('words')

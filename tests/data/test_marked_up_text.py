@@ -263,6 +263,10 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('====  =\n豆子  b\n====  =', '豆子\tb'),
         (':issue:`12` :file:`.a`', '#12 .a'),
         ('+---+\n| a |\n+---+\n', 'a'),
+        ('.. function:: f(x)\n              g(x)\n   :noindex:\n\n   y', 'f(x)\ng(x)\n\ny'),
+        ('.. code::\n   x = 1\n   y = 2\n\nz', 'x = 1\ny = 2\n\nz'),
+        ('.. raw:: html\n   :file: x.html\n\nz', 'z'),
+        ('=  =\n\\  3\n=  =', '3'),
     ],
 )
 def test_restructured_text(text, expected):
@@ -289,6 +293,10 @@ def test_restructured_text(text, expected):
         ('|===\n|a|b\n|c|d\\|e\n|===', 'a\tb\nc\td|e'),
         (',===\na,b\n,===', 'a\tb'),
         ('++++\n<b>a</b>\n++++', 'a'),
+        ('NAME\n----\nx\n\nSYNOPSIS\n--------\n[verse]\ny', 'NAME\n\nx\n\nSYNOPSIS\n\ny'),
+        ('[format=csv]\n|===\na,"b, c"\n1,2\n|===', 'a\tb, c\n1\t2'),
+        ('[cols="1,1"]\n|===\n2+|span\n|c |d\n|===', 'span\nc\td'),
+        ('[cols="1,2*"]\n|===\n|a |b |c\n|d\n|e\n|f\n|===', 'a\tb\tc\nd\te\tf'),
         ('"`a`" (((x))) ((y)) pass:[z]', '“a”  y z'),
     ],
 )
@@ -304,6 +312,9 @@ def test_asciidoc(text, expected):
         ('#+begin_comment\nx\n#+end_comment\ny', 'y'),
         ('#+begin_export html\n<b>x</b>\n#+end_export', 'x'),
         ('#+begin_src sh\nnever ended', 'never ended'),
+        ('A claim[fn:1] and more', 'A claim and more'),
+        ('see issue\n#123 for that', 'see issue\n#123 for that'),
+        ('- a\n* H\n- b', '- a\n\nH\n\n- b'),
         ('* COMMENT [50%] a :b:\n:LOGBOOK:\nx\n:END:\ny', 'a\n\ny'),
     ],
 )
@@ -324,6 +335,28 @@ def test_offsets_are_exact_whatever_is_written(read, parts):
     for start, number in placed.origin.lines:
         assert 1 <= number <= len(lines)
         assert start == 0 or placed.text[start - 1] == '\n'
+
+
+def test_a_title_between_two_rows_has_its_own_line():
+    placed = place_text(read_restructured('=====\nTitle\n=====\n'.split('\n')))
+    assert placed.origin.line_at(placed.text, 0) == 2
+
+
+@pytest.mark.parametrize(
+    ('read', 'lines'),
+    [
+        (read_org, [':a:'] * 20_000),
+        (read_org, ['#+begin_src'] * 20_000),
+        (read_org, [*[':a:'] * 20_000, '* h', ':end:']),
+        (read_restructured, ['x', '  .. note::'] * 15_000),
+        (read_asciidoc, ['===='] * 20_000),
+        (read_asciidoc, ['|===', *['x'] * 50_000]),
+    ],
+)
+def test_blocks_take_time_linear_in_their_number(read, lines):
+    begun = time.process_time()
+    read(lines)
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize('read', READERS)

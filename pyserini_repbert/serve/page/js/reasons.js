@@ -4,7 +4,7 @@ import { address, ask } from './api.js';
 import { button, freshId, h } from './dom.js';
 import { during } from './messages.js';
 import { documentAddress } from './reader_state.js';
-import { table } from './tables.js';
+import { barTable } from './tables.js';
 
 const MOST = 8; // words of a table
 const TITLES = {
@@ -21,7 +21,7 @@ function reasonElements(reason, state) {
   const next = { ...state, doc: docid, passage: { start, end } };
   return [
     kind === 'sentence' && h('p', { class: 'lead' }, 'Nearest to the question: ', h('a', { href: documentAddress(next) }, `“${sentence}”`)),
-    rows.length > 0 && table({ title: TITLES[kind], rows }),
+    rows.length > 0 && barTable({ title: TITLES[kind], rows }),
   ];
 }
 

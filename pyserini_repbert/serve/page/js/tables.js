@@ -9,7 +9,7 @@ const MOST = 20;
 const shown = (value) => (typeof value === 'number' ? score(value) : String(value));
 
 /** A table of rows whose keys are the columns; the second column is a number, shown as a bar, too. */
-export function table({ title, rows }) {
+export function barTable({ title, rows }) {
   const [name, number, ...others] = Object.keys(rows[0]);
   const most = Math.max(...rows.map((row) => row[number]), 1e-9);
   const head = [name, '', number, ...others].map((own) => (own ? h('th', { scope: 'col' }, own) : h('td')));
@@ -30,7 +30,7 @@ export function tablesView({ hit, models, explain, load, best }) {
         show();
       })));
       const filled = (tables ?? []).filter((own) => own.rows.length);
-      if (filled.length) return [choice, ...filled.map(table)].filter(Boolean);
+      if (filled.length) return [choice, ...filled.map(barTable)].filter(Boolean);
       const found = await explain(model, best(MOST), [], { signal: how.signal });
       const order = [...found.docids.keys()].sort((one, other) => found.scores[other] - found.scores[one]);
       const rows = order.map((index) => h('tr', { class: found.docids[index] === hit.docid ? 'own' : '' },
