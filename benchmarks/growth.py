@@ -21,29 +21,29 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import Any
 
 import figures
-import numpy as np
 from figures import Figure
-from numpy.typing import NDArray
 from soak import request, start_service
+from synthetic import (
+    LONG_WORDS,
+    NEAR,
+    SyntheticVectors,
+    document,
+    documents,
+    text_of,
+    write_encoder,
+)
 
 from pyserini_repbert.collection import Collection
 
-_WORDS = 4_000
-_LONG_EVERY = 5_000  # documents, of which one is long
-_LONG_WORDS = 20_000
 _QUERY = 'w1 w22 w333'
 _QUERIES = 5
 _HITS = 10
-# Beginning of the title of documents whose passages are near the question.
-_NEAR = 'near'
 # A step below so many processor seconds may grow as it likes: 200 MB are read in this time.
 _NOTHING = 0.03
 _TICKS = os.sysconf('SC_CLK_TCK')
@@ -114,81 +114,6 @@ def least_cost(works: Sequence[Callable[[], object]]) -> float:
     return min(cost(work) for work in works)
 
 
-def write_encoder(folder: Path, dimension: int) -> None:
-    """A BERT of one layer with random weights, whose words are w0, w1, ..."""
-    import torch
-    from transformers import BertConfig, BertModel
-
-    words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-    words += [f'w{number}' for number in range(_WORDS)]
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=dimension,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=dimension,
-        max_position_embeddings=512,
-    )
-    BertModel(config).save_pretrained(folder)
-    (folder / 'vocab.txt').write_text('\n'.join([*words, '']), encoding='utf-8')
-
-
-class SyntheticVectors:
-    """Encodes passages in the encoder's place: random vectors of length 1.
-
-    Those of a document whose title begins with 'near' are near `query`, float32 (d,).
-    """
-
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
-        self.query: NDArray[np.float32] | None = None
-
-    def __call__(self, encoder: Any, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = np.empty((len(texts), self._dimension), np.float32)
-        for row, text in enumerate(texts):
-            vectors[row] = self._vector(text)
-        return vectors
-
-    def _vector(self, text: str) -> NDArray[np.float32]:
-        drawn = np.random.Generator(np.random.SFC64(zlib.crc32(text.encode())))
-        vector = drawn.standard_normal(self._dimension, dtype=np.float32)
-        vector /= np.linalg.norm(vector)
-        if self.query is None or not text.startswith(_NEAR):
-            return vector
-        nearest = self.query / np.linalg.norm(self.query)
-        return nearest + vector / 10
-
-
-def text_of(drawn: random.Random, words: int) -> str:
-    """A text of so many words, rare and frequent ones."""
-    numbers = (int(_WORDS ** drawn.random()) for _ in range(words))
-    return ' '.join(f'w{number}' for number in numbers)
-
-
-def document(number: int, words: int | None = None) -> dict[str, Any]:
-    """A document with its fields."""
-    drawn = random.Random(number)
-    if words is None:
-        words = _LONG_WORDS if number % _LONG_EVERY == 1 else drawn.randint(20, 60)
-    return {
-        'id': f'd{number}',
-        'text': text_of(drawn, words),
-        'kind': f'kind{number % 5}',
-        'tags': [f'tag{number % 2000}', f'tag{number * 7 % 2000}'],
-        'number': number,
-        'of1': number % 100 == 0,
-        'of11': number % 9 == 0,
-        'of50': number % 2 == 0,
-    }
-
-
-def documents(count: int) -> Iterator[dict[str, Any]]:
-    """The documents of a collection."""
-    for number in range(count):
-        yield document(number)
-
-
 class Measurement:
     """Measures the steps of a collection of `count` documents in a folder."""
 
@@ -249,7 +174,7 @@ class Measurement:
             self.seconds['delete one document'] = least_cost(delete)
             encoder = collection.searcher().dense
             self._embedding.query = encoder.vector_of(_QUERY)
-            near = document(self._next, _LONG_WORDS) | {'title': _NEAR}
+            near = document(self._next, LONG_WORDS) | {'title': NEAR}
             self._next += 1
             collection.add([near])
             near_search = self._search_cost(collection)

@@ -1,12 +1,13 @@
 """A service that is written to, for an hour: are all answers right, and does memory stay?
 
-    python benchmarks/soak.py [--minutes 60] [--writers 20] [--readers 30]
+    python benchmarks/soak.py [--minutes 60] [--writers 20] [--readers 30] [--documents 500000]
 
 A service of one collection runs on this machine. Each writer has a document of its own, and writes
 its next version as soon as the last one can be seen. Each reader searches all the time, and pauses
 for as long as a search took. An answer is wrong if it has a document twice, or a version that is
 older than one that a reader saw in an earlier generation, or if two answers of one generation
-differ. The collection is without Lucene unless `--bm25` is given.
+differ. The collection is without Lucene unless `--bm25` is given. With `--documents`, it has so
+many others: their vectors are random, and no question is near them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from synthetic import SyntheticVectors, documents, write_encoder
 
 from pyserini_repbert.collection import Collection
 
 KEY = 'a-key-of-the-soak'
 _QUERY = 'which+version+is+this'
 _LOOKED_EVERY = 10.0  # seconds between two looks at memory
+_DIMENSION = 384  # of the vectors, with --documents
 
 
 @dataclass
@@ -158,14 +163,35 @@ def start_service(folder: Path) -> tuple[subprocess.Popen[str], str]:
             time.sleep(0.2)
 
 
+def build(options: argparse.Namespace, folder: Path) -> None:
+    """The collection `mine` in a folder."""
+    sparse = 'bm25' if options.bm25 else 'none'
+    encoder = None
+    if options.documents:
+        encoder = folder / 'encoder'
+        write_encoder(encoder, _DIMENSION)
+        vectors = SyntheticVectors(_DIMENSION)
+        with Collection.open(
+            folder / 'mine', encoder, sparse=sparse, embedding=vectors
+        ) as collection:
+            collection.add(documents(options.documents))
+    with Collection.open(folder / 'mine', encoder, sparse=sparse) as collection:
+        collection.add(written_documents(options.writers))
+
+
+def written_documents(count: int) -> Iterator[dict[str, str]]:
+    """The first versions of the documents that the writers write."""
+    for number in range(count):
+        yield {'id': _docid(number), 'text': f'This is version 1 of {_docid(number)}.'}
+
+
+def _docid(number: int) -> str:
+    return f'written{number}'
+
+
 def soak(options: argparse.Namespace, folder: Path) -> Findings:
     """Run the service, its readers and its writers."""
-    documents = []
-    for number in range(options.writers):
-        documents.append({'id': f'd{number}', 'text': f'This is version 1 of d{number}.'})
-    sparse = 'bm25' if options.bm25 else 'none'
-    with Collection.open(folder / 'mine', sparse=sparse) as collection:
-        collection.sync(documents)
+    build(options, folder)
     service, address = start_service(folder)
     findings = Findings()
     until = time.monotonic() + 60 * options.minutes
@@ -173,8 +199,8 @@ def soak(options: argparse.Namespace, folder: Path) -> Findings:
     for _ in range(options.readers):
         arguments = (address, options.writers, until, findings)
         threads.append(threading.Thread(target=read, args=arguments))
-    for document in documents:
-        arguments = (address, document['id'], until, findings)
+    for number in range(options.writers):
+        arguments = (address, _docid(number), until, findings)
         threads.append(threading.Thread(target=write, args=arguments))
     for thread in threads:
         thread.start()
@@ -194,6 +220,7 @@ def main() -> None:
     parser.add_argument('--minutes', type=float, default=60)
     parser.add_argument('--writers', type=int, default=20)
     parser.add_argument('--readers', type=int, default=30)
+    parser.add_argument('--documents', type=int, default=0, help='others, which nobody writes to')
     parser.add_argument('--bm25', action='store_true', help='with Lucene beside the vectors')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
