@@ -235,7 +235,16 @@ class Collection:
     ) -> Changes:
         """Add documents. Added ones of the same docids are replaced; nothing is deleted.
 
-        Parameters and errors are those of `sync`: a docid of a source that is synced is refused.
+        Parameters
+        ----------
+        documents : a file, a folder, a name of a corpus, or documents themselves, as in `sync`
+        merge : merge Lucene's segments, so that BM25 scores as in a new index
+        strict : raise InputError for the first file of a folder that cannot be read as a whole
+        on_progress : called with the number of documents read since the last call
+
+        Raises InputError for documents that cannot be read; SourceConflictError for a docid of a
+        source that is synced; MismatchError for settings that differ from those stored; BusyError
+        while another process writes. Nothing is changed then.
         """
         corpus = _whole_files(open_documents(documents), strict)
         with self._writer() as writer:

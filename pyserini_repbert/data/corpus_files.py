@@ -92,7 +92,18 @@ def corpus_of_files(
 ) -> Corpus:
     """A corpus file that exists, or a folder of such files.
 
-    Takes the parameters of `names.corpora.open_corpus`.
+    Parameters
+    ----------
+    source : the file or the folder
+    fmt : one of the formats, or 'auto': each file by its own kind
+    fields : of JSON lines and tables: the text fields (default: `contents`, else `title` and
+        `text`)
+    on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
+        warnings, counted
+    keep_empty : accept passages without text
+    selection : which files of a folder are read, and a user's own readers
+
+    Raises InputError for an unknown format, a pipe or a device, a folder without corpus files.
     """
     selection = selection or FileSelection()
     asked = _Asked(source, tuple(fields), OnError(on_error), keep_empty, selection)

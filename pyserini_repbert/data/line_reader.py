@@ -120,7 +120,15 @@ class LineReader:
         self._is_behind_item = bool(mark)
 
     def add_heading(self, level: int, title: str, anchor: str, row: int) -> None:
-        """Add a heading, unless its title is empty."""
+        """Add a heading, unless its title is empty.
+
+        Parameters
+        ----------
+        level : 1 for the highest
+        title : without marks
+        anchor : how an address names the heading, or ''
+        row : in which line of the file the heading begins, from 0
+        """
         if not title:
             return
         self._columns = []

@@ -100,7 +100,15 @@ class ReadPage:
         self.add_block([CELL_END.join(cell for cell in words if cell)], number, is_tight=is_tight)
 
     def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:
-        """Add a heading with a title that is not empty."""
+        """Add a heading with a title that is not empty.
+
+        Parameters
+        ----------
+        level : 1 for the highest
+        title : without marks
+        anchor : how an address names the heading, or ''
+        number : of the line of the file in which the heading begins, from 1
+        """
         is_first = not self.has_prose
         self.add_block([title], number)
         row = len(self.lines) - 1

@@ -88,7 +88,16 @@ class TextEncoder(ABC):
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> Vectors:
-        """As in `embed`, with all values that the model gives."""
+        """Embeddings with all values that the model gives, float32 (n, the model's dimension).
+
+        Parameters
+        ----------
+        texts : texts, or RepBERT's token ids
+        max_length : wordpieces kept of each text; default: the checkpoint's limit
+        fp16 : run a model of float32 weights in half precision (autocast)
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of texts done since the last call
+        """
         limit = self.limit if max_length is None else self._checked(max_length)
         with torch.autocast(self.device.type, torch.float16, enabled=fp16):
             return self._embed(texts, limit, token_budget, on_progress)
