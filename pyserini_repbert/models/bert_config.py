@@ -123,6 +123,7 @@ class RankingObject(TypedDict, total=False):
     max_length: _Limit
     max_query_length: _Limit
     max_doc_length: _Limit
+    dimension: _Limit
     k_max: _Limit
     joint: bool
     pad_query: bool

@@ -90,6 +90,25 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
     return (torch.logsumexp(logits, dim=1) - logits[:, 0]).mean()
 
 
+def in_batch_contrastive(scores: Tensor, own: Tensor, relevant: Tensor) -> Tensor:
+    """-log softmax of each row's own relevant passage, against all others in the batch.
+
+    Khattab et al., "Relevance-guided Supervision for OpenQA with ColBERT" (TACL 2021), and
+    Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. Further relevant passages of a row are
+    left out. For no rows the loss is 0.
+
+    Parameters
+    ----------
+    scores : of each row's query for each passage in the batch, floating (rows, passages)
+    own : the column of each row's own relevant passage, int64 (rows,)
+    relevant : which passages are relevant to the row's query, bool (rows, passages)
+    """
+    if not len(scores):
+        return scores.float().sum()
+    others = relevant.scatter(1, own[:, None], value=False)
+    return functional.cross_entropy(scores.float().masked_fill(others, -torch.inf), own)
+
+
 def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
     """Kullback-Leibler divergence of a group's softmax from the teacher's, averaged over groups.
 

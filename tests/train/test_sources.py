@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.systems.repbert.training import in_batch_labels
+from pyserini_repbert.tasks.bi_encoder import in_batch_labels
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source
 from pyserini_repbert.train.checkpoints import new_task, open_base

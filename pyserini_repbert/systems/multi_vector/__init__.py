@@ -16,6 +16,7 @@ SYSTEM = System(
     description='a MultiVectorEncoder, which gives a vector for each token',
     advice='rerank with it, as a stage NAME@100, or give a collection its token vectors',
     representation='pyserini_repbert.systems.multi_vector.stored:TOKENS',
+    task='pyserini_repbert.systems.multi_vector.training:MultiVectorTask',
     reranker='pyserini_repbert.systems.multi_vector.reranker:MultiVectorReranker',
     stage_options=(StageOption('max-length=N', 'max_length', integer),),
 )

@@ -5,6 +5,7 @@ This package's engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs e
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 from abc import ABC, abstractmethod
@@ -22,18 +23,28 @@ from torch import Tensor
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import in_batches, length_batches, usual_budget
-from pyserini_repbert.models.checkpoints.checkpoint import folder_of, verify
+from pyserini_repbert.models.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    checkpoint_name,
+    folder_of,
+    open_checkpoint,
+    verify,
+)
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.rerank.cross_encoder import checked_length
 from pyserini_repbert.systems.multi_vector.folder import (
+    NAME,
     has_mean_similarity,
     is_multi_vector_folder,
+    is_trained,
     read_multi_vector,
 )
-from pyserini_repbert.systems.multi_vector.inputs import open_readers
+from pyserini_repbert.systems.multi_vector.inputs import OpenedModel, open_readers
 from pyserini_repbert.systems.multi_vector.network import TokenBert
+from pyserini_repbert.systems.multi_vector.trained import open_trained
 from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import (
     BATCH,
@@ -131,38 +142,25 @@ class _OwnEngine(_Engine):
 
     Parameters
     ----------
-    folder, name : the model, and what the user called it
+    model : with its weights
     device, precision : where the network runs, and in which precision
     token_budget : padded tokens in a batch; default: by device
-
-    Raises Unsupported for a model that this engine does not know.
     """
 
     name = OWN_ENGINE
 
     def __init__(
         self,
-        folder: Path,
-        name: str,
+        model: OpenedModel,
         *,
         device: torch.device,
         precision: Precision,
         token_budget: int | None,
     ) -> None:
-        model = read_multi_vector(folder, name)
-        body = model.network.body
-        opened = open_tokenizer(body)
-        queries, passages = open_readers(model, opened)
-        self._readers = {'query': queries, 'document': passages}
-        self.max_length = body.config.longest_input
-        self.passage_length = passages.limit
-        layers = [None if layer is None else layer.sizes for layer in model.network.layers]
-        network = load_model(
-            partial(TokenBert, body.config, layers),
-            body.checkpoint,
-            tensors=bi_encoder_tensors(model.network),
-        )
-        self._network = network.to_device(device, precision.dtype(device))
+        self._readers = {'query': model.queries, 'document': model.passages}
+        self.max_length = model.max_length
+        self.passage_length = model.passages.limit
+        self._network = model.network.to_device(device, precision.dtype(device))
         self._device = device
         self._token_budget = usual_budget(token_budget, device)
 
@@ -191,6 +189,23 @@ class _OwnEngine(_Engine):
 
     def token_names(self, ids: Sequence[int]) -> list[str]:
         return self._readers['query'].tokenizer.tokens(ids)
+
+
+def _open_folder(folder: Path, name: str) -> OpenedModel:
+    """The model in a folder of sentence-transformers.
+
+    Raises Unsupported for a model that this package's engine does not know.
+    """
+    model = read_multi_vector(folder, name)
+    body = model.network.body
+    queries, passages = open_readers(model, open_tokenizer(body))
+    layers = [None if layer is None else layer.sizes for layer in model.network.layers]
+    network = load_model(
+        partial(TokenBert, body.config, layers),
+        body.checkpoint,
+        tensors=bi_encoder_tensors(model.network),
+    )
+    return OpenedModel(network, queries, passages, body.config.longest_input)
 
 
 class _TheirEngine(_Engine):
@@ -267,7 +282,8 @@ class MultiVectorTextEncoder:
 
     Parameters
     ----------
-    encoder_dir : a folder of a `MultiVectorEncoder`, or a repository in the hub's cache
+    encoder_dir : a folder of a `MultiVectorEncoder`, a repository in the hub's cache, or a
+        checkpoint that `train` made: a catalog name, a folder, or opened
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : of the model: vectors are always float32
     max_length : tokens kept of a passage and its prompt, special tokens included; default: as the
@@ -276,6 +292,7 @@ class MultiVectorTextEncoder:
 
     Attributes
     ----------
+    checkpoint : that `train` made; None for a folder of others
     engine : what runs the model, as records have it
     limit : tokens kept of a passage
     is_mean : whether a score is the mean over the query's tokens, rather than the sum
@@ -285,25 +302,32 @@ class MultiVectorTextEncoder:
 
     def __init__(
         self,
-        encoder_dir: str | Path,
+        encoder_dir: AnyCheckpoint,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
         token_budget: int | None = None,
     ) -> None:
         chosen = Precision(precision)
-        self.name = str(encoder_dir)
-        if not is_multi_vector_folder(encoder_dir):
-            raise InputError(
-                f"'{self.name}' is no MultiVectorEncoder of sentence-transformers: give a folder "
-                'of ColBERT or of a model like it'
-            )
-        self._folder = folder_of(encoder_dir)
+        self.name = checkpoint_name(encoder_dir)
         self.device = usable_device(device)
         self.precision = chosen.on(self.device)
-        verify(self._folder)
-        self.is_mean = has_mean_similarity(self._folder)
-        self._engine = self._open_engine(device, token_budget)
+        self.checkpoint: Checkpoint | None = None
+        self.is_mean = False
+        if is_multi_vector_folder(encoder_dir):
+            self._folder = folder_of(str(encoder_dir))
+            verify(self._folder)
+            self.is_mean = has_mean_similarity(self._folder)
+            self._engine = self._open_engine(device, token_budget)
+        elif is_trained(encoder_dir):
+            self.checkpoint = open_checkpoint(encoder_dir, 'rerankers')
+            self._engine = self._own_engine(open_trained(self.checkpoint), token_budget)
+        else:
+            raise InputError(
+                f"'{self.name}' is no MultiVectorEncoder of sentence-transformers: give a folder "
+                'of ColBERT or of a model like it, or a checkpoint that `train` made for '
+                f'{NAME}'
+            )
         self.engine = self._engine.name
         self._given_limit = max_length
         self.limit = self._engine.passage_length
@@ -313,21 +337,28 @@ class MultiVectorTextEncoder:
     def _open_engine(self, device: str, token_budget: int | None) -> _Engine:
         """This package's engine where it knows the model, else sentence-transformers."""
         try:
-            return _OwnEngine(
-                self._folder,
-                self.name,
-                device=self.device,
-                precision=self.precision,
-                token_budget=token_budget,
-            )
+            model = _open_folder(self._folder, self.name)
         except Unsupported as reason:
             _logger.info("'%s' is run by %s: %s", self.name, ENGINE, reason)
-        return _TheirEngine(self._folder, device, self.precision)
+            return _TheirEngine(self._folder, device, self.precision)
+        return self._own_engine(model, token_budget)
+
+    def _own_engine(self, model: OpenedModel, token_budget: int | None) -> _Engine:
+        return _OwnEngine(
+            model, device=self.device, precision=self.precision, token_budget=token_budget
+        )
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum over the files of the folder."""
-        return folder_digest(self._folder)
+        """Checksum over the files of the folder; of a trained checkpoint, over what decides."""
+        if self.checkpoint is None:
+            return folder_digest(self._folder)
+        parts = [
+            self.checkpoint.weights_sha256,
+            self.checkpoint.tokenizer_sha256,
+            self.checkpoint.config_sha256,
+        ]
+        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
     @cached_property
     def dimension(self) -> int:

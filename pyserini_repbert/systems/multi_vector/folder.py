@@ -10,7 +10,7 @@ from typing import Any
 from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json, read_object
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, folder_of
 from pyserini_repbert.systems.sentence_transformers.folder import (
     SETTINGS,
     BiEncoder,
@@ -27,6 +27,7 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
 )
 from pyserini_repbert.systems.sentence_transformers.loading import MODULES
 
+NAME = 'multi-vector'
 _KIND = 'MultiVectorEncoder'
 # What such a folder may call itself; PyLate's releases before 4 say ColBERT.
 _KINDS = (_KIND, 'ColBERT')
@@ -66,6 +67,19 @@ def is_multi_vector_folder(name: AnyCheckpoint) -> bool:
     if isinstance(architectures, list) and _AUTHORS in architectures:
         return True
     return any(kind.startswith(_PACKAGES) for kind in _module_types(folder / MODULES))
+
+
+def is_trained(name: AnyCheckpoint) -> bool:
+    """Whether a name means a checkpoint of this package's `train` for late interaction."""
+    if isinstance(name, Checkpoint):
+        ranking = name.config.get('ranking')
+    else:
+        entry = catalog.find('rerankers', str(name))
+        if entry is not None:
+            ranking = entry.values.get('ranking')
+        else:
+            ranking = _read_kind(folder_of(name) / 'config.json', 'ranking')
+    return isinstance(ranking, Mapping) and ranking.get('system') == NAME
 
 
 def _read_kind(path: Path, key: str) -> Any:

@@ -20,6 +20,7 @@ from pyserini_repbert.models.batching import collate
 from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
 from pyserini_repbert.systems.multi_vector.folder import MultiVectorModel
+from pyserini_repbert.systems.multi_vector.network import TokenBert
 from pyserini_repbert.systems.sentence_transformers.folder import (
     Body,
     Unsupported,
@@ -122,6 +123,23 @@ class TextReader:
         n_attended = torch.from_numpy(texts.n_attended[positions])
         attended = torch.arange(ids.shape[1]) < n_attended[:, None]
         return TokenBatch(ids, types, attended, scored, computes_masked=True)
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model that this package's engine runs.
+
+    Attributes
+    ----------
+    network : with its weights
+    queries, passages : make its inputs
+    max_length : the most tokens of an input
+    """
+
+    network: TokenBert
+    queries: TextReader
+    passages: TextReader
+    max_length: int
 
 
 def open_readers(model: MultiVectorModel, opened: FolderTokenizer) -> tuple[TextReader, TextReader]:

@@ -54,6 +54,19 @@ class TokenBert(nn.Module):
             vectors = layer(vectors)
         return vectors  # type: ignore[no-any-return]
 
+    def padded_vectors(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """The vectors of all tokens, padding included, float32 (n, length, d).
+
+        Takes the parameters of `Bert.forward`.
+        """
+        hidden = self.bert(input_ids, token_type_ids, attention_mask).float()
+        vectors = hidden.flatten(0, 1)
+        for layer in self.layers:
+            vectors = layer(vectors)
+        return vectors.unflatten(0, hidden.shape[:2])  # type: ignore[no-any-return]
+
     def to_device(self, device: torch.device, dtype: torch.dtype) -> TokenBert:
         """Move to `device`; the BERT becomes `dtype`, what follows stays in float32."""
         self.to(device)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.record import OWN_ENGINE
@@ -60,8 +60,8 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
 
     Parameters
     ----------
-    model : a folder of a `MultiVectorEncoder`, or an encoder, which has a device, precision and
-        length of its own
+    model : a folder of a `MultiVectorEncoder`, a checkpoint that `train` made, or an encoder,
+        which has a device, precision and length of its own
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens kept of a passage, special tokens and prompt included; default: as the
@@ -75,7 +75,7 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
 
     def __init__(
         self,
-        model: str | Path | MultiVectorTextEncoder,
+        model: AnyCheckpoint | MultiVectorTextEncoder,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,

@@ -5,10 +5,9 @@ RepBERT section 3.2, https://arxiv.org/abs/2006.15498.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,11 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
 from pyserini_repbert.systems.repbert import network as repbert
-from pyserini_repbert.tasks.instances import Instance, InstanceSource
+from pyserini_repbert.tasks.bi_encoder import BiEncoderTask, in_batch_labels
+from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.losses import MARGIN, multi_label_margin
 from pyserini_repbert.tasks.recipe import Recipe
-from pyserini_repbert.tasks.task import Batch, Task, limit, outputs, padded
+from pyserini_repbert.tasks.task import Batch, limit, outputs
 
 # Instances from whose scores the scale is chosen.
 SCALE_INSTANCES = 32
@@ -31,7 +31,7 @@ WITHIN_MARGIN = 0.1
 _SPECIAL_TOKENS = 2
 
 
-class RepBertTask(Task):
+class RepBertTask(BiEncoderTask):
     """A margin loss over the scores of each row's query for all passages in the batch.
 
     Rows are query-passage pairs: an instance gives one with its relevant passage and, if it has a
@@ -48,6 +48,8 @@ class RepBertTask(Task):
     """
 
     known = ('max_query_length', 'max_doc_length')
+    query_type = repbert.QUERY_TYPE
+    passage_type = repbert.PASSAGE_TYPE
     first_scale: Tensor | None
 
     def new_ranker(self, sizes: BertConfig) -> repbert.RepBert:
@@ -113,48 +115,6 @@ class RepBertTask(Task):
             'max_doc_length': self.max_passage,
         }
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
-        """Queries, passages, and the docids by which labels are found.
-
-        The batch has the tensors of `padded`, with the prefixes `query_` and `passage_`, and these:
-
-        - `rows`, int64 (n,): the row of each passage's query
-        - `passage_keys`, int64 (n,): hashes of the docids
-        - `relevant_keys`, int64 (queries, m): hashes of the docids that are relevant to a query,
-          padded with -1
-        - for groups, the tensors of `of_teacher`
-        """
-        queries: list[str] = []
-        passages: list[str] = []
-        rows: list[int] = []
-        keys: list[int] = []
-        relevant_keys: list[list[int]] = []
-        for row, instance in enumerate(instances):
-            source = self.sources[instance.source]
-            queries.append(source.query(instance.qid))
-            passages += source.texts(instance.docids)
-            rows += [row] * len(instance.docids)
-            keys += [_key(source, docid) for docid in instance.docids]
-            relevant: list[str] = []
-            if instance.judged:
-                relevant = [instance.docids[0], *source.relevant(instance.qid)]
-            relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
-        most = max(1, *map(len, relevant_keys))
-        for keys_of_query in relevant_keys:
-            keys_of_query += [-1] * (most - len(keys_of_query))
-        query_inputs = self.tokenizer.single(queries, self.max_query, repbert.QUERY_TYPE)
-        passage_inputs = self.tokenizer.single(passages, self.max_passage, repbert.PASSAGE_TYPE)
-        batch = {
-            **padded(query_inputs, self.tokenizer.pad, 'query_'),
-            **padded(passage_inputs, self.tokenizer.pad, 'passage_'),
-            'rows': torch.tensor(rows),
-            'passage_keys': torch.tensor(keys),
-            'relevant_keys': torch.tensor(relevant_keys),
-        }
-        if self.recipe.training.group:
-            batch |= self.of_teacher(instances)
-        return batch
-
     def forward(self, batch: Batch) -> Tensor:
         """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups."""
         queries = outputs(self.ranker, batch, 'query_')
@@ -193,12 +153,6 @@ class RepBertTask(Task):
         return scaled
 
 
-def _key(source: InstanceSource, docid: str) -> int:
-    """A hash of a passage's corpus and docid for int64 tensors: from 0 to 2^63 - 1."""
-    text = f'{source.space}\n{docid}'.encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), 'little') >> 1
-
-
 def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     """A factor of similarities with which the margin is violated by some pairs, and not by all.
 
@@ -219,14 +173,6 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     if margin <= 0:
         return 1.0
     return MARGIN / margin
-
-
-def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
-    """Which passages are relevant to each row: bool (rows, passages).
-
-    `passage_keys` are int64 (passages,), `relevant_keys` int64 (rows, m).
-    """
-    return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
