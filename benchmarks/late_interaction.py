@@ -142,7 +142,7 @@ def maxsim_figures(rounds: int) -> list[Figure]:
 
 
 def rescoring_figures(rounds: int) -> list[Figure]:
-    """Ratios of scoring passages that are stored in float16, for one query.
+    """Ratios of scoring passages that are stored in float16 and in int8, for one query.
 
     The passages lie scattered in a file of five times as many. Peers get their vectors in memory,
     in float32, each passage a tensor.
@@ -157,6 +157,7 @@ def rescoring_figures(rounds: int) -> list[Figure]:
         values.append(PassageTokenVectors(vectors.astype(np.float16), np.zeros(length, np.int32)))
     model = TokenModel('drawn', '0' * 64, DIMENSION, 180, is_mean=False, precision='float32')
     rows = TOKENS.rows(values, model)
+    small = TOKENS.rows(values, model.stored_as('int8'))
     chosen = np.sort(generator.choice(len(rows), SCORED, replace=False))
     drawn = torch.from_numpy(generator.standard_normal((32, DIMENSION), np.float32))
     asked = torch.nn.functional.normalize(drawn)
@@ -167,9 +168,11 @@ def rescoring_figures(rounds: int) -> list[Figure]:
         stored = replace(rows, vectors=np.load(file.name, mmap_mode='c').view(np.ndarray))
         expected = maxsim([asked], parts)[0].numpy()
         np.testing.assert_allclose(stored.scores_of(query, chosen), expected, atol=1e-4)
+        np.testing.assert_allclose(small.scores_of(query, chosen), expected, rtol=1e-2)
         contenders: dict[str, Callable[[], object]] = {
             'sentence-transformers': lambda: maxsim([asked], parts),
             'ours': lambda: stored.scores_of(query, chosen),
+            'ours in int8': lambda: small.scores_of(query, chosen),
         }
         if importlib.util.find_spec('pylate') is not None:
             from pylate import rank
@@ -178,8 +181,9 @@ def rescoring_figures(rounds: int) -> list[Figure]:
             contenders['PyLate'] = lambda: rank.rerank(ids, [asked], [parts])
         times = best_times(contenders, rounds * 5, clock)
     print(f'rescoring {SCORED} stored passages: {1000 * times["ours"]:.1f} ms')
-    found = []
-    for peer in sorted(contenders.keys() - {'ours'}):
+    name = f'rescoring {SCORED:,} stored passages in int8, one query: float16'
+    found = [Figure(name, times['ours'] / times['ours in int8'])]
+    for peer in sorted(contenders.keys() - {'ours', 'ours in int8'}):
         name = f'rescoring {SCORED:,} stored passages, one query: {peer}'
         found.append(Figure(name, times[peer] / times['ours'], 'x', 3))
     return found

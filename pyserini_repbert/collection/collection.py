@@ -492,7 +492,7 @@ class Collection:
             settings = replace(settings, ann=ann)
             for kind, model in generation.settings.further_models.items():
                 source = self._source.further[kind]
-                if source.is_opened and source.model.key() == model.key():
+                if source.is_opened and model.difference(source.model) is None:
                     self._further_encoders.keep(kind, model, source.opened)
             return CollectionSearcher(
                 generation,

@@ -195,11 +195,18 @@ def _ordered_vectors(
 def _ordered_rows(
     folder: Path, states: Sequence[ShardState], order: NDArray[np.int64], kind: Representation
 ) -> Rows:
-    """What a further model made of the live rows, in an order of all live rows."""
-    first, *others = [
-        open_shard(folder, state.name).rows_of(kind).select(state.live) for state in states
-    ]
-    return first.joined(others).select(order)
+    """What a further model made of the live rows, in an order of all live rows.
+
+    It is copied once, from the mapped files.
+    """
+    shards = [open_shard(folder, state.name) for state in states]
+    live = []
+    n_before = 0
+    for state, shard in zip(states, shards, strict=True):
+        live.append(n_before + state.live)
+        n_before += len(shard)
+    first, *others = [shard.rows_of(kind) for shard in shards]
+    return first.select(others, np.concatenate(live)[order])
 
 
 def move_passages(

@@ -313,19 +313,20 @@ def named_models(given: Mapping[str, Any]) -> dict[str, Any]:
     return models
 
 
-def further_parts(names: Mapping[str, str], source: EncoderSource) -> dict[str, Any]:
+def further_parts(names: Mapping[str, str], source: EncoderSource, dtype: str) -> dict[str, Any]:
     """The settings that the names of further models decide.
 
     Parameters
     ----------
     names : of models, or of none, by `Representation.option`
     source : opens the models
+    dtype : in which the collection stores vectors
     """
     parts: dict[str, Any] = {'sparse': SparseKind.named(names['sparse'])}
     for kind, model in source.further.items():
         parts[kind.setting] = None
         if names[kind.option] not in kind.without:
-            parts[kind.setting] = model.model
+            parts[kind.setting] = model.model.stored_as(dtype)
     return parts
 
 
@@ -382,7 +383,8 @@ def choose_settings(
         names = {}
         for kind in representations():
             names[kind.option] = given.pop(kind.option, None) or stored.name_of(kind)
-        given |= further_parts(names, source)
+        dtype = given.get('dtype', stored.dtype)
+        given |= further_parts(names, source, dtype)
         settings = replace(stored, **given, **encoder_parts(source.opened))
     else:
         _check_given(wanted, source, stored)
@@ -395,13 +397,14 @@ def choose_settings(
 def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSettings:
     """The settings of a new collection."""
     names = {kind.option: getattr(wanted, kind.option) or kind.usual for kind in representations()}
+    dtype = wanted.dtype or 'float32'
     return CollectionSettings(
         **encoder_parts(source.opened),
         passage_tokens=PASSAGE_TOKENS if wanted.passage_tokens is None else wanted.passage_tokens,
         overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
         language=wanted.language or ENGLISH,
-        dtype=wanted.dtype or 'float32',
-        **further_parts(names, source),
+        dtype=dtype,
+        **further_parts(names, source, dtype),
     )
 
 

@@ -85,7 +85,7 @@ class _ShardRecord:
             names.add('scales')
         for kind in representations():
             if kind.name in self.further:
-                names.update(kind.files)
+                names.update(kind.files_of(self.further[kind.name]))
         return {f'{name}.npy' for name in names}
 
 

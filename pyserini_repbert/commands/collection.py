@@ -244,7 +244,8 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
     add(
         '--multi-vector',
         metavar='none|FOLDER',
-        help='a MultiVectorEncoder (ColBERT): its token vectors are stored beside dense ones, and '
+        help='a MultiVectorEncoder (ColBERT), or what `train` made of the system multi-vector: its '
+        'token vectors are stored beside dense ones, and '
         f"order the best 1,000 hits; {stored} 'none'",
     )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -24,6 +25,8 @@ from pyserini_repbert.record import Model
 
 # The most rows of a shard, unless a representation says less.
 SHARD_ROWS = 65_536
+# Rows that are copied at a time.
+_COPIED_ROWS = 4096
 
 
 class RepresentationModel:
@@ -34,16 +37,25 @@ class RepresentationModel:
     Attributes
     ----------
     deciding : the names of the attributes that decide
+    storing : the names of those that say how it is stored
     encoder : a catalog name or folder
     """
 
     deciding: ClassVar[tuple[str, ...]]
+    storing: ClassVar[tuple[str, ...]] = ()
     encoder: str
 
     def key(self) -> str:
         """A digest of all but the encoder's name, in hexadecimal."""
-        parts = [getattr(self, name) for name in self.deciding]
+        parts = [getattr(self, name) for name in (*self.deciding, *self.storing)]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def stored_as(self, dtype: str) -> Self:
+        """The same model for a collection whose dense vectors are stored in a type.
+
+        `dtype` is 'float32', 'float16' or 'int8'.
+        """
+        return self
 
     def difference(self, other: RepresentationModel) -> str | None:
         """The first setting that differs, in words; None for models that encode alike."""
@@ -88,12 +100,14 @@ class Rows(ABC):
         """What the model made of a passage."""
 
     @abstractmethod
-    def select(self, rows: NDArray[np.int64]) -> Self:
-        """A copy of rows, int64 (m,), in their order."""
+    def select(self, others: Sequence[Self], rows: NDArray[np.int64]) -> Self:
+        """A copy of rows of these and of others of the same model, in an order.
 
-    @abstractmethod
-    def joined(self, others: Sequence[Self]) -> Self:
-        """These rows, and those of others of the same model after them."""
+        Parameters
+        ----------
+        others : whose rows are counted after these
+        rows : int64 (m,)
+        """
 
     @abstractmethod
     def arrays(self) -> Mapping[str, NDArray[Any]]:
@@ -127,6 +141,58 @@ class Rows(ABC):
     @abstractmethod
     def scores_of(self, query: Any, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The scores of some rows, int64 (m,): float32 (m,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CopiedRows:
+    """Rows of one of several `Rows` that are copied together: where their values lie.
+
+    Attributes
+    ----------
+    part : the number of the `Rows`
+    sources : where the values are there, int64 (values,)
+    targets : where they go, int64 (values,)
+    """
+
+    part: int
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+
+def copied_rows(
+    parts: Sequence[NDArray[np.int64]], rows: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> Iterator[CopiedRows]:
+    """Rows of several `Rows`, some at a time.
+
+    Parameters
+    ----------
+    parts : the offsets of each, int64 (n + 1,)
+    rows : to be copied, counted through all of them, int64 (m,)
+    offsets : of the copy, int64 (m + 1,)
+    """
+    first = 0
+    for number, begins in enumerate(parts):
+        after = first + len(begins) - 1
+        places = np.flatnonzero((rows >= first) & (rows < after))
+        for start in range(0, len(places), _COPIED_ROWS):
+            some = places[start : start + _COPIED_ROWS]
+            own = rows[some] - first
+            lengths = begins[own + 1] - begins[own]
+            within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            yield CopiedRows(
+                part=number,
+                sources=np.repeat(begins[own], lengths) + within,
+                targets=np.repeat(offsets[some], lengths) + within,
+            )
+        first = after
+
+
+def copied_offsets(
+    parts: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The offsets of a copy, int64 (m + 1,); takes the parameters of `copied_rows`."""
+    lengths = np.concatenate([np.diff(begins) for begins in parts])
+    return np.concatenate([[0], np.cumsum(lengths[rows])])
 
 
 class Representation(ABC):
@@ -184,6 +250,10 @@ class Representation(ABC):
     @abstractmethod
     def rows(self, values: Sequence[Any], model: RepresentationModel) -> Rows:
         """Values of `encode` as rows. Raises DamagedFileError for one that is not finite."""
+
+    def files_of(self, record: Any) -> tuple[str, ...]:
+        """The names of the arrays of a shard; `record` is a `record_type`."""
+        return self.files
 
     @abstractmethod
     def read(self, shard: ShardFiles, record: Any) -> Rows:
@@ -267,7 +337,10 @@ class ModelSource:
         return self.kind.encode(self.opened, texts)
 
     def check(self, stored: RepresentationModel) -> None:
-        """Raises MismatchError for a model that did not make what the collection has."""
+        """Raises MismatchError for a model that did not make what the collection has.
+
+        How it is stored is the collection's to say.
+        """
         difference = stored.difference(self.model)
         if difference is not None:
             what = self.kind.what

@@ -29,6 +29,8 @@ from pyserini_repbert.encode.representations import (
     RepresentationModel,
     Rows,
     ShardFiles,
+    copied_offsets,
+    copied_rows,
 )
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms
@@ -41,9 +43,6 @@ from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
-
-# Rows that are selected at a time.
-_ROWS = 4096
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -86,31 +85,16 @@ class TermRows(Rows):
         terms = self.terms[inside].astype(np.int64)
         return TermVectors(offsets - offsets[0], terms, self.weights[inside])
 
-    def select(self, rows: NDArray[np.int64]) -> Self:
-        counts = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+    def select(self, others: Sequence[Self], rows: NDArray[np.int64]) -> Self:
+        parts = [self, *others]
+        begins = [part.offsets for part in parts]
+        offsets = copied_offsets(begins, rows)
         terms = np.empty(offsets[-1], self.terms.dtype)
         weights = np.empty(offsets[-1], np.float32)
-        for first in range(0, len(rows), _ROWS):
-            some = slice(first, first + _ROWS)
-            begins = self.offsets[rows[some]]
-            starts = offsets[:-1][some]
-            inside = slice(int(starts[0]), int(starts[-1] + counts[some][-1]))
-            positions = np.repeat(begins - starts, counts[some])
-            positions += np.arange(inside.start, inside.stop)
-            terms[inside] = self.terms[positions]
-            weights[inside] = self.weights[positions]
+        for copied in copied_rows(begins, rows, offsets):
+            terms[copied.targets] = parts[copied.part].terms[copied.sources]
+            weights[copied.targets] = parts[copied.part].weights[copied.sources]
         return replace(self, offsets=offsets, terms=terms, weights=weights)
-
-    def joined(self, others: Sequence[Self]) -> Self:
-        parts = [self, *others]
-        counts = np.concatenate([np.diff(part.offsets) for part in parts])
-        return replace(
-            self,
-            offsets=np.concatenate([[0], np.cumsum(counts)]),
-            terms=np.concatenate([part.terms for part in parts]),
-            weights=np.concatenate([part.weights for part in parts]),
-        )
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         return {'offsets': self.offsets, 'terms': self.terms, 'weights': self.weights}
@@ -149,7 +133,19 @@ class TermRows(Rows):
         return scores
 
     def scores_of(self, query: TermVector, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.scores(query)[rows]
+        """As in `Rows`: the weights of these rows alone are read.
+
+        Products are added in the order of terms, as in `scores`: the sums have the same bits.
+        """
+        weight_of = np.zeros(self.vocabulary)
+        weight_of[query.terms] = query.weights
+        offsets = copied_offsets([self.offsets], rows)
+        sums = np.zeros(len(rows))
+        for copied in copied_rows([self.offsets], rows, offsets):
+            owners = np.searchsorted(offsets, copied.targets, side='right') - 1
+            products = self.weights[copied.sources] * weight_of[self.terms[copied.sources]]
+            sums += np.bincount(owners, weights=products, minlength=len(rows))
+        return sums.astype(np.float32)
 
 
 class _Terms(Representation):

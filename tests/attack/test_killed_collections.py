@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import kill_at
 import numpy as np
 import pytest
+import torch
 from folders import make_older
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -35,6 +36,8 @@ from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
+from pyserini_repbert.systems.multi_vector.stored import TOKENS
 from pyserini_repbert.systems.term_rows import TERMS
 
 KILLS = int(os.environ.get('KILLS', '10'))
@@ -117,6 +120,30 @@ class FakeTerms:
         return TermVectors.of(vectors)
 
 
+class FakeTokens:
+    """A vector for each word of a text; a log says what was encoded together."""
+
+    name = 'fake-tokens'
+    weights_sha256 = '4' * 64
+    dimension = 4
+    limit = 12
+    is_mean = False
+    precision = 'float32'
+
+    def __init__(self, log):
+        self.log = log
+
+    def encode_passages(self, passages, use):
+        with open(self.log, 'a', encoding='utf-8') as stream:
+            stream.write(json.dumps(list(passages)) + '\n')
+        for position, passage in enumerate(passages):
+            ids = np.array([WORDS.index(word) for word in passage.split()], np.int64)
+            vectors = np.stack([np.cos(place * (ids + 1)) for place in range(self.dimension)], 1)
+            lengths = np.array([len(ids)])
+            found = torch.from_numpy(vectors.astype(np.float32))
+            use([position], TokenVectors(found, lengths, np.arange(len(ids)), ids))
+
+
 def text(number, n_words=20):
     return ' '.join(WORDS[(number * 5 + place * (number + 3)) % 13] for place in range(n_words))
 
@@ -149,43 +176,53 @@ COMMANDS = {
 
 def other_one(collection):
     """The same collection, opened with another encoder, to be tried."""
-    source = collection._source
-    sparse = 'none'
-    if collection.generation.settings.sparse_model is not None:
-        sparse = source.further[TERMS].opened
+    log = collection._source.opened.log
     return Collection.open(
-        collection.folder, OtherEncoder(source.opened.log), passage_tokens=6, sparse=sparse
+        collection.folder, OtherEncoder(log), passage_tokens=6, **models_of(collection)
     )
 
 
-def prepare(name, folder, log, sparse):
+def models_of(collection):
+    """The settings of a collection's models beside the dense encoder, opened."""
+    source = collection._source
+    stored = collection.generation.settings
+    models = {'sparse': 'none', 'dtype': stored.dtype}
+    if stored.sparse_model is not None:
+        models['sparse'] = source.further[TERMS].opened
+    if stored.multi_vector_model is not None:
+        models['multi_vector'] = source.further[TOKENS].opened
+    return models
+
+
+def prepare(name, folder, log, further):
     """Make a collection as a command expects it."""
     if name == 'older':
         make_older(folder)
     if name in ('use', 'go back'):
-        with open_one(folder, log, sparse) as collection:
+        with open_one(folder, log, further) as collection:
             COMMANDS['try'](collection)
     if name == 'go back':
-        with open_one(folder, log, sparse) as collection:
+        with open_one(folder, log, further) as collection:
             COMMANDS['use'](collection)
 
 
 def rebuild(collection):
-    source = collection._source
-    sparse = None
-    if collection.generation.settings.sparse_model is not None:
-        sparse = source.further[TERMS].opened
+    encoder = collection._source.opened
     other = Collection.open(
-        collection.folder, source.opened, passage_tokens=5, overlap=1, sparse=sparse
+        collection.folder, encoder, passage_tokens=5, overlap=1, **models_of(collection)
     )
     other.sync(AFTER, source='one', rebuild=True)
     other.close()
 
 
-def open_one(folder, log, sparse='none'):
-    if sparse == 'learned':
-        sparse = FakeTerms(log.with_name('terms'))
-    return Collection.open(folder, FakeEncoder(log), passage_tokens=6, overlap=2, sparse=sparse)
+def open_one(folder, log, further='none'):
+    """A collection; `further`: 'terms' for a learned sparse model, 'tokens' for token vectors."""
+    models = {'sparse': 'none'}
+    if further == 'terms':
+        models['sparse'] = FakeTerms(log.with_name('terms'))
+    if further == 'tokens':
+        models |= {'multi_vector': FakeTokens(log.with_name('tokens')), 'dtype': 'int8'}
+    return Collection.open(folder, FakeEncoder(log), passage_tokens=6, overlap=2, **models)
 
 
 def answers(folder):
@@ -201,6 +238,9 @@ def answers(folder):
                 values.append(
                     generation.shards[span.shard].shard.rows_of(TERMS).value(span.row).as_dict()
                 )
+            if generation.settings.multi_vector_model is not None:
+                tokens = generation.shards[span.shard].shard.rows_of(TOKENS).value(span.row)
+                values += [np.asarray(tokens.vectors).tolist(), tokens.ids.tolist()]
             vectors[docid, span.number, span.start, span.end] = values
     live = sum(shard.n_live for shard in generation.shards)
     assert live == len(vectors) == generation.manifest.passages
@@ -260,31 +300,56 @@ def random_points(points):
     return sorted(random.Random(KILLS).sample(points, KILLS))
 
 
-def regular_points(points, sparse, every):
+def regular_points(points, tried, every):
     """One in `every` of a run's points, but for those that the quick test takes."""
-    tried = random_points(points) if sparse == 'none' else ()
     return [point for point in points[::every] if point not in tried]
 
 
 @pytest.mark.parametrize(
-    ('sparse', 'are_random'),
+    ('further', 'are_random'),
     [
         ('none', True),
         pytest.param('none', False, marks=pytest.mark.slow),
-        pytest.param('learned', False, marks=pytest.mark.slow),
+        pytest.param('terms', False, marks=pytest.mark.slow),
+        pytest.param('tokens', False, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, one_in):
+def test_kills_of_a_writer(name, further, are_random, tmp_path, small_batches, one_in):
+    def choose(points):
+        tried = random_points(points) if further == 'none' else ()
+        return tried if are_random else regular_points(points, tried, one_in(4))
+
+    kill_a_writer(name, further, tmp_path, choose)
+
+
+@pytest.mark.parametrize('name', ['sync', 'compact'])
+def test_kills_of_a_writer_of_token_vectors(name, tmp_path, small_batches):
+    """The quick points are those about the files of token vectors, and some between them."""
+
+    def choose(points):
+        of_tokens = [point for point in points if 'token_' in whole_points[point]]
+        return sorted({*of_tokens[:: max(1, len(of_tokens) // KILLS)], *random_points(points)[::4]})
+
+    whole_points = []
+    kill_a_writer(name, 'tokens', tmp_path, choose, whole_points)
+    assert any('token_scales' in point for point in whole_points)
+
+
+def kill_a_writer(name, further, tmp_path, choose, whole_points=None):
+    """Kill a command at some points of its run, and run it again.
+
+    `choose` gets the numbers of points; `whole_points` is filled with what all points are.
+    """
     log = tmp_path / 'log'
-    logs = [log] if sparse == 'none' else [log, tmp_path / 'terms']
+    logs = [log] if further == 'none' else [log, tmp_path / further]
     base = tmp_path / 'base'
-    with open_one(base, log, sparse) as collection:
+    with open_one(base, log, further) as collection:
         collection.sync(BEFORE, source='one')
         collection.add([('added', text(90))])
         collection.delete('d7')
-    open_one(base, log, sparse).sync(BEFORE, source='one')
-    prepare(name, base, log, sparse)
+    open_one(base, log, further).sync(BEFORE, source='one')
+    prepare(name, base, log, further)
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
@@ -299,7 +364,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
             path.write_text('', encoding='utf-8')
 
     def run():
-        COMMANDS[name](open_one(folder, log, sparse))
+        COMMANDS[name](open_one(folder, log, further))
 
     start()
     whole = kill_at.run(run, work)
@@ -309,9 +374,9 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
     generation = open_generation(base)
     number = generation.number
     generation.close()
-    points = whole.telling[3:]
-    chosen = random_points(points) if are_random else regular_points(points, sparse, one_in(4))
-    for point in chosen:
+    if whole_points is not None:
+        whole_points += whole.points
+    for point in choose(whole.telling[3:]):
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where

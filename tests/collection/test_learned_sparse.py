@@ -16,6 +16,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.encode import representations
 from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import (
     DamagedFileError,
@@ -24,10 +25,11 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
-from pyserini_repbert.systems.term_rows import TERMS
+from pyserini_repbert.systems.term_rows import TERMS, TermRows
 
 LONG = 'the cat sat on the mat . a big red dog ran in the old blue sea . new moon ' * 2
 DOCUMENTS = [
@@ -351,3 +353,41 @@ def test_commands_take_it(printed, tmp_path):
     refused = printed(index, *build, '--sparse', 'bm25', status=2)
     assert "has sparse 'weighing', 'bm25' was given" in refused
     assert '--rebuild' in refused
+
+
+def drawn_rows(count, vocabulary=50):
+    """Random weights of terms."""
+    drawn = np.random.default_rng(count)
+    vectors = []
+    for _ in range(count):
+        terms = np.sort(drawn.choice(vocabulary, drawn.integers(0, 9), replace=False))
+        vectors.append(TermVector(terms, drawn.random(len(terms), np.float32)))
+    together = TermVectors.of(vectors)
+    return TermRows(
+        'model', vocabulary, together.offsets, together.terms.astype(np.uint16), together.weights
+    )
+
+
+def test_some_rows_have_the_scores_of_all_to_the_bit(monkeypatch):
+    rows = drawn_rows(40)
+    query = TermVector(np.array([1, 7, 20, 33]), np.array([0.3, 1.7, 0.9, 0.01], np.float32))
+    expected = rows.scores(query)
+    chosen = np.array([39, 0, 12, 12, 5])
+    for copied in (4096, 2):
+        monkeypatch.setattr(representations, '_COPIED_ROWS', copied)
+        np.testing.assert_array_equal(rows.scores_of(query, chosen), expected[chosen])
+    assert len(rows.scores_of(query, chosen[:0])) == 0
+    # No postings are made, and no other row is read.
+    other = drawn_rows(40)
+    other.scores_of(query, chosen)
+    assert 'postings' not in vars(other)
+
+
+def test_rows_of_several_shards_are_copied_once():
+    first, second = drawn_rows(5), drawn_rows(4)
+    order = np.array([8, 0, 3, 5, 5])
+    copied = first.select([second], order)
+    parts = [*map(first.value, range(5)), *map(second.value, range(4))]
+    assert [copied.value(row).as_dict() for row in range(5)] == [
+        parts[number].as_dict() for number in order
+    ]

@@ -29,7 +29,7 @@ from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.multi_vector import maxsim
 from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-from pyserini_repbert.systems.multi_vector.stored import TOKENS
+from pyserini_repbert.systems.multi_vector.stored import TOKENS, PassageTokenVectors, TokenModel
 
 pytest.importorskip('sentence_transformers')
 
@@ -233,6 +233,77 @@ def test_it_equals_one_built_anew(make, monkeypatch):
     assert "multi-vector model '" in check_collection(collection.folder.with_name('copy'))
 
 
+def values_of(collection):
+    """{(docid, number): what is stored of a passage's tokens}."""
+    generation = collection.generation
+    values = {}
+    for document in generation.all_documents():
+        (docno,) = generation.docnos([document.docid])
+        for span in generation.passages([docno])[docno]:
+            value = generation.shards[span.shard].shard.rows_of(TOKENS).value(span.row)
+            values[document.docid, span.number] = (
+                np.asarray(value.vectors).tolist(),
+                value.ids.tolist(),
+            )
+    return values
+
+
+def test_int8_takes_half_the_bytes_and_changes_scores_little(make, monkeypatch):
+    monkeypatch.setattr(compacting, 'MOST_SMALL', 1)
+    with make('large') as large, make(dtype='int8') as collection:
+        large.sync(DOCUMENTS)
+        collection.sync(DOCUMENTS)
+        files = {path.name for path in collection.folder.glob('shards/*/token_*')}
+        assert files == {f'token_{name}.npy' for name in ('offsets', 'vectors', 'scales', 'ids')}
+        assert np.load(next(collection.folder.glob('shards/*/token_vectors.npy'))).dtype == np.int8
+        assert large.generation.settings.multi_vector_model.dtype == 'float16'
+        for query in QUERIES:
+            mine = of_tokens(collection, query)
+            theirs = of_tokens(large, query)
+            assert mine == pytest.approx(theirs, rel=1e-2)
+            assert mine != theirs
+        collection.add([{'id': 'h', 'text': 'dogs'}])
+        before = values_of(collection)
+        collection.delete(['a'])
+        collection.compact()
+        # Copied as the same bytes, without those of the document that is gone.
+        expected = {key: value for key, value in before.items() if key[0] != 'a'}
+        assert values_of(collection) == expected
+        assert len(collection.generation.shards) == 1
+        searcher = collection.searcher(rankings=('multi',))
+        assert 'f' in found(searcher.by_documents(), 'b')
+        assert searcher.reasons('red cat', ['b'])['b']
+        searcher.close()
+    check_collection(collection.folder)
+    # Another type is asked for by a rebuild alone, which encodes again.
+    with make(dtype='float16') as collection:
+        with pytest.raises(MismatchError, match="has dtype 'int8', 'float16' was given"):
+            collection.sync(DOCUMENTS)
+        collection.sync(DOCUMENTS, rebuild=True)
+        assert collection.generation.settings.multi_vector_model.dtype == 'float16'
+        assert of_tokens(collection, QUERIES[-1]) == pytest.approx(theirs, abs=1e-3)
+
+
+def test_rows_of_several_shards_are_copied_in_an_order():
+    model = TokenModel('drawn', '0' * 64, 4, 9, is_mean=False, precision='float32')
+    drawn = np.random.default_rng(1)
+    for dtype in ('float16', 'int8'):
+        values = []
+        for length in (3, 0, 1, 5, 2):
+            vectors = drawn.standard_normal((length, 4)).astype(np.float16)
+            values.append(PassageTokenVectors(vectors, np.arange(length, dtype=np.int32)))
+        stored = model.stored_as(dtype)
+        first, second = TOKENS.rows(values[:2], stored), TOKENS.rows(values[2:], stored)
+        order = np.array([4, 0, 1, 3, 3])
+        copied = first.select([second], order)
+        parts = [*map(first.value, range(2)), *map(second.value, range(3))]
+        assert len(copied) == len(order)
+        for row, number in enumerate(order.tolist()):
+            value = copied.value(row)
+            np.testing.assert_array_equal(value.vectors, np.asarray(parts[number].vectors))
+            np.testing.assert_array_equal(value.ids, parts[number].ids)
+
+
 def test_a_shard_has_fewer_rows_of_token_vectors(make, monkeypatch):
     monkeypatch.setattr(type(TOKENS), 'shard_rows', 4)
     with make() as collection:
@@ -335,7 +406,7 @@ def test_another_model_is_refused(make, tmp_path):
 
 
 def test_a_name_that_is_no_multi_vector_model(make, tmp_path):
-    refusal = "multi-vector model 'nowhere' is unknown: expected none, or the folder"
+    refusal = "multi-vector model 'nowhere' is unknown: expected none, the folder"
     with make(multi_vector='nowhere') as collection, pytest.raises(UnknownNameError, match=refusal):
         collection.sync(DOCUMENTS)
 

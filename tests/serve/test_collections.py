@@ -356,6 +356,37 @@ def test_mcp_tools(make_collection, rerankers):
     assert {hit['docid'] for hit in reranked} == {'a', 'c'}
 
 
+def test_mcp_tools_of_token_vectors(make_collection, hits, tmp_path):
+    fastmcp = pytest.importorskip('fastmcp', reason='the serve extra is not installed')
+    from pyserini_repbert.serve.mcp import make_mcp
+
+    folder = make_collection(multi_vector=write_multi_vector(tmp_path / 'late'))
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+
+    async def call_all():
+        async with fastmcp.Client(make_mcp(settings)) as client:
+
+            async def call(tool, **arguments):
+                return (await client.call_tool(tool, {'index': 'mine', **arguments})).data
+
+            asked = {'query': 'moon tree', 'docids': ['a', 'c']}
+            return [
+                await call('search', query='moon tree'),
+                await call('search', query='moon tree', system=['multi']),
+                await call('explain', **asked),
+                await call('explain', **asked, model='multi'),
+            ]
+
+    rescored, alone, explained, by_tokens = asyncio.run(call_all())
+    for answer, fields in ((rescored, {}), (alone, {'rankings': ('multi',)})):
+        expected = hits('moon tree', **fields)
+        assert [hit['docid'] for hit in answer['candidates']] == [hit.docid for hit in expected]
+    for explanation in (explained, by_tokens):
+        reasons = [own for own in explanation['reasons'] if own['kind'] == 'tokens']
+        assert [own['docid'] for own in reasons] == ['a', 'c']
+        assert all('=' in word['word'] for own in reasons for word in own['words'])
+
+
 def test_a_long_passage_is_cut_around_the_words_of_the_query():
     text = 'sky ' * 300 + 'snail lettuce ' + 'sea ' * 300
     shown = ''.join(part['text'] for part in snippet_parts('Snails', text))

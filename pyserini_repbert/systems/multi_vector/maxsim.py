@@ -12,13 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors
+
 # Token vectors that are converted together: benchmarks/late_interaction.py.
 _TOKENS = 4096
 
 
 def maxsim_scores(
     query: NDArray[np.float32],
-    vectors: NDArray[np.float16],
+    vectors: StoredVectors,
     begins: NDArray[np.int64],
     lengths: NDArray[np.int64],
 ) -> NDArray[np.float32]:
@@ -27,24 +29,29 @@ def maxsim_scores(
     Parameters
     ----------
     query : the vectors of its tokens, (q, d)
-    vectors : the vectors of all tokens of a shard, (total, d), mapped
+    vectors : the vectors of all tokens of a shard, float16 or int8 (total, d), mapped
     begins : where each passage begins among them, (n,)
     lengths : how many tokens each passage has, (n,); a passage without tokens scores 0
     """
     scores = np.zeros(len(begins), np.float32)
     kept = np.flatnonzero(lengths)
     asked = torch.from_numpy(query)
-    stored = torch.from_numpy(vectors)
+    scales = vectors.scales if isinstance(vectors, Int8Vectors) else None
+    stored = torch.from_numpy(vectors.numbers if isinstance(vectors, Int8Vectors) else vectors)
     most = max(_TOKENS, int(lengths.max(initial=0)))
     converted = torch.empty((most, query.shape[1]))
     for group in _groups(lengths[kept]):
         passages = kept[group]
         firsts = np.cumsum(lengths[passages]) - lengths[passages]
         n_tokens = 0
-        for begin, end in _spans(begins[passages], lengths[passages]):
+        spans = list(_spans(begins[passages], lengths[passages]))
+        for begin, end in spans:
             converted[n_tokens : n_tokens + end - begin].copy_(stored[begin:end])
             n_tokens += end - begin
         products = (asked @ converted[:n_tokens].T).numpy()
+        if scales is not None:
+            # A query has fewer tokens than a vector has values.
+            products *= np.concatenate([scales[begin:end] for begin, end in spans])
         matches = np.maximum.reduceat(products, firsts, axis=1)
         scores[passages] = matches.sum(axis=0, dtype=np.float64)
     return scores

@@ -3,7 +3,8 @@
 The files of a shard:
 
 - `token_offsets.npy`: int64 (n + 1,), where each row begins, and where the last one ends
-- `token_vectors.npy`: float16 (total, d), the vectors of the tokens that are scored
+- `token_vectors.npy`: float16 or int8 (total, d), the vectors of the tokens that are scored
+- `token_scales.npy`: float32 (total,), of vectors in int8 (`index.quantized`)
 - `token_ids.npy`: int32 (total,), these tokens; -1 where vectors of several tokens were joined
 """
 
@@ -24,9 +25,12 @@ from pyserini_repbert.encode.representations import (
     RepresentationModel,
     Rows,
     ShardFiles,
+    copied_offsets,
+    copied_rows,
 )
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.index.arrays import check_finite, check_offsets, impossible
+from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, quantize
 from pyserini_repbert.index.records import Count, FloatType, Length, Name
 from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Sha256
@@ -39,6 +43,9 @@ _QUERY_TOKENS = 256
 # Matches that a reason names.
 _REASON_MATCHES = 6
 _JOINED = -1
+_INT8 = 'int8'
+_SCALES = 'token_scales'
+_TokenDtype = Annotated[str, Field(pattern='^(float16|int8)$')]
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra='forbid'))
@@ -51,8 +58,8 @@ class TokenModel(RepresentationModel):
         'max_length',
         'is_mean',
         'precision',
-        'dtype',
     )
+    storing: ClassVar[tuple[str, ...]] = ('dtype',)
 
     encoder: Name  # folder
     weights_sha256: Sha256  # over all files of the folder
@@ -60,7 +67,11 @@ class TokenModel(RepresentationModel):
     max_length: Length  # tokens kept of a passage
     is_mean: bool  # whether a score is a mean over the query's tokens, rather than a sum
     precision: FloatType  # that the model runs in
-    dtype: Annotated[str, Field(pattern='^float16$')] = 'float16'  # of the stored vectors
+    dtype: _TokenDtype = 'float16'  # of the stored vectors
+
+    def stored_as(self, dtype: str) -> Self:
+        """As in `RepresentationModel`: in int8 with dense vectors in int8, else in float16."""
+        return replace(self, dtype=_INT8 if dtype == _INT8 else 'float16')
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -70,13 +81,14 @@ class TokensRecord:
     model: Sha256  # the `TokenModel.key`
     dimension: Count
     total: Annotated[int, Field(ge=0)]  # how many token vectors there are
+    dtype: _TokenDtype = 'float16'  # left out where it is float16
 
 
 @dataclass(frozen=True, eq=False)
 class PassageTokenVectors:
-    """The token vectors of a passage, float16 (t, d), and its tokens, int32 (t,)."""
+    """The token vectors of a passage, float16 or int8 (t, d), and its tokens, int32 (t,)."""
 
-    vectors: NDArray[np.float16]
+    vectors: StoredVectors
     ids: NDArray[np.int32]
 
 
@@ -108,7 +120,7 @@ class TokenRows(Rows):
 
     model: str
     offsets: NDArray[np.int64]
-    vectors: NDArray[np.float16]
+    vectors: StoredVectors
     ids: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -118,38 +130,37 @@ class TokenRows(Rows):
         inside = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         return PassageTokenVectors(self.vectors[inside], self.ids[inside])
 
-    def select(self, rows: NDArray[np.int64]) -> Self:
-        lengths = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        vectors = np.empty((offsets[-1], self.vectors.shape[1]), np.float16)
-        ids = np.empty(offsets[-1], np.int32)
-        for number, row in enumerate(rows.tolist()):
-            target = slice(int(offsets[number]), int(offsets[number + 1]))
-            passage = self.value(row)
-            vectors[target] = passage.vectors
-            ids[target] = passage.ids
-        return replace(self, offsets=offsets, vectors=vectors, ids=ids)
-
-    def joined(self, others: Sequence[Self]) -> Self:
+    def select(self, others: Sequence[Self], rows: NDArray[np.int64]) -> Self:
         parts = [self, *others]
-        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-        return replace(
-            self,
-            offsets=np.concatenate([[0], np.cumsum(lengths)]),
-            vectors=np.concatenate([part.vectors for part in parts]),
-            ids=np.concatenate([part.ids for part in parts]),
-        )
+        begins = [part.offsets for part in parts]
+        offsets = copied_offsets(begins, rows)
+        copies = {}
+        for name, array in self._values().items():
+            copies[name] = np.empty((offsets[-1], *array.shape[1:]), array.dtype)
+        for copied in copied_rows(begins, rows, offsets):
+            for name, array in parts[copied.part]._values().items():
+                copies[name][copied.targets] = array[copied.sources]
+        vectors: StoredVectors = copies['token_vectors']
+        if _SCALES in copies:
+            vectors = Int8Vectors(copies['token_vectors'], copies[_SCALES])
+        return replace(self, offsets=offsets, vectors=vectors, ids=copies['token_ids'])
+
+    def _values(self) -> dict[str, NDArray[Any]]:
+        """What the files hold of each token."""
+        if isinstance(self.vectors, Int8Vectors):
+            numbers: NDArray[Any] = self.vectors.numbers
+            return {'token_vectors': numbers, _SCALES: self.vectors.scales, 'token_ids': self.ids}
+        return {'token_vectors': self.vectors, 'token_ids': self.ids}
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        return {
-            'token_offsets': self.offsets,
-            'token_vectors': self.vectors,
-            'token_ids': self.ids,
-        }
+        return {'token_offsets': self.offsets, **self._values()}
 
     def record(self) -> dict[str, Any]:
         total, dimension = self.vectors.shape
-        return {'model': self.model, 'dimension': dimension, 'total': total}
+        record = {'model': self.model, 'dimension': dimension, 'total': total}
+        if isinstance(self.vectors, Int8Vectors):
+            return {**record, 'dtype': _INT8}
+        return record
 
     def is_of(self, model: RepresentationModel) -> bool:
         assert isinstance(model, TokenModel)
@@ -203,12 +214,13 @@ class _Tokens(Representation):
 
     def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
         from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-        from pyserini_repbert.systems.multi_vector.folder import is_multi_vector_folder
+        from pyserini_repbert.systems.multi_vector.folder import is_multi_vector_folder, is_trained
 
-        if not is_multi_vector_folder(name):
+        if not is_multi_vector_folder(name) and not is_trained(name):
             raise UnknownNameError(
-                f"multi-vector model '{name}' is unknown: expected none, or the folder of a "
-                'MultiVectorEncoder of sentence-transformers'
+                f"multi-vector model '{name}' is unknown: expected none, the folder of a "
+                'MultiVectorEncoder of sentence-transformers, or a checkpoint that `train` made '
+                'for multi-vector'
             )
         return MultiVectorTextEncoder(name, device, precision)
 
@@ -242,26 +254,37 @@ class _Tokens(Representation):
 
     def rows(self, values: Sequence[PassageTokenVectors], model: RepresentationModel) -> TokenRows:
         assert isinstance(model, TokenModel)
-        nothing = np.empty((0, model.dimension), np.float16)
-        vectors = np.concatenate([nothing, *(value.vectors for value in values)])
+        together = [np.empty((0, model.dimension), np.float16)]
+        together += [np.asarray(value.vectors) for value in values]
+        vectors: StoredVectors = np.concatenate(together)
         if not np.isfinite(vectors).all():
             raise DamagedFileError(
                 f"the multi-vector model '{model.encoder}' gives a value that is not finite in "
                 'float16: check its files, or compute in float32'
             )
+        if model.dtype == _INT8:
+            vectors = quantize(vectors)
         ids = np.concatenate([np.empty(0, np.int32), *(value.ids for value in values)])
         lengths = [len(value.ids) for value in values]
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         return TokenRows(model.key(), offsets, vectors, ids)
 
+    def files_of(self, record: TokensRecord) -> tuple[str, ...]:
+        return (*self.files, _SCALES) if record.dtype == _INT8 else self.files
+
     def read(self, shard: ShardFiles, record: TokensRecord) -> TokenRows:
         offsets = shard.array('token_offsets', np.int64, (len(shard) + 1,), is_compared=True)
         check_offsets(offsets, record.total, shard.folder / 'token_offsets.npy')
         shape = (record.total, record.dimension)
+        values = shard.array('token_vectors', record.dtype, shape)
+        vectors: StoredVectors = values
+        if record.dtype == _INT8:
+            scales = shard.array(_SCALES, np.float32, (record.total,))
+            vectors = Int8Vectors(values, scales)
         return TokenRows(
             model=record.model,
             offsets=offsets,
-            vectors=shard.array('token_vectors', np.float16, shape),
+            vectors=vectors,
             ids=shard.array('token_ids', np.int32, (record.total,)),
         )
 
@@ -279,7 +302,7 @@ class _Tokens(Representation):
 
     def document_query(self, passages: Sequence[PassageTokenVectors]) -> QueryTokenVectors | None:
         """The tokens of a document's passages, or `_QUERY_TOKENS` of them."""
-        vectors = np.concatenate([passage.vectors for passage in passages])
+        vectors = np.concatenate([np.asarray(passage.vectors) for passage in passages])
         ids = np.concatenate([passage.ids for passage in passages])
         if not len(ids):
             return None
@@ -294,7 +317,7 @@ class _Tokens(Representation):
         passage: PassageTokenVectors,
     ) -> tuple[WordWeight, ...]:
         """The tokens of the query that add most, each with the token that it found."""
-        products = query.vectors @ passage.vectors.astype(np.float32).T
+        products = query.vectors @ np.asarray(passage.vectors, np.float32).T
         best = products.argmax(axis=1)
         added = products.max(axis=1) / query.divisor
         parts = []
