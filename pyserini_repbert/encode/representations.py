@@ -26,7 +26,7 @@ from pyserini_repbert.record import Model
 # The most rows of a shard, unless a representation says less.
 SHARD_ROWS = 65_536
 # Rows that are copied at a time.
-_COPIED_ROWS = 4096
+_COPIED_ROWS = 512
 
 
 class RepresentationModel:
@@ -208,7 +208,7 @@ class Representation(ABC):
     ranking : what a collection calls its ranking by it
     recorded_as : what records call the searcher of this ranking
     what : the model in prose
-    files : the names of its arrays in a shard
+    files : the names of the arrays that a shard may have
     record_type : the pydantic dataclass of what the record of a shard says of its rows, with
         `model`, the `RepresentationModel.key`
     shard_rows : the most rows of a shard
@@ -252,7 +252,7 @@ class Representation(ABC):
         """Values of `encode` as rows. Raises DamagedFileError for one that is not finite."""
 
     def files_of(self, record: Any) -> tuple[str, ...]:
-        """The names of the arrays of a shard; `record` is a `record_type`."""
+        """The names of the arrays that a shard has; `record` is a `record_type`."""
         return self.files
 
     @abstractmethod

@@ -373,7 +373,7 @@ def test_some_rows_have_the_scores_of_all_to_the_bit(monkeypatch):
     query = TermVector(np.array([1, 7, 20, 33]), np.array([0.3, 1.7, 0.9, 0.01], np.float32))
     expected = rows.scores(query)
     chosen = np.array([39, 0, 12, 12, 5])
-    for copied in (4096, 2):
+    for copied in (512, 2):
         monkeypatch.setattr(representations, '_COPIED_ROWS', copied)
         np.testing.assert_array_equal(rows.scores_of(query, chosen), expected[chosen])
     assert len(rows.scores_of(query, chosen[:0])) == 0

@@ -205,7 +205,7 @@ class _Tokens(Representation):
     ranking = 'multi'
     recorded_as = 'TokenSearcher'
     what = 'multi-vector model'
-    files = ('token_offsets', 'token_vectors', 'token_ids')
+    files = ('token_offsets', 'token_vectors', 'token_ids', _SCALES)
     record_type = TokensRecord
     # A row takes some 100 times as much as a dense vector.
     shard_rows = 8192
@@ -254,23 +254,24 @@ class _Tokens(Representation):
 
     def rows(self, values: Sequence[PassageTokenVectors], model: RepresentationModel) -> TokenRows:
         assert isinstance(model, TokenModel)
-        together = [np.empty((0, model.dimension), np.float16)]
-        together += [np.asarray(value.vectors) for value in values]
-        vectors: StoredVectors = np.concatenate(together)
-        if not np.isfinite(vectors).all():
+        parts = [np.empty((0, model.dimension), np.float16)]
+        parts += [np.asarray(value.vectors) for value in values]
+        exact = np.concatenate(parts)
+        if not np.isfinite(exact).all():
             raise DamagedFileError(
                 f"the multi-vector model '{model.encoder}' gives a value that is not finite in "
                 'float16: check its files, or compute in float32'
             )
-        if model.dtype == _INT8:
-            vectors = quantize(vectors)
+        vectors: StoredVectors = quantize(exact) if model.dtype == _INT8 else exact
         ids = np.concatenate([np.empty(0, np.int32), *(value.ids for value in values)])
         lengths = [len(value.ids) for value in values]
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         return TokenRows(model.key(), offsets, vectors, ids)
 
     def files_of(self, record: TokensRecord) -> tuple[str, ...]:
-        return (*self.files, _SCALES) if record.dtype == _INT8 else self.files
+        if record.dtype == _INT8:
+            return self.files
+        return tuple(name for name in self.files if name != _SCALES)
 
     def read(self, shard: ShardFiles, record: TokensRecord) -> TokenRows:
         offsets = shard.array('token_offsets', np.int64, (len(shard) + 1,), is_compared=True)
