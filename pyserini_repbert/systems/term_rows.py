@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 
 
+# What a weight that is looked up by its row takes, in weights of postings: measured.
+_WEIGHT_COST = 4
+
+
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class TermsRecord:
     """What `shard.json` says of the weights of terms."""
@@ -133,10 +137,13 @@ class TermRows(Rows):
         return scores
 
     def scores_of(self, query: TermVector, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As in `Rows`: the weights of these rows alone are read.
+        """As in `Rows`: the weights of these rows alone are read, where they are few.
 
         Products are added in the order of terms, as in `scores`: the sums have the same bits.
         """
+        n_weights = int((self.offsets[rows + 1] - self.offsets[rows]).sum())
+        if _WEIGHT_COST * n_weights > self._n_postings(query):
+            return self.scores(query)[rows]
         weight_of = np.zeros(self.vocabulary)
         weight_of[query.terms] = query.weights
         offsets = copied_offsets([self.offsets], rows)
@@ -146,6 +153,14 @@ class TermRows(Rows):
             products = self.weights[copied.sources] * weight_of[self.terms[copied.sources]]
             sums += np.bincount(owners, weights=products, minlength=len(rows))
         return sums.astype(np.float32)
+
+    def _n_postings(self, query: TermVector) -> int:
+        """How many weights the query's terms have in all rows."""
+        counts = 0
+        for block in self.postings:
+            begins = block.starts[query.terms]
+            counts += int((block.starts[query.terms + 1] - begins).sum())
+        return counts
 
 
 class _Terms(Representation):

@@ -28,6 +28,7 @@ from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
+from pyserini_repbert.systems import term_rows
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.term_rows import TERMS, TermRows
 
@@ -368,19 +369,26 @@ def drawn_rows(count, vocabulary=50):
     )
 
 
-def test_some_rows_have_the_scores_of_all_to_the_bit(monkeypatch):
+@pytest.mark.parametrize('cost', [0, 4, 10**6])
+def test_some_rows_have_the_scores_of_all_to_the_bit(cost, monkeypatch):
+    """However they are scored: by their own weights, or with all rows."""
     rows = drawn_rows(40)
     query = TermVector(np.array([1, 7, 20, 33]), np.array([0.3, 1.7, 0.9, 0.01], np.float32))
     expected = rows.scores(query)
     chosen = np.array([39, 0, 12, 12, 5])
+    monkeypatch.setattr(term_rows, '_WEIGHT_COST', cost)
     for copied in (512, 2):
         monkeypatch.setattr(representations, '_COPIED_ROWS', copied)
         np.testing.assert_array_equal(rows.scores_of(query, chosen), expected[chosen])
     assert len(rows.scores_of(query, chosen[:0])) == 0
-    # No postings are made, and no other row is read.
-    other = drawn_rows(40)
-    other.scores_of(query, chosen)
-    assert 'postings' not in vars(other)
+
+
+def test_a_few_rows_are_scored_without_the_others(monkeypatch):
+    rows = drawn_rows(400)
+    query = TermVector(np.arange(50), np.ones(50, np.float32))
+    expected = rows.scores(query)
+    monkeypatch.setattr(TermRows, 'scores', None)
+    np.testing.assert_array_equal(rows.scores_of(query, np.array([3, 1])), expected[[3, 1]])
 
 
 def test_rows_of_several_shards_are_copied_once():
