@@ -28,8 +28,10 @@ METADATA_FILE = 'ir-metadata.yml'
 TIRA_FORM = FolderForm('folder for TIRA', (r'run\.txt', r'ir-metadata\.yml'))
 # Of `versions`: the toolkits, and what is no Python package.
 _TOOLKITS = ('pyserini_repbert', 'pyserini')
-# Roles of what is ranked, and the setting of a command that says how several rankings are fused.
-_RANKED = ('index', 'sparse', 'run', 'runs')
+# Roles of rankings; without one, of indexes that were searched.
+_RUNS = ('run', 'runs')
+_INDEXES = ('index', 'sparse')
+# The setting of a command that says how several rankings are fused.
 _FUSION_SETTINGS = {'search': 'fusion', 'fusion': 'method'}
 # Beginnings of texts that YAML 1.1 and YAML 1.2 may read as different numbers.
 _NUMERIC = '0123456789+-.'
@@ -136,8 +138,8 @@ def _method(record: Record) -> dict[str, Any]:
 
 
 def _stages(record: Record) -> Iterator[dict[str, Any]]:
-    """What was ranked, how it was fused, and the rerankers, each with what it reranks."""
-    ranked = [given.name for given in record.inputs if given.role in _RANKED]
+    """What was searched or ranked, how it was fused, and each reranker with what it reranks."""
+    ranked = _names(record, _RUNS) or _names(record, _INDEXES)
     for name in ranked:
         yield {'name': name}
     last = ranked[0] if len(ranked) == 1 else ''
@@ -148,6 +150,10 @@ def _stages(record: Record) -> Iterator[dict[str, Any]]:
     for stage in record.settings.get('stages') or ():
         yield {'name': stage, 'reranks': last} if last else {'name': stage}
         last = str(stage)
+
+
+def _names(record: Record, roles: tuple[str, ...]) -> list[str]:
+    return [given.name for given in record.inputs if given.role in roles]
 
 
 def _data(record: Record) -> dict[str, Any]:
@@ -171,7 +177,9 @@ def _read_additions(path: StrPath) -> dict[str, Any]:
     """The components in a user's file. Raises InputError for a file that is no mapping."""
     value = read_yaml(path, 'file of metadata').value
     if not isinstance(value, dict):
-        raise InputError(f"{path}: expected components of ir-metadata, such as 'actor: {{team: …}}'")
+        raise InputError(
+            f"{path}: expected components of ir-metadata, such as 'actor: {{team: …}}'"
+        )
     return value
 
 

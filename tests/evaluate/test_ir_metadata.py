@@ -97,7 +97,9 @@ def test_all_of_a_record(recorded, tmp_path):
 def test_a_reranked_run_reranks_it(recorded):
     command = ('python', '-m', 'pyserini_repbert.rerank', '--run', 'bm25.txt')
     settings = {'method': 'sum', 'stages': ['mono@2']}
-    recorded(command=command, inputs=(Input('run', 'bm25.txt'),), settings=settings)
+    # Its texts come from an index, which it does not search.
+    inputs = (Input('run', 'bm25.txt'), Input('index', 'dense'))
+    recorded(command=command, inputs=inputs, settings=settings)
     metadata = read_metadata('run.txt')
     assert metadata['method']['retrieval'] == [
         {'name': 'bm25.txt'},
@@ -112,7 +114,7 @@ def test_a_join_of_folds_interpolates_nothing(recorded):
     assert read_metadata('run.txt')['method'] == {
         'retrieval': [{'name': 'a'}, {'name': 'b'}],
         'models': [
-            {name: DIGIT for name in ('weights', 'tokenizer', 'config')}
+            dict.fromkeys(('weights', 'tokenizer', 'config'), DIGIT)
             | {'name': 'repbert-demo', 'precision': 'float32', 'engine': 'pyserini_repbert'}
         ],
     }
