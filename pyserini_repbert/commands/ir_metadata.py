@@ -29,6 +29,10 @@ def ir_metadata(arguments: Sequence[str]) -> None:
     refuse(
         not options.output and not options.tira, 'nothing to write: give --output, --tira or both'
     )
+    refuse(
+        options.output and options.output == options.tira,
+        '--output and --tira are one path: give two',
+    )
     from pyserini_repbert.interop import ir_metadata as form
 
     if options.tira:
