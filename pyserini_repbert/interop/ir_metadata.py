@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import IO, Any
 
 import yaml
@@ -126,9 +127,7 @@ def _software(record: Record) -> dict[str, list[str]]:
 def _method(record: Record) -> dict[str, Any]:
     """The stages, and what the schema has no names for: checkpoints, and all other settings."""
     method: dict[str, Any] = {'retrieval': list(_stages(record))}
-    models = []
-    for model in record.models:
-        models.append({name: getattr(model, name) for name in model.__dataclass_fields__})
+    models = [asdict(model) for model in record.models]
     if models:
         method['models'] = models
     settings = {name: value for name, value in record.settings.items() if value not in (None, [])}
