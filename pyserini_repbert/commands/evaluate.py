@@ -61,6 +61,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'join-folds': 'evaluate',
     'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
+    'ir-metadata': 'ir_metadata',
 }
 # A file that is in every folder of folds.
 _FIRST_TEST = 'fold-1/test.tsv'

@@ -90,6 +90,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
 # Options that name input files, and output files.
 _INPUTS = (
     'run',
+    'add',
     'runs',
     'reranked',
     'reference',

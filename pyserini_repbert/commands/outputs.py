@@ -27,6 +27,7 @@ _OUTPUTS = (
     'log_file',
     'confidence',
     'llm_answers',
+    'tira',
 )
 
 

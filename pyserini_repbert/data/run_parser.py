@@ -27,6 +27,9 @@ from pyserini_repbert.files import (
 
 logger = logging.getLogger(__name__)
 
+# The lines around metadata at the beginning of a run (https://www.ir-metadata.org/).
+HEADER_START = b'# ir_metadata.start'
+HEADER_END = b'# ir_metadata.end'
 MSMARCO_COLUMNS = 3
 TREC_COLUMNS = 6
 _MSMARCO_NAMES = ['qid', 'docid', 'rank']
@@ -76,19 +79,37 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
 
 
 def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-    """A run file in blocks of about `size` bytes.
+    """A run file in blocks of about `size` bytes, without a header of ir-metadata.
 
-    Yields (number of the first line, whole lines with '\\n' ends).
+    Yields (number of the first line, whole lines with '\\n' ends). Raises InputError for a header
+    without an end.
     """
     first = 1
     with open_binary(existing_file(path, 'run file')) as stream:
         while block := stream.read(size) + stream.readline():
             if first == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
+                header = _header(path, block)
+                block = block.removeprefix(header)
+                first += header.count(b'\n')
             whole = block if block.endswith(b'\n') else block + b'\n'
             yield first, whole
             # Faster than `block.count`.
             first += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n')))
+
+
+def _header(path: StrPath, block: bytes) -> bytes:
+    """The header of ir-metadata that a run's first block begins with; b'' if there is none."""
+    if not block.startswith(HEADER_START):
+        return b''
+    end = block.find(b'\n' + HEADER_END)
+    if end < 0:
+        raise InputError(
+            f'run file {path}: its header of ir-metadata has no line '
+            f"'{HEADER_END.decode()}': write the run again"
+        )
+    last = block.find(b'\n', end + 1)
+    return block if last < 0 else block[: last + 1]
 
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:

@@ -214,6 +214,7 @@ index lucene --corpus t.tsv --output faiss/a/b/c => --output faiss/a/b/c lies in
 index sync --corpus t.tsv --index mine/inner => --index mine/inner lies in the index
 encode --corpus t.tsv --encoder x --output mine/dense => --output mine/dense lies in the index
 evaluate split-folds --folds f --topics t.tsv --output dz/folds => --output dz/folds lies in the index
+evaluate ir-metadata t.tsv --tira dz/tira => --tira dz/tira lies in the index
 adapt --index dz --topics t.tsv --qrels q --output dz/adapted => --output dz/adapted lies in the index
 train recipe.yaml --output dz/model => --output dz/model lies in the index
 fusion --runs t.tsv t.tsv --output dz/shard-00000/vectors.npy --overwrite => lies in the index

@@ -51,6 +51,11 @@ MEASURES = {
     'mrr10_dev': 'RR@10',
     'mrr10_test': 'RR@10',
     'r1000_dev': 'R@1000',
+    'ndcg_at_10': 'nDCG@10',
+    'ndcg_at_1000': 'nDCG@1000',
+    'map_at_10': 'AP@10',
+    'recall_at_1': 'R@1',
+    'recall_at_10': 'R@10',
 }
 
 

@@ -1,0 +1,44 @@
+"""The command `evaluate ir-metadata`: how a run was made, for other projects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyserini_repbert.commands.command import parser, refuse
+from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.files import check_replaced
+
+
+def ir_metadata(arguments: Sequence[str]) -> None:
+    """Write a run with what its record says of it, as ir-metadata or as TIRA's folder."""
+    flags = parser(
+        'evaluate ir-metadata',
+        'Write a run with what its record says of it, in the form of ir-metadata.org: as the '
+        "run's header (--output), or in a folder for TIRA and TIREx (--tira).",
+    )
+    flags.add_argument('run', metavar='RUN', help='a TREC run with its record beside it')
+    flags.add_argument('--output', metavar='FILE', help='the run with a header, to be written')
+    flags.add_argument('--tira', metavar='FOLDER', help='run.txt and ir-metadata.yml in a folder')
+    flags.add_argument(
+        '--add',
+        metavar='FILE',
+        help='YAML of what no record has: actor, research goal, the name of the test collection, …',
+    )
+    add_flags(flags, 'overwrite')
+    options = parse_flags(flags, arguments)
+    refuse(
+        not options.output and not options.tira, 'nothing to write: give --output, --tira or both'
+    )
+    refuse(
+        options.output and options.output == options.tira,
+        '--output and --tira are one path: give two',
+    )
+    from pyserini_repbert.interop import ir_metadata as form
+
+    if options.tira:
+        check_replaced(options.tira, options.overwrite, form.METADATA_FILE, form.TIRA_FORM)
+    metadata = form.read_metadata(options.run, options.add)
+    if options.output:
+        form.write_annotated(options.run, metadata, options.output)
+    if options.tira:
+        form.write_tira_folder(options.run, metadata, options.tira, options.overwrite)

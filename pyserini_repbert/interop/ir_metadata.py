@@ -1,0 +1,214 @@
+"""ir-metadata: how a run was made, as YAML that other projects read.
+
+It is the header of a run file (https://www.ir-metadata.org/metadata/overview/, schema 0.1, read by
+repro_eval), or a file beside the run, in a folder as TIRA and TIREx take it. All of it comes from
+the run's record, and from what a user adds.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import IO, Any
+
+import yaml
+
+from pyserini_repbert.data.run_parser import HEADER_END, HEADER_START, line_blocks
+from pyserini_repbert.data.runs import RunFormat, run_format
+from pyserini_repbert.data.yaml_files import read_yaml
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, atomic_file, atomic_folder
+from pyserini_repbert.folder_forms import FolderForm
+from pyserini_repbert.record import Input, Record, read_record
+
+SCHEMA_VERSION = 0.1
+# The files of TIRA's folder.
+RUN_FILE = 'run.txt'
+METADATA_FILE = 'ir-metadata.yml'
+TIRA_FORM = FolderForm('folder for TIRA', (r'run\.txt', r'ir-metadata\.yml'))
+# Of `versions`: the toolkits, and what is no Python package.
+_TOOLKITS = ('pyserini_repbert', 'pyserini')
+# Roles of rankings; without one, of indexes that were searched.
+_RUNS = ('run', 'runs')
+_INDEXES = ('index', 'sparse')
+# The setting of a command that says how several rankings are fused.
+_FUSION_SETTINGS = {'search': 'fusion', 'fusion': 'method'}
+# Beginnings of texts that YAML 1.1 and YAML 1.2 may read as different numbers.
+_NUMERIC = '0123456789+-.'
+
+
+def read_metadata(run: StrPath, additions: StrPath | None = None) -> dict[str, Any]:
+    """The metadata of a run, by component of the schema.
+
+    Parameters
+    ----------
+    run : a TREC run with its record beside it
+    additions : a YAML file of what no record has: `actor`, `research goal`, …
+
+    Raises InputError for a run of another format or without a record, and for an addition that the
+    record has, too.
+    """
+    if run_format(run) != RunFormat.TREC:
+        raise InputError(
+            f'{run} is in the format of MS MARCO, and ir-metadata is of TREC runs: write it with '
+            '--output-format trec'
+        )
+    record = read_record(run)
+    if record is None:
+        raise InputError(
+            f'{run} has no record, or has changed since: run the command again that wrote it'
+        )
+    metadata: dict[str, Any] = {'schema-version': SCHEMA_VERSION}
+    tag = _tag(run)
+    if tag:
+        metadata['tag'] = tag
+    metadata |= _components(record)
+    if additions is not None:
+        _add(metadata, _read_additions(additions), additions)
+    return metadata
+
+
+def write_annotated(run: StrPath, metadata: Mapping[str, Any], output: StrPath) -> None:
+    """Write a copy of a run with its metadata as the header."""
+    with atomic_file(output, 'wb') as stream:
+        stream.write(HEADER_START + b'\n')
+        for line in _yaml_text(metadata).splitlines():
+            stream.write(f'# {line}\n'.encode())
+        stream.write(HEADER_END + b'\n')
+        _copy_lines(run, stream)
+
+
+def write_tira_folder(
+    run: StrPath, metadata: Mapping[str, Any], folder: StrPath, overwrite: bool = False
+) -> None:
+    """Write a folder with a copy of the run and its metadata, named as TIRA expects them."""
+    with atomic_folder(folder, TIRA_FORM if overwrite else None) as unfinished:
+        with open(unfinished / RUN_FILE, 'wb') as stream:
+            _copy_lines(run, stream)
+        (unfinished / METADATA_FILE).write_text(_yaml_text(metadata), encoding='utf-8')
+
+
+def _copy_lines(run: StrPath, stream: IO[bytes]) -> None:
+    """Copy a run's lines, without the header that it may have."""
+    for _, block in line_blocks(run):
+        stream.write(block)
+
+
+def _tag(run: StrPath) -> str:
+    """The last value of a run's first line; '' for a run without hits."""
+    for _, block in line_blocks(run):
+        for line in block.splitlines():
+            values = line.split()
+            if values:
+                return values[-1].decode('utf-8', 'backslashreplace')
+    return ''
+
+
+def _components(record: Record) -> dict[str, Any]:
+    """What a record says of platform, implementation, method and data."""
+    return {
+        'platform': {'software': _software(record)},
+        'implementation': {'executable': {'cmd': shlex.join(record.command)}},
+        'method': _method(record),
+        'data': _data(record),
+    }
+
+
+def _software(record: Record) -> dict[str, list[str]]:
+    """The libraries and toolkits, each as NAME==VERSION."""
+    software: dict[str, list[str]] = {'libraries': [], 'retrieval toolkit': []}
+    for name, version in record.versions.items():
+        kind = 'retrieval toolkit' if name in _TOOLKITS else 'libraries'
+        software[kind].append(f'{name}=={version}')
+    return software
+
+
+def _method(record: Record) -> dict[str, Any]:
+    """The stages, and what the schema has no names for: checkpoints, and all other settings."""
+    method: dict[str, Any] = {'retrieval': list(_stages(record))}
+    models = [asdict(model) for model in record.models]
+    if models:
+        method['models'] = models
+    settings = {name: value for name, value in record.settings.items() if value not in (None, [])}
+    if settings:
+        method['settings'] = settings
+    return method
+
+
+def _stages(record: Record) -> Iterator[dict[str, Any]]:
+    """What was searched or ranked, how it was fused, and each reranker with what it reranks."""
+    ranked = _names(record, _RUNS) or _names(record, _INDEXES)
+    for name in ranked:
+        yield {'name': name}
+    last = ranked[0] if len(ranked) == 1 else ''
+    fusion = record.settings.get(_FUSION_SETTINGS.get(record.name, ''))
+    if len(ranked) > 1 and fusion:
+        last = str(fusion)
+        yield {'name': last, 'interpolates': ranked}
+    for stage in record.settings.get('stages') or ():
+        yield {'name': stage, 'reranks': last} if last else {'name': stage}
+        last = str(stage)
+
+
+def _names(record: Record, roles: tuple[str, ...]) -> list[str]:
+    return [given.name for given in record.inputs if given.role in roles]
+
+
+def _data(record: Record) -> dict[str, Any]:
+    """The topics, and all other inputs with their checksums."""
+    data: dict[str, Any] = {}
+    topics = record.input('topics')
+    if topics is not None:
+        data['test collection'] = {'topics': topics.name}
+    data['other'] = [_resource(given) for given in record.inputs]
+    return data
+
+
+def _resource(given: Input) -> dict[str, str]:
+    resource = {'name': given.role, 'source': given.name}
+    if given.sha256 is not None:
+        resource['sha256'] = given.sha256
+    return resource
+
+
+def _read_additions(path: StrPath) -> dict[str, Any]:
+    """The components in a user's file. Raises InputError for a file that is no mapping."""
+    value = read_yaml(path, 'file of metadata').value
+    if not isinstance(value, dict):
+        raise InputError(
+            f"{path}: expected components of ir-metadata, such as 'actor: {{team: …}}'"
+        )
+    return value
+
+
+def _add(metadata: dict[str, Any], additions: Mapping[str, Any], path: StrPath) -> None:
+    """Add a user's values to those of the record; `path` is the user's file."""
+    for key, value in additions.items():
+        known = metadata.setdefault(key, value)
+        if known is value:
+            continue
+        if not isinstance(known, dict) or not isinstance(value, Mapping):
+            raise InputError(f"{path}: the run and its record say '{key}' themselves: leave it out")
+        _add(known, value, path)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML that readers of YAML 1.1 (PyYAML) and 1.2 (ruamel.yaml) take for the same."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = '"' if text.startswith(tuple(_NUMERIC)) else None
+    return dumper.represent_scalar('tag:yaml.org,2002:str', text, style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _yaml_text(metadata: Mapping[str, Any]) -> str:
+    return yaml.dump(
+        dict(metadata), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float('inf')
+    )
