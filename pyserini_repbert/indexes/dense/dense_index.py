@@ -7,10 +7,12 @@ from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.indexes.dense.numbers import BundleNumbers
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.indexes import ready_folder
@@ -115,6 +117,11 @@ class DenseIndex(Index):
         if not isinstance(bundle, DenseBundle) or not bundle.has_texts:
             return None
         return DocumentStore(bundle)
+
+    def numbers(self, machine: Machine) -> DocumentNumbers:
+        if self.kind.index_type(self.location) == 'faiss':
+            return super().numbers(machine)
+        return BundleNumbers(DenseBundle(self._ready_folder(machine), verify=False))
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))

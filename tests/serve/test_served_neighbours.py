@@ -1,0 +1,65 @@
+"""Rerankers that read the index, in a service: offered where its settings name them."""
+
+import pytest
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main as index_command
+
+SEARCH = '/v1/tiny/search'
+
+
+@pytest.fixture
+def rerankers(rerankers):
+    """Those of the other tests, MMR and LADR."""
+    return (*rerankers, 'mmr', 'ladr')
+
+
+@pytest.fixture
+def graph(bundle):
+    assert command.run(index_command, ['neighbours', '--index', str(bundle), '--quiet']) == 0
+
+
+def docids(answer):
+    assert answer.status_code == 200, answer.text
+    return [hit['docid'] for hit in answer.json()['candidates']]
+
+
+def ask(client, stage, hits=12):
+    return client.get(SEARCH, params={'query': 'red cat', 'hits': hits, 'rerank': stage})
+
+
+def test_mmr_orders_the_best_hits(client):
+    offered = client.get('/v1/tiny').json()['rerankers']
+    assert {'name': 'mmr', 'system': 'mmr'} in offered
+    plain = docids(client.get(SEARCH, params={'query': 'red cat', 'hits': 12}))
+    assert docids(ask(client, 'mmr@8:diversify=0')) == plain
+    diverse = docids(ask(client, 'mmr@8:diversify=0.9'))
+    assert diverse[0] == plain[0]
+    assert sorted(diverse[:8]) == sorted(plain[:8])
+    assert diverse != plain
+    assert diverse[8:] == plain[8:]
+
+
+def test_neighbours_of_the_best_are_found(client, graph):
+    plain = docids(client.get(SEARCH, params={'query': 'red cat', 'hits': 12}))
+    # One seed and its neighbours: the others stay below, in their order.
+    assert docids(ask(client, 'ladr@1:adaptive,neighbours=11')) == plain
+    answer = ask(client, 'monobert@12:neighbours=4')
+    assert sorted(docids(answer)) == sorted(plain)
+    assert docids(answer) == docids(ask(client, 'monobert@12'))
+    step = answer.json()['steps'][-1]
+    assert (step['step'], step['inferences']) == ('monobert@12:neighbours=4', 12)
+
+
+def test_without_a_graph_the_answer_is_one_line(client):
+    answer = ask(client, 'ladr@3')
+    assert answer.status_code == 400
+    assert 'has no graph of neighbours' in answer.json()['detail']
+    assert '\n' not in answer.json()['detail']
+
+
+def test_texts_of_a_client_have_no_index(client):
+    body = {'model': 'mmr', 'query': 'q', 'documents': ['a', 'b']}
+    answer = client.post('/v1/rerank', json=body)
+    assert answer.status_code == 400
+    assert 'reads the index that is searched' in answer.text
