@@ -19,9 +19,10 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import atomic_folder, locked
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm, refuse_link
+from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.manifest import read_record, write_json
 from pyserini_repbert.index.records import Count, Name
 from pyserini_repbert.record import Sha256
@@ -44,6 +45,7 @@ NO_NEIGHBOUR = -1
 DEFAULT_NEIGHBOURS = 16
 MOST_NEIGHBOURS = 1024
 AGAIN = 'make it again with `index neighbours`'
+_OUTDATED = 'has the neighbours of what the index was before it changed'
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -114,6 +116,21 @@ def check_target(folder: Path, overwrite: bool) -> None:
     NEIGHBOURS_FORM.check(target)
 
 
+def describe_neighbours(folder: Path, index_sha256: str) -> str:
+    """A line that says what the graph of an index is, once its file is compared; '' without one.
+
+    Parameters are as of `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
+    """
+    place = folder / NEIGHBOURS
+    if not place.exists():
+        return ''
+    try:
+        graph = open_neighbours(folder, index_sha256, remembered=False)
+    except MismatchError:
+        return f'{place}: {_OUTDATED}'
+    return f'{place}: whole, {graph.record}'
+
+
 def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> NeighbourGraph:
     """The graph of an index.
 
@@ -133,15 +150,8 @@ def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) ->
         )
     record = read_record(place / RECORD, NeighboursRecord, is_signed=True)
     if record.index_sha256 != index_sha256:
-        raise MismatchError(
-            f'{place} has the neighbours of what the index was before, and it has changed: {AGAIN}'
-        )
+        raise MismatchError(f'{place} {_OUTDATED}: {AGAIN}')
     compare_digest(place / EDGES, record.edges_sha256, place / RECORD, remembered)
-    edges = np.load(place / EDGES, mmap_mode='r', allow_pickle=False)
     shape = (record.documents, record.neighbours)
-    if edges.shape != shape or edges.dtype != np.int32:
-        raise DamagedFileError(
-            f'{place / EDGES} is {edges.dtype} {edges.shape}, its record says int32 {shape}: '
-            f'{AGAIN}'
-        )
+    edges = mapped(place / EDGES, np.int32, shape, advice=AGAIN)
     return NeighbourGraph(record, edges)

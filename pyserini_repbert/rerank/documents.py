@@ -93,7 +93,9 @@ class IndexReranker(Reranker):
             self.documents.close()
 
 
-def bind_documents(rerankers: Sequence[Reranker], documents: SearchedDocuments) -> list[Reranker]:
+def bind_documents(
+    rerankers: Sequence[Reranker], documents: SearchedDocuments | None
+) -> list[Reranker]:
     """Stages, one after the other, of which those that read the index have its documents."""
     bound: list[Reranker] = []
     for number, reranker in enumerate(rerankers, 1):

@@ -135,16 +135,26 @@ class Rerankers:
         reranker = self._opened[name]
         return [reranker.relevance(score) for score in scores]
 
+    def stage(
+        self, spec: StageSpec, trace: Trace, documents: SearchedDocuments | None = None
+    ) -> BatchedRanker:
+        """A stage that `check` let pass; arguments are as of `stages`."""
+        (stage,) = self.stages([spec], trace, documents)
+        return stage
+
     def stages(
-        self, specs: Sequence[StageSpec], documents: SearchedDocuments, trace: Trace
+        self,
+        specs: Sequence[StageSpec],
+        trace: Trace,
+        documents: SearchedDocuments | None = None,
     ) -> list[BatchedRanker]:
         """Stages that `check` let pass.
 
         Parameters
         ----------
         specs : one after the other
-        documents : of the index that is searched
         trace : of the request
+        documents : of the index that is searched; None: texts of a client are reranked
         """
         rerankers = bind_documents([self._open_stage(spec, trace) for spec in specs], documents)
         stages = []

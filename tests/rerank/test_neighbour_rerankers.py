@@ -164,7 +164,7 @@ def test_depth_is_of_adaptive_ladr():
 
 
 def test_mmr_by_hand():
-    """b is like a, c is not: after a, b has .5 * .8 - .5 * .9 = -.05, and c half of -.3, or of 0."""
+    """b is like a: after a, b has .5 * .8 - .5 * .9 = -.05, and c half of -.3, or of 0."""
     relevance = np.array([1.0, 0.8, 0.0])
     similarity = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.2], [0.3, 0.2, 1.0]])
     assert mmr_order(relevance, similarity, 0.5) == [0, 1, 2]
