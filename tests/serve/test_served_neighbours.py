@@ -1,11 +1,16 @@
 """Rerankers that read the index, in a service: offered where its settings name them."""
 
 import pytest
+from starlette.testclient import TestClient
 
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 SEARCH = '/v1/tiny/search'
+WORDS = 'cat dog fish bird sat ate ran mat hat red blue big small old new'.split()
 
 
 @pytest.fixture
@@ -63,3 +68,36 @@ def test_texts_of_a_client_have_no_index(client):
     answer = client.post('/v1/rerank', json=body)
     assert answer.status_code == 400
     assert 'reads the index that is searched' in answer.text
+
+
+@pytest.fixture
+def collection(tiny_checkpoint, rerankers, tmp_path):
+    """A client of a service of a collection: 20 documents, every second one of the kind 'even'."""
+    folder = tmp_path / 'mine'
+    documents = []
+    for number in range(20):
+        kind = 'odd' if number % 2 else 'even'
+        text = ' '.join(WORDS[(number * step) % len(WORDS)] for step in (1, 3, 5))
+        documents.append({'id': f'd{number}', 'text': text, 'kind': kind})
+    settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+    encoder = str(tiny_checkpoint('for-mine'))
+    with Collection.open(folder, encoder=encoder, **settings) as opened:
+        opened.sync(documents)
+    arguments = ['neighbours', '--index', str(folder), '--neighbours', '8', '--quiet']
+    assert command.run(index_command, arguments) == 0
+    indexes = {'tiny': IndexSettings(path=str(folder))}
+    app = create_app(ServeSettings(indexes=indexes, rerankers=[*rerankers]))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        yield client
+
+
+@pytest.mark.parametrize('stage', ['mmr@5', 'ladr@2:neighbours=8', 'monobert@6:neighbours=8'])
+def test_a_filter_holds_for_neighbours(collection, stage):
+    parameters = {'query': 'red cat', 'hits': 8, 'rerank': stage, 'filter': 'kind:odd'}
+    answer = collection.get(SEARCH, params=parameters)
+    found = docids(answer)
+    assert len(found) == 8
+    assert all(int(docid[1:]) % 2 for docid in found)
+    assert all(hit['passage']['number'] == 0 for hit in answer.json()['candidates'])
