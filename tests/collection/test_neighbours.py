@@ -83,6 +83,8 @@ def test_the_command_makes_it_once(folder, capsys):
     assert (folder / NEIGHBOURS / RECORD).read_bytes() == first
     # The collection is whole with it, and is written.
     assert run(index_command, 'check', '--index', folder) == 0
+    said = f'{folder / NEIGHBOURS}: whole, 2 neighbours of each document by dense'
+    assert said in capsys.readouterr().out.splitlines()
 
 
 def test_neighbours_are_those_of_more_like_this(folder, graph, documents):
@@ -108,6 +110,8 @@ def test_a_new_generation_needs_a_new_graph(folder, graph, documents):
     said = 'before it changed: make it again with `index neighbours`'
     with pytest.raises(MismatchError, match=said):
         documents().neighbours(['cats'], 3)
+    said = f'{folder / NEIGHBOURS}: has the neighbours of what the index was before it changed'
+    assert said in kind_of(str(folder)).verify(folder, print).splitlines()
     graph(overwrite=True)
     assert len(documents().neighbours(['hat'], 3)[0]) == 3
     with Collection.open(folder) as collection:
