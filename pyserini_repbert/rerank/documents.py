@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Ranker, Ranking
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Reranker
 
 
@@ -71,11 +71,13 @@ class IndexReranker(Reranker):
     Attributes
     ----------
     documents : of the index; None until a pipeline hands them over
-    next_stage : the reranker that reads its ranking; None for the last one
+    later_reads : how many of its hits later stages read with their texts
+    later_excerpts : how many passages of a document they read
     """
 
     documents: SearchedDocuments | None = None
-    next_stage: Ranker | None = None
+    later_reads: int = 0
+    later_excerpts: int = 1
 
     @property
     def index(self) -> SearchedDocuments:
@@ -100,7 +102,12 @@ def bind_documents(
     bound: list[Reranker] = []
     for number, reranker in enumerate(rerankers, 1):
         if isinstance(reranker, IndexReranker):
-            next_stage = rerankers[number] if number < len(rerankers) else None
-            reranker = reranker.with_settings(documents=documents, next_stage=next_stage)
+            later = rerankers[number:]
+            reads_texts = any(stage.needs_text for stage in later)
+            reranker = reranker.with_settings(
+                documents=documents,
+                later_reads=later[0].reads if reads_texts else 0,
+                later_excerpts=max((stage.n_excerpts for stage in later), default=1),
+            )
         bound.append(reranker)
     return bound

@@ -55,21 +55,18 @@ class NeighbourReranker(IndexReranker):
             'graph': dict(self.index.graph_identity()),
         }
 
-    def merge(
-        self, topic: Query, given: Ranking, scored: Ranking, trace: Trace = SILENT
-    ) -> Ranking:
-        """What was scored, with texts for the next stage, above the rest of the run.
+    def merge(self, topic: Query, given: Ranking, scored: Ranking) -> Ranking:
+        """What was scored, with texts for later stages, above the rest of the run.
 
         Parameters
         ----------
         topic : the query
         given : its ranking in the run
         scored : what was scored, best first
-        trace : hears nothing by default
         """
-        if self.next_stage is not None:
-            head = scored[: self.next_stage.reads]
-            head = self.index.with_texts(topic.text, head, self.next_stage.n_excerpts)
+        if self.later_reads:
+            head = scored[: self.later_reads]
+            head = self.index.with_texts(topic.text, head, self.later_excerpts)
             scored = Ranking.of([*head, *scored[len(head) :]])
         if self.drop_rest:
             return scored

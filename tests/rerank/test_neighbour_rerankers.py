@@ -224,3 +224,18 @@ def test_a_pipeline_of_all_of_them(index, folder, cross_encoder_folder):
     assert opened.rankers[1]['graph']['neighbours'] == NEIGHBOURS
     # The graph's own checksum is in the record.
     assert len(opened.rankers[1]['graph']['sha256']) == 64
+
+
+def test_an_index_without_texts(tiny_checkpoint, corpus_file, tmp_path, mono):
+    """Vectors alone are enough for LADR and MMR; a reranker after them has nothing to read."""
+    folder = tmp_path / 'bare'
+    encode_corpus(open_corpus(corpus_file(N)), RepBertDocumentEncoder(tiny_checkpoint()), folder)
+    bare = kind_of(str(folder)).open(str(folder), SearchOptions())
+    build_neighbours(bare, Machine(), 'dense', NEIGHBOURS)
+    spec = PipelineSpec(index=str(folder), stages=['ladr@20:neighbours=3', 'mmr@5'])
+    assert len(open_pipeline(spec).pipeline.search(TOPIC.text, 5)) == 5
+    adaptive = AdaptiveReranker(mono.with_settings(reads=9), n_neighbours=3)
+    adaptive = adaptive.with_settings(documents=IndexDocuments(bare, Machine()))
+    run = {'q': seeds(3)['q'].with_texts({'d0': 'cat', 'd1': 'dog', 'd2': 'fish'})}
+    with pytest.raises(InputError, match='from the graph of neighbours, and .* stores no texts'):
+        adaptive.rank([TOPIC], run, None)
