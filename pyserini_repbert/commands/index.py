@@ -168,8 +168,6 @@ def _ann_settings(options: argparse.Namespace) -> AnnSettings:
 
 
 def _add_neighbours_flags(parser: argparse.ArgumentParser) -> None:
-    from pyserini_repbert.index.neighbours import DEFAULT_NEIGHBOURS
-
     add_flags(parser, 'overwrite')
     add = parser.add_argument
     add('--index', required=True, help='a collection, a dense index, or a catalog name')
@@ -177,7 +175,7 @@ def _add_neighbours_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--neighbours',
         type=command.positive_int,
-        default=DEFAULT_NEIGHBOURS,
+        default=16,
         help='how many of a document',
     )
     add('--ranking', default='dense', help='what finds them: dense, bm25 of a collection')
