@@ -177,8 +177,8 @@ def build_neighbours(
     overwrite : replace a graph that is there
     on_progress : called with the number of documents done since the last call
 
-    Raises InputError for an index without numbers of documents, and for a ranking that it does not
-    have, or that takes questions alone.
+    Raises InputError for an index without documents, or without numbers of documents, and for a
+    ranking that it does not have, or that takes questions alone.
     """
     if not 1 <= n <= MOST_NEIGHBOURS:
         raise InputError(
@@ -187,10 +187,12 @@ def build_neighbours(
         )
     numbers = index.numbers(machine)
     check_target(numbers.folder, overwrite)
+    used = numbers.used()
+    if not len(used):
+        raise InputError(f"'{index.location}' has no documents, and so no neighbours: add some")
     searcher = index.ranking(ranking, machine).by_documents()
     searcher = searcher.with_settings(threads=machine.threads)
     edges = np.full((numbers.count, n), NO_NEIGHBOUR, np.int32)
-    used = numbers.used()
     for start in range(0, len(used), _BATCH):
         batch = used[start : start + _BATCH]
         _fill(edges, batch, numbers, searcher)

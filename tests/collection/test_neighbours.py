@@ -173,3 +173,12 @@ def test_a_search_within_a_filter(folder, graph, cross_encoder_folder, capsys):
         lines = capsys.readouterr().out.splitlines()
         docids = sorted(line.split()[1] for line in lines if line.strip()[:1].isdigit())
         assert docids == ['cat', 'cats', 'dog']
+
+
+def test_a_collection_without_documents(open_collection, tmp_path, capsys):
+    with open_collection() as collection:
+        collection.add([('a', 'cat')])
+        collection.delete(['a'])
+    assert run(index_command, 'neighbours', '--index', tmp_path / 'mine', '--quiet') == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith('has no documents, and so no neighbours: add some')

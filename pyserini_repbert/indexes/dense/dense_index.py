@@ -111,17 +111,23 @@ class DenseIndex(Index):
         self.searcher(machine).search('warm', 1)
 
     def store(self, machine: Machine) -> DocumentStore | None:
-        bundle = self._searcher and self._searcher.index
-        if bundle is None and self.kind.index_type(self.location) != 'faiss':
-            bundle = DenseBundle(self._ready_folder(machine), verify=False)
-        if not isinstance(bundle, DenseBundle) or not bundle.has_texts:
+        bundle = self._bundle(machine)
+        if bundle is None or not bundle.has_texts:
             return None
         return DocumentStore(bundle)
 
     def numbers(self, machine: Machine) -> DocumentNumbers:
-        if self.kind.index_type(self.location) == 'faiss':
+        bundle = self._bundle(machine)
+        if bundle is None:
             return super().numbers(machine)
-        return BundleNumbers(DenseBundle(self._ready_folder(machine), verify=False))
+        return BundleNumbers(bundle)
+
+    def _bundle(self, machine: Machine) -> DenseBundle | None:
+        """The bundle, as it is open for searches; None for a FAISS folder."""
+        bundle = self._searcher and self._searcher.index
+        if bundle is None and self.kind.index_type(self.location) != 'faiss':
+            bundle = DenseBundle(self._ready_folder(machine), verify=False)
+        return bundle if isinstance(bundle, DenseBundle) else None
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))
