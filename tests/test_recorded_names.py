@@ -22,6 +22,7 @@ RECORDED = {
     'pipeline.pipeline:Pipeline': 'Pipeline',
     'pipeline.pipeline:RerankerChain': 'RerankerChain',
     'pipeline.spreading:SpreadRerankers': 'SpreadRerankers',
+    'rerank.neighbours:AdaptiveReranker': 'AdaptiveReranker',
     'rerank.term_weights:TermWeightsReranker': 'TermWeightsReranker',
     'search.dense:VectorSearcher': 'DenseSearcher',
     'search.hybrid:HybridSearcher': 'HybridSearcher',
@@ -34,7 +35,9 @@ RECORDED = {
     'systems.duobert.saved_scores:ScoreRecorder': 'ScoreRecorder',
     'systems.epic.reranker:EpicReranker': 'EpicReranker',
     'systems.impact_searcher:EpicImpactSearcher': 'EpicImpactSearcher',
+    'systems.ladr.reranker:LadrReranker': 'LadrReranker',
     'systems.llm.reranker:LanguageModelReranker': 'LanguageModelReranker',
+    'systems.mmr.reranker:MmrReranker': 'MmrReranker',
     'systems.monobert.reranker:MonoBertReranker': 'MonoBertReranker',
     'systems.multi_vector.reranker:MultiVectorReranker': 'MultiVectorReranker',
     'systems.sentence_transformers.reranker:SentenceCrossEncoderReranker': (

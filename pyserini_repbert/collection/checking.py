@@ -35,6 +35,7 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.ann import ANN
+from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
@@ -55,8 +56,8 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     on_difference : called with a line for each of the first 20 things that do not fit
 
     Returns a line that says what the collection holds, and further ones for its approximate index,
-    its trial, and what was before it went over to one, if there are any. Raises DamagedFileError,
-    which names the first difference.
+    its graph of neighbours, its trial, and what was before it went over to one, if there are any.
+    Raises DamagedFileError, which names the first difference.
     """
     check_layout(folder)
     found = _Differences(on_difference)
@@ -75,6 +76,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
             from pyserini_repbert.collection.approximate import describe_ann
 
             ann = found.note(describe_ann, generation)
+        neighbours = found.note(_check_neighbours, generation)
     if found.lines:
         raise _damage(folder, found)
     manifest = generation.manifest
@@ -85,7 +87,12 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
     )
-    return '\n'.join(text for text in (line, ann, *sides) if text)
+    return '\n'.join(text for text in (line, ann, neighbours, *sides) if text)
+
+
+def _check_neighbours(generation: Generation) -> str:
+    """A line for the graph of neighbours; '' without one."""
+    return describe_neighbours(generation.folder, generation.sha256)
 
 
 def _describe_further(settings: CollectionSettings) -> str:

@@ -280,6 +280,16 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             score_of |= dict(zip(missing, totals.tolist(), strict=True))
         return [score_of[docid] for docid in docids]
 
+    def scores_by_docid(
+        self, query: NDArray[np.float32], docids: Sequence[str]
+    ) -> dict[str, float]:
+        """As in `VectorSearcher`; a document without a passage that counts has no score."""
+        rows, counts = self.vectors.rows_of(self.generation.docnos(docids))
+        owners = np.repeat(np.arange(len(docids)), counts)[self._counted[rows]]
+        known = [docids[number] for number in np.unique(owners).tolist()]
+        totals = self._totals(query, known)
+        return dict(zip(known, totals.tolist(), strict=True))
+
     def _totals(self, query: NDArray[np.float32], docids: Sequence[str]) -> NDArray[np.float32]:
         """The scores of documents by their rows that count, float32 (n,); 0 without any."""
         rows, counts = self.vectors.rows_of(self.generation.docnos(docids))

@@ -17,6 +17,7 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
+from pyserini_repbert.index.neighbours import NEIGHBOURS_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
 
 _NUMBER = '[0-9]{6,}'
@@ -44,6 +45,7 @@ COLLECTION_FORM = FolderForm(
         *LUCENES_FORM.below('lucene'),
         *_LEARNED.below('adapted'),
         *ANN_FILES,
+        *NEIGHBOURS_FILES,
         *SIDE_FORM.below(_SIDES),
     ),
 )

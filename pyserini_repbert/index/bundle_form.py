@@ -7,6 +7,7 @@ import re
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD
+from pyserini_repbert.index.neighbours import NEIGHBOURS_FILES
 from pyserini_repbert.index.records import (
     BLOCKS,
     DOCIDS,
@@ -53,6 +54,7 @@ _WITHOUT_PARTS = FolderForm(
         *SHARD_FORM.below(_SHARD_NAME),
         *SHARD_FORM.below(UNFINISHED_SHARD),
         *ANN_FILES,
+        *NEIGHBOURS_FILES,
     ),
 )
 PART_FORM = FolderForm('part of an index', _WITHOUT_PARTS.files)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
+from pyserini_repbert.checksums import CHECKSUMS, digest, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import ANN, open_ann
@@ -21,6 +21,7 @@ from pyserini_repbert.index.manifest import (
     rendered,
     verify_files,
 )
+from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.sparse_settings import recorded_language
@@ -29,8 +30,9 @@ from pyserini_repbert.lucene.sparse_settings import recorded_language
 def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
-    Returns a line that says what the index holds, and a second one for its approximate index if
-    there is one. All files are read: checksums remembered from earlier checks are not trusted.
+    Returns a line that says what the index holds, and further ones for its approximate index and
+    its graph of neighbours, if there are any. All files are read: checksums remembered from earlier
+    checks are not trusted.
     """
     folder = Path(folder)
     has_manifest = (folder / MANIFEST).is_file()
@@ -76,7 +78,8 @@ def _check_bundle(folder: Path) -> str:
     line = f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
     if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
         line += f'\n{folder / ANN}: whole, {open_ann(bundle, remembered=False).record}'
-    return line
+    neighbours = describe_neighbours(folder, digest(folder / MANIFEST))
+    return f'{line}\n{neighbours}' if neighbours else line
 
 
 def _terms_text(settings: TermWeightsSettings) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
     from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.term_weights import TermWeightsBundle
+    from pyserini_repbert.indexes.numbers import DocumentNumbers
     from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
 
@@ -342,6 +343,17 @@ class Index(Generations, ABC):
     @abstractmethod
     def store(self, machine: Machine) -> DocumentStore | None:
         """The documents, or passages, that it stores; None where it stores none."""
+
+    def numbers(self, machine: Machine) -> DocumentNumbers:
+        """The numbers of its documents, by which a graph of neighbours is kept.
+
+        Raises InputError for an index without such a graph.
+        """
+        raise InputError(
+            f"'{self.location}' is {self.kind.what}: a graph of neighbours is of a dense index or "
+            'a collection',
+            parameters=('index',),
+        )
 
     @abstractmethod
     def n_passages(self, machine: Machine) -> int:

@@ -15,6 +15,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Building, Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.texts import texts_opener
@@ -24,10 +25,18 @@ from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
-from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, PipelineSpec, StageSpec
+from pyserini_repbert.pipeline.spec import (
+    EXCERPTS,
+    NEIGHBOURS,
+    WEIGHT,
+    PipelineSpec,
+    StageSpec,
+)
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.rerank.documents import bind_documents
+from pyserini_repbert.rerank.neighbours import adaptive
 from pyserini_repbert.search.feedback import VectorFeedback
 
 _DENSE = str(CollectionRanking.DENSE)
@@ -79,7 +88,7 @@ def open_resolved(
     machine = machine or Machine()
     try:
         searchers = _open_searchers(resolved, machine, on_build)
-        rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
+        rerankers = [_open_rerankers(resolved, machine)] if spec.stages else []
         texts = _open_texts(spec, machine)
     except BaseException:
         resolved.close()
@@ -93,7 +102,7 @@ def open_resolved(
     for searcher in searchers:
         indexes += searcher.inputs
     rankers: tuple[Mapping[str, Any], ...] = ()
-    if spec.has_own_rankers or spec.asks_language_model:
+    if spec.has_own_rankers or spec.asks_language_model or spec.reads_index:
         rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
     if pipeline.rewriting is not None:
         rankers = (pipeline.rewriting.identity(), *rankers)
@@ -225,22 +234,35 @@ def _open_index(
     return _Searcher(ranker, index.inputs())
 
 
-def _open_rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
-    """The rerankers of a spec, in workers if there are several devices or a cluster."""
+def _open_rerankers(resolved: ResolvedSearch, machine: Machine) -> Ranker:
+    """The rerankers of a search, in workers if there are several devices or a cluster."""
+    spec = resolved.spec
     on_ray = machine.ray is not None and not spec.searches
     if not on_ray:
         # A cluster that searches does not rerank.
         machine = machine.model_copy(update={'ray': None})
         if len(machine.devices) == 1:
-            return open_chain(spec, machine, machine.devices[0])
+            return open_chain(spec, machine, machine.devices[0], resolved.index)
     from pyserini_repbert.pipeline.spreading import SpreadRerankers
 
     return SpreadRerankers(open_chain, spec, machine)
 
 
-def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerChain:
-    """The rerankers of a spec on one device: what each worker opens."""
+def open_chain(
+    spec: PipelineSpec, machine: Machine, device: str, index: Index | None = None
+) -> RerankerChain:
+    """The rerankers of a spec on one device: what each worker opens.
+
+    Parameters
+    ----------
+    spec : names them
+    machine : where they run
+    device : of this machine
+    index : that is searched; None: it is opened, if a stage reads it
+    """
     rerankers = [_open_stage(stage, spec, machine, device) for stage in spec.stages]
+    if spec.reads_index:
+        rerankers = bind_documents(rerankers, _open_documents(spec, machine, device, index))
     stages: list[Ranker] = [*rerankers]
     if spec.save_scores:
         from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
@@ -253,11 +275,42 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerCha
     return chain
 
 
+def _open_documents(
+    spec: PipelineSpec, machine: Machine, device: str, index: Index | None
+) -> IndexDocuments:
+    """The documents that stages read; arguments are as in `open_chain`.
+
+    Raises InputError where no index is named.
+    """
+    if spec.save_scores:
+        raise InputError(
+            'scores are saved of the candidates of a run, and a stage that reads the index has '
+            'others: leave one out',
+            parameters=('pairs',),
+        )
+    machine = machine.model_copy(update={'devices': (device,), 'ray': None})
+    if index is not None:
+        return IndexDocuments(index, machine)
+    location = spec.index or spec.texts_index
+    if location is None:
+        names = ', '.join(stage.label for stage in spec.stages if stage.reads_index)
+        raise InputError(
+            f'{names} reads the index that is searched, and there is none: name one',
+            parameters=('index',),
+        )
+    kind = kind_of(location)
+    options = SearchOptions(precision=spec.precision)
+    if spec.index is not None:
+        options = SearchOptions.of(spec)
+    return IndexDocuments(kind.open(location, options), machine, closes=True)
+
+
 def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: str) -> Reranker:
     """The reranker of a stage, with its depth and its share of the score."""
     options = dict(stage.options)
     score_share = options.pop(WEIGHT.parameter, None)
     n_excerpts = options.pop(EXCERPTS.parameter, 1)
+    n_neighbours = options.pop(NEIGHBOURS.parameter, None)
     from pyserini_repbert.names.rerankers import open_reranker
 
     reranker = open_reranker(
@@ -270,12 +323,13 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         llm=spec.language_model,
     )
     check_excerpts(reranker, stage.name, n_excerpts)
-    return reranker.with_settings(
+    reranker = reranker.with_settings(
         reads=stage.k,
         drop_rest=spec.drop_rest,
         score_share=score_share,
         n_excerpts=n_excerpts,
     )
+    return adaptive(reranker, n_neighbours)
 
 
 def check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:

@@ -19,7 +19,7 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings, is_language_model
-from pyserini_repbert.systems.registry import StageOption, stage_options, systems
+from pyserini_repbert.systems.registry import StageOption, reads_index, stage_options, systems
 
 
 def _share(text: str) -> float:
@@ -37,7 +37,8 @@ def _one_or_more(text: str) -> int:
 
 WEIGHT = StageOption('weight=W', 'weight', _share)
 EXCERPTS = StageOption('passages=N', 'n_excerpts', _one_or_more)
-_OF_ALL = (WEIGHT, EXCERPTS)
+NEIGHBOURS = StageOption('neighbours=N', 'n_neighbours', _one_or_more)
+_OF_ALL = (WEIGHT, EXCERPTS, NEIGHBOURS)
 """The options that stages of all systems take."""
 
 
@@ -46,7 +47,8 @@ class StageSpec:
     """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k
     best candidates.
 
-    `options` are its keyword arguments, `Reranker.score_share` and `Reranker.n_excerpts`.
+    `options` are its keyword arguments, `Reranker.score_share`, `Reranker.n_excerpts`, and how many
+    neighbours of a document it reads, as `rerank.neighbours.adaptive` takes them.
     """
 
     name: str
@@ -67,6 +69,11 @@ class StageSpec:
     def n_excerpts(self) -> int:
         """How many passages of a document it reads."""
         return int(dict(self.options).get(EXCERPTS.parameter, 1))
+
+    @property
+    def reads_index(self) -> bool:
+        """Whether it reads the index that is searched: vectors, or neighbours of documents."""
+        return reads_index(self.name) or NEIGHBOURS.parameter in dict(self.options)
 
 
 def parse_stage(text: str) -> StageSpec:
@@ -358,6 +365,11 @@ class PipelineSpec(CheckedValues):
         if self.rewrite is not None:
             return True
         return any(is_language_model(stage.name) for stage in self.stages)
+
+    @property
+    def reads_index(self) -> bool:
+        """Whether a stage reads the index that is searched."""
+        return any(stage.reads_index for stage in self.stages)
 
     @property
     def searches(self) -> bool:

@@ -234,6 +234,16 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         vectors = bundle.vectors(rows[rows >= 0])
         return dict(zip(known, vectors, strict=True))
 
+    def scores_by_docid(
+        self, query: NDArray[np.float32], docids: Sequence[str]
+    ) -> dict[str, float]:
+        """The scores of documents, by docid; one without a vector has none.
+
+        `query` is a vector of `encode`, float32 (d,). Raises InputError for a FAISS folder.
+        """
+        by_docid = self.document_vectors(docids)
+        return {docid: float(vector @ query) for docid, vector in by_docid.items()}
+
     def _expand(
         self, queries: NDArray[np.float32], feedback: VectorFeedback
     ) -> NDArray[np.float32]:

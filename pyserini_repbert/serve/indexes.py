@@ -23,6 +23,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.fusion.fused import Fusion, look_deeper
+from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
@@ -651,6 +652,13 @@ class ServedIndex:
         if like is None:
             return self.passage_finder
         return self.passage_finder.by_documents()
+
+    def documents(self, text: str | None) -> IndexDocuments:
+        """The documents that rerankers read beside a ranking; `text` is the filter of a search."""
+        index = self.index
+        if text is not None:
+            index = index.within(DocumentFilter(text))
+        return IndexDocuments(index, self._machine, self.with_texts)
 
     def with_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with their texts: of documents, the passages that fit the query best.

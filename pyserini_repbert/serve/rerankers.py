@@ -10,13 +10,21 @@ from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
 from pyserini_repbert.pipeline.opening import check_excerpts
-from pyserini_repbert.pipeline.spec import EXCERPTS, StageSpec
+from pyserini_repbert.pipeline.spec import EXCERPTS, NEIGHBOURS, StageSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.rerank.documents import IndexReranker, SearchedDocuments, bind_documents
+from pyserini_repbert.rerank.neighbours import adaptive
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import Limits, ServeSettings
 from pyserini_repbert.systems.llm.settings import NAME as LLM, is_language_model
-from pyserini_repbert.systems.registry import System, recognised_system, rerankers, systems
+from pyserini_repbert.systems.registry import (
+    System,
+    reads_index,
+    recognised_system,
+    rerankers,
+    systems,
+)
 from pyserini_repbert.trace import Trace
 
 OWN = 'own'
@@ -69,7 +77,11 @@ class Rerankers:
             raise UnknownNameError(
                 f"there is no reranker '{stage.name[:80]}' here{near}: there are {known}"
             )
-        open_options = (*self._system(stage.name).client_options, EXCERPTS.parameter)
+        open_options = (
+            *self._system(stage.name).client_options,
+            EXCERPTS.parameter,
+            NEIGHBOURS.parameter,
+        )
         for option, _ in stage.options:
             if option not in open_options:
                 raise InputError(
@@ -112,6 +124,8 @@ class Rerankers:
             return open_reranker(location, llm=settings.llm.as_language_model())
         opened = open_reranker(location, settings.device, precision=settings.precision)
         reranker = opened.remembering()
+        if isinstance(reranker, IndexReranker):
+            return reranker
         # The first call is slow.
         reranker.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])
         return reranker
@@ -121,18 +135,46 @@ class Rerankers:
         reranker = self._opened[name]
         return [reranker.relevance(score) for score in scores]
 
-    def stage(self, spec: StageSpec, trace: Trace) -> BatchedRanker:
-        """A stage that `check` let pass."""
+    def stage(
+        self, spec: StageSpec, trace: Trace, documents: SearchedDocuments | None = None
+    ) -> BatchedRanker:
+        """A stage that `check` let pass; arguments are as of `stages`."""
+        (stage,) = self.stages([spec], trace, documents)
+        return stage
+
+    def stages(
+        self,
+        specs: Sequence[StageSpec],
+        trace: Trace,
+        documents: SearchedDocuments | None = None,
+    ) -> list[BatchedRanker]:
+        """Stages that `check` let pass.
+
+        Parameters
+        ----------
+        specs : one after the other
+        trace : of the request
+        documents : of the index that is searched; None: texts of a client are reranked
+        """
+        rerankers = bind_documents([self._open_stage(spec, trace) for spec in specs], documents)
+        stages = []
+        for spec, reranker in zip(specs, rerankers, strict=True):
+            stages.append(BatchedRanker(reranker, self.queue_of(spec.name), str(spec)))
+        return stages
+
+    def _open_stage(self, spec: StageSpec, trace: Trace) -> Reranker:
+        """The reranker of a stage."""
         queue = self.queue_of(spec.name)
         reranker: Reranker | None = self._opened.get(spec.name)
         if reranker is None:
             reranker = queue.call(lambda: self.open(spec.name), trace)
         options = dict(spec.options)
         n_excerpts = options.pop(EXCERPTS.parameter, 1)
+        n_neighbours = options.pop(NEIGHBOURS.parameter, None)
         check_excerpts(reranker, spec.name, n_excerpts)
         chosen = reranker.with_options(**options)
         chosen = chosen.with_settings(reads=spec.k, n_excerpts=n_excerpts)
-        return BatchedRanker(chosen, queue, str(spec))
+        return adaptive(chosen, n_neighbours)
 
 
 def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
@@ -175,7 +217,7 @@ def _system_at(location: str) -> str:
         # A wrong name fails at the start, not at the first query.
         ranker_class(location, searches=False)
         return OWN
-    if not Path(location).is_dir():
+    if not Path(location).is_dir() and not reads_index(location):
         near = catalog.did_you_mean(location, catalog.entries('rerankers'))
         raise UnknownNameError(
             f"reranker '{location}' is neither one of the catalog nor a folder{near}"
@@ -199,4 +241,4 @@ def _open_options() -> str:
         for system in systems().values()
         if system.client_options
     ]
-    return '; '.join([f'{EXCERPTS.form} of a document', *names])
+    return '; '.join([f'{EXCERPTS.form} of a document', NEIGHBOURS.form, *names])

@@ -137,7 +137,7 @@ def answer_search(
     systems = [index.ranker(name, spec) for name in search.systems]
     if search.like is not None:
         systems = [system.by_documents() for system in systems]
-    stages = [rerankers.stage(stage, trace) for stage in spec.stages]
+    stages = rerankers.stages(spec.stages, trace, index.documents(spec.filter))
     depth = _search_depth(search)
     notes = Notes(trace)
     topic = Query(_QID, search.text)

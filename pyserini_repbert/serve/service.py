@@ -390,7 +390,7 @@ class Service:
         trace : learns how far the reranking is
         """
         hits = self._check_hits(index, query, docids, stage)
-        reranker = self.rerankers.stage(stage, trace)
+        reranker = self.rerankers.stage(stage, trace, index.documents(None))
         run = reranker.rank([Query('0', query)], {'0': hits}, None, trace)
         return run['0']
 

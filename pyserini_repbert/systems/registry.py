@@ -75,6 +75,8 @@ class System:
     stage_options : the options of its reranking stages
     stage_depths : names that a stage may have instead of its depth K
     client_options : parameters that a client of the service may set
+    reads_index : its reranker reads the index that is searched, and no checkpoint: a stage names it
+        by the system's name
     count_inputs : the model inputs of a stage, from its depth and its options
     """
 
@@ -93,6 +95,7 @@ class System:
     stage_options: tuple[StageOption, ...] = ()
     stage_depths: Mapping[str, int] = field(default_factory=dict)
     client_options: tuple[str, ...] = ()
+    reads_index: bool = False
     count_inputs: Callable[[int, Mapping[str, Any]], int] = count_one_each
 
 
@@ -123,11 +126,13 @@ def _defined() -> Iterable[System]:
 
 
 def recognised_system(name: Any) -> System | None:
-    """The system that recognises a folder by its files; None where none does.
+    """The system of a name, or one that recognises a folder by its files; None where none does.
 
     `name` is a catalog name, a folder, or an open checkpoint.
     """
     for system in systems().values():
+        if system.reads_index and name == system.name:
+            return system
         if system.recognises is not None and load(system.recognises)(name):
             return system
     return None
@@ -142,6 +147,12 @@ def representations() -> tuple[Representation, ...]:
             representation: Representation = load(system.representation)
             found[representation.name] = representation
     return tuple(found.values())
+
+
+def reads_index(name: str) -> bool:
+    """Whether the reranker of a name reads the index that is searched, and no checkpoint."""
+    system = systems().get(name)
+    return system is not None and system.reads_index
 
 
 def trained_systems() -> list[str]:

@@ -39,6 +39,7 @@ from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.indexes.collection.numbers import GenerationNumbers
 from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.kind import (
@@ -49,6 +50,7 @@ from pyserini_repbert.indexes.kind import (
     SearchOptions,
 )
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
@@ -304,6 +306,9 @@ class CollectionIndex(Index):
 
     def store(self, machine: Machine) -> CollectionStore:
         return CollectionStore(self.generation)
+
+    def numbers(self, machine: Machine) -> DocumentNumbers:
+        return GenerationNumbers(self.generation, self.filter)
 
     def n_passages(self, machine: Machine) -> int:
         return sum(live.n_live for live in self.generation.shards)

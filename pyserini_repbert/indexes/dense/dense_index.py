@@ -7,10 +7,12 @@ from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.indexes.dense.numbers import BundleNumbers
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.indexes import ready_folder
@@ -109,12 +111,23 @@ class DenseIndex(Index):
         self.searcher(machine).search('warm', 1)
 
     def store(self, machine: Machine) -> DocumentStore | None:
+        bundle = self._bundle(machine)
+        if bundle is None or not bundle.has_texts:
+            return None
+        return DocumentStore(bundle)
+
+    def numbers(self, machine: Machine) -> DocumentNumbers:
+        bundle = self._bundle(machine)
+        if bundle is None:
+            return super().numbers(machine)
+        return BundleNumbers(bundle)
+
+    def _bundle(self, machine: Machine) -> DenseBundle | None:
+        """The bundle, as it is open for searches; None for a FAISS folder."""
         bundle = self._searcher and self._searcher.index
         if bundle is None and self.kind.index_type(self.location) != 'faiss':
             bundle = DenseBundle(self._ready_folder(machine), verify=False)
-        if not isinstance(bundle, DenseBundle) or not bundle.has_texts:
-            return None
-        return DocumentStore(bundle)
+        return bundle if isinstance(bundle, DenseBundle) else None
 
     def n_passages(self, machine: Machine) -> int:
         return len(self.searcher(machine))

@@ -1,0 +1,113 @@
+"""What rerankers ask of the index that is searched: vectors, neighbours and texts of documents.
+
+An `IndexReranker` reads an index, not only the candidates that it is given. Whoever opens a
+pipeline hands it the index as `SearchedDocuments` (`bind_documents`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.base import Reranker
+
+
+class SearchedDocuments(ABC):
+    """The documents, or passages, of an index that is open: within a filter, those that match."""
+
+    @abstractmethod
+    def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors, float32 (d,), by docid; one that is not here has none.
+
+        Raises InputError for an index without vectors.
+        """
+
+    @abstractmethod
+    def query_vectors(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of questions as dense search encodes them, float32 (n, d).
+
+        Raises InputError for an index without vectors.
+        """
+
+    @abstractmethod
+    def dense_scores(self, query: NDArray[np.float32], docids: Sequence[str]) -> dict[str, float]:
+        """The scores that dense search gives documents, by docid; one without a vector has none.
+
+        `query` is a vector of `query_vectors`, float32 (d,).
+        """
+
+    @abstractmethod
+    def neighbours(self, docids: Sequence[str], n: int) -> list[tuple[str, ...]]:
+        """The n nearest documents of each document, the nearest first, or fewer.
+
+        Raises InputError for an index without a graph of neighbours, or with fewer than n.
+        """
+
+    @abstractmethod
+    def with_texts(self, query: str, ranking: Ranking, n_excerpts: int) -> Ranking:
+        """The ranking with the texts of its hits, of documents with their best passages.
+
+        Raises InputError where the index stores no texts.
+        """
+
+    @abstractmethod
+    def graph_identity(self) -> Mapping[str, Any]:
+        """Which graph of neighbours it is, for records."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what was opened for these documents."""
+
+
+class IndexReranker(Reranker):
+    """A reranker that reads the index that is searched.
+
+    Attributes
+    ----------
+    documents : of the index; None until a pipeline hands them over
+    later_reads : how many of its hits later stages read with their texts
+    later_excerpts : how many passages of a document they read
+    """
+
+    documents: SearchedDocuments | None = None
+    later_reads: int = 0
+    later_excerpts: int = 1
+
+    @property
+    def index(self) -> SearchedDocuments:
+        """The documents. Raises InputError where no index was named."""
+        if self.documents is None:
+            raise InputError(
+                f"'{self.label}' reads the index that is searched, and there is none: name one",
+                parameters=('index',),
+            )
+        return self.documents
+
+    def close(self) -> None:
+        """Release the index, if it was opened for this reranker."""
+        if self.documents is not None:
+            self.documents.close()
+
+
+def bind_documents(
+    rerankers: Sequence[Reranker], documents: SearchedDocuments | None
+) -> list[Reranker]:
+    """Stages, one after the other, of which those that read the index have its documents."""
+    bound: list[Reranker] = []
+    for number, reranker in enumerate(rerankers, 1):
+        if isinstance(reranker, IndexReranker):
+            later = rerankers[number:]
+            reads_texts = any(stage.needs_text for stage in later)
+            reranker = reranker.with_settings(
+                documents=documents,
+                later_reads=later[0].reads if reads_texts else 0,
+                later_excerpts=max((stage.n_excerpts for stage in later), default=1),
+            )
+        bound.append(reranker)
+    return bound
