@@ -807,6 +807,7 @@ def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> E
         anchor=headings[-1].anchor if headings else '',
         file=origin.file,
         line=origin.line_at(text, begins),
+        row=origin.row or None,
     )
 
 

@@ -47,12 +47,14 @@ class Origin:
         there, too. Empty where the format has no lines, or the text is that of a record
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
         what is no record, or has no line
+    row : the number of the record, from 1, in a file of records that has no lines; 0 for others
     """
 
     file: str = ''
     headings: tuple[Heading, ...] = ()
     lines: tuple[LineStart, ...] = ()
     record: int = 0
+    row: int = 0
 
     def rendered(self) -> str:
         """What a collection stores beside the file, as JSON."""
@@ -63,6 +65,8 @@ class Origin:
             outline['lines'] = self.lines
         if self.record:
             outline['record'] = self.record
+        if self.row:
+            outline['row'] = self.row
         return json.dumps(outline, ensure_ascii=False)
 
     @classmethod
@@ -73,9 +77,10 @@ class Origin:
             headings = [Heading(*heading) for heading in values.get('headings', ())]
             lines = [LineStart(*line) for line in values.get('lines', ())]
             record = int(values.get('record', 0))
+            row = int(values.get('row', 0))
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(str(error)) from error
-        return cls(file, tuple(headings), tuple(lines), record)
+        return cls(file, tuple(headings), tuple(lines), record, row)
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
         """The headings below which a character of the text stands, the highest first."""

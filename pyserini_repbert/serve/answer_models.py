@@ -72,6 +72,10 @@ class PassageSpan(TypedDict):
         int | None,
         Field(description='of the file at which that part begins, from 1; null without lines'),
     ]
+    row: Annotated[
+        int | None,
+        Field(description='of Parquet: the number of the row in the file, from 1; else null'),
+    ]
 
 
 class CandidateResponse(TypedDict):

@@ -215,6 +215,7 @@ def _excerpt_span(passage: Excerpt) -> PassageSpan:
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'row': passage.row,
     }
 
 

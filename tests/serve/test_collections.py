@@ -187,6 +187,7 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
             'anchor': '',
             'file': '',
             'line': None,
+            'row': None,
         }
         assert hit['doc'] == passage.text == text_of[hit['docid']][passage.start : passage.end]
         assert hit['title'] == passage.title
