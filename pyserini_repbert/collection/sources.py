@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
 # The version of this release's readers: texts change where it does. 2: Markdown without its marks;
-# 3: reStructuredText, AsciiDoc and Org without theirs, HTML in blocks.
-READERS = 3
+# 3: reStructuredText, AsciiDoc and Org without theirs, HTML in blocks; 4: the alternative texts of
+# pictures.
+READERS = 4
 # Stands between the format of a source and the version of the readers.
 _VERSION = ';'
 _MOST_FILES = 1_000

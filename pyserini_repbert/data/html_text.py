@@ -13,7 +13,13 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pyserini_repbert.data.markup import BLOCKS, one_line, parse_page, without_breaks
+from pyserini_repbert.data.markup import (
+    BLOCKS,
+    one_line,
+    parse_page,
+    without_breaks,
+    write_alternatives,
+)
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 from pyserini_repbert.data.unread_files import UnreadableFile
 
@@ -89,6 +95,7 @@ def read_html(markup: str, main_content: bool = False) -> ReadPage:
     page = ReadPage()
     if root is not None:
         _remove_signs(tree)
+        write_alternatives(tree)
         _Reader(page, _parts_of(tree, root)).read()
     if main_content and not page.lines:
         return read_html(markup)
