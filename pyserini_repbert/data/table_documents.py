@@ -39,6 +39,9 @@ _ROWS_AT_ONCE = 1_024
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
+_LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
 WITHOUT_RECORDS = 'without records'
 
 
@@ -93,13 +96,15 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     Raises UnreadableFile for any other JSON, such as settings: a record is an object with one of
     `TEXT_COLUMNS`, or with the fields that are asked for.
     """
+    text = read_text(file)
     try:
-        text = read_text(file)
         value = parse_json(text)
-    except UnreadableFile:
-        raise
     except ValueError as error:
-        raise UnreadableFile(f'not JSON ({error})') from error
+        text = _without_comments(text)
+        try:
+            value = parse_json(text)
+        except ValueError:
+            raise UnreadableFile(f'not JSON ({error})') from error
     records: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         records = list(value.items())
@@ -111,6 +116,16 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
         row = _Row(list(record), list(record.values()))
         yield row.document(docids, file.fields, identifier).at_line(line)
+
+
+def _without_comments(text: str) -> str:
+    """JSON without comments and commas at ends, as settings of editors have; its lines stay."""
+    return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+
+
+def _blank(match: re.Match[str]) -> str:
+    """A text in quotation marks as it is, of anything else the ends of lines."""
+    return match[0] if match[0].startswith('"') else '\n' * match[0].count('\n')
 
 
 def _lines_of_items(text: str) -> list[int]:

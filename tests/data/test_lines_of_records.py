@@ -17,6 +17,7 @@ FILES = {
     'a.trec': ('<DOC>\n<DOCNO>1</DOCNO>\nx\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\ny\n</DOC>\n', [1, 5]),
     'a.json': ('[{"id": "1", "text": "x"},\n{"id": "2", "text": "y"}]', [1, 2]),
     'b.json': ('\r\n[\r\n{"id": 1,\r\n "text": "a, b"}, {"id": 2, "text": "]\\n"}\r\n]', [3, 4]),
+    'd.json': ('// a\n[/* b\n*/\n{"text": "http://x"}, // c\n{"text": "y,]"},\n]', [4, 5]),
     'c.json': ('{"1": {"text": "x"},\n\n"2"\n: {"text": "y", "n": [1]}}', [1, 3]),
 }
 
