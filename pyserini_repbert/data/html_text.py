@@ -406,6 +406,9 @@ class _Reader:
                 cells.append(part.text)
             else:
                 cells[-1] += f' {part.text}'
+        if not cells[0].strip():
+            # What stands in front of the first cell.
+            cells.pop(0)
         self._page.add_row(map(one_line, cells), self._line, is_tight=self._is_behind_row)
         self._is_behind_row = True
         self._add_words(self._parts[end].text)

@@ -99,9 +99,14 @@ class ReadPage:
         return True
 
     def add_row(self, cells: Iterable[str], number: int, *, is_tight: bool = True) -> None:
-        """Add a row of a table, on one line."""
+        """Add a row of a table, on one line. Empty cells stay, so that columns do, but the last."""
         words = [' '.join(cell.split()) for cell in cells]
-        self.add_block([CELL_END.join(cell for cell in words if cell)], number, is_tight=is_tight)
+        while words and not words[-1]:
+            words.pop()
+        n_empty = next((column for column, word in enumerate(words) if word), 0)
+        row = CELL_END.join(words[n_empty:])
+        # White space around a block is no part of it: what stands in front is its indent.
+        self.add_block([row], number, indent=CELL_END * n_empty, is_tight=is_tight)
 
     def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:
         """Add a heading with a title that is not empty.

@@ -211,8 +211,9 @@ def test_a_page_with_all_private_characters_of_two_bytes_is_read():
         ('<figure><img alt="A cat"><figcaption>A cat.</figcaption></figure>', 'A cat.'),
         ('<p>x<img alt="a.png"><img alt=""><img>', 'x'),
         ('<table><tr><td><img alt="A cat"><td>b</table>', 'A cat\tb'),
+        ('<table><tr><td><td>A<tr><td>b<td>c<td></table>', '\tA\nb\tc'),
         ('<pre>a\n<img alt="x\ny">b</pre>', 'a\n x y b'),
     ],
 )
-def test_pictures_by_their_alternative_texts(markup, text):
+def test_pictures_and_cells(markup, text):
     assert document_of_html('d', markup).text == text

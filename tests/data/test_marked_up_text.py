@@ -276,7 +276,7 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('.. function:: f(x)\n              g(x)\n   :noindex:\n\n   y', 'f(x)\ng(x)\n\ny'),
         ('.. code::\n   x = 1\n   y = 2\n\nz', 'x = 1\ny = 2\n\nz'),
         ('.. raw:: html\n   :file: x.html\n\nz', 'z'),
-        ('=  =\n\\  3\n=  =', '3'),
+        ('=  =\n\\  3\n=  =', '\t3'),
     ],
 )
 def test_restructured_text(text, expected):
@@ -302,6 +302,7 @@ def test_restructured_text(text, expected):
         ('```js\n*a*\n```', '*a*'),
         ('|===\n|a|b\n|c|d\\|e\n|===', 'a\tb\nc\td|e'),
         (',===\na,b\n,===', 'a\tb'),
+        (',===\na,,b\n,c,\n,===', 'a\t\tb\n\tc'),
         ('++++\n<b>a</b>\n++++', 'a'),
         ('NAME\n----\nx\n\nSYNOPSIS\n--------\n[verse]\ny', 'NAME\n\nx\n\nSYNOPSIS\n\ny'),
         ('[format=csv]\n|===\na,"b, c"\n1,2\n|===', 'a\tb, c\n1\t2'),
