@@ -242,7 +242,7 @@ def test_anybody_can_read_it(opened, served_collection, width, scheme):
 PROSE = """async () => {
   const { proseElements, snippetNodes } = await import('/js/prose.js');
   const snippet = document.createElement('p');
-  snippet.append(...snippetNodes([{ text: '- one\\ngoes on\\n- two', match: false }]));
+  snippet.append(...snippetNodes([{ text: '- one\\ngoes on\\n- two\\n\\n>>> x', match: false }]));
   const program = document.createElement('p');
   program.append(...snippetNodes([{ text: '# a comment', match: false }], { isCode: true }));
   const text = 'Words:\\n\\nx = 1\\n\\n  y = 2\\n\\nMore.';
@@ -254,6 +254,6 @@ PROSE = """async () => {
 
 def test_items_go_on_and_code_stays_as_it_is(mine):
     snippet, program, blocks = mine.open(ASKED, '.hit').evaluate(PROSE)
-    assert snippet == 'one goes on · two'
+    assert snippet == 'one goes on · two >>> x'
     assert program == '# a comment'
     assert blocks == [['P', 'Words:'], ['PRE', 'x = 1\n\n  y = 2'], ['P', 'More.']]

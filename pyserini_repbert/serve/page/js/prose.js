@@ -11,7 +11,8 @@ const INLINE = [
   { pattern: /(\*\*)(?=\S)([^*\n]{1,500})\*\*/g, kind: 'strong' },
 ];
 const HEADING = /^#{1,6} +/;
-const QUOTE = /^> ?/;
+// Not '>>>', behind which Python waits.
+const QUOTE = /^>(?!>) ?/;
 const ITEM = /^(\s*)(?:[-*+•]|\d{1,9}[.)]) +/;
 const FENCE = /^\s*(?:```|~~~)/;
 const RULE = /^\|?[\s:|-]{3,}$/;
