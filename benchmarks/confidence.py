@@ -50,7 +50,9 @@ from pyserini_repbert.adapt.confidence import (
     features_elsewhere,
     fit_models,
     judge_models,
+    judged_topics,
     learn_confidence,
+    search_topics,
 )
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.estimating import PRIORS
@@ -212,9 +214,10 @@ def ask_all(data: Path, work: Path, encoder: str, names: Sequence[str]) -> dict[
         with Collection.open(work / f'{encoder}-{name}', encoder=encoder) as collection:
             collection.sync(source.documents)
             searcher = collection.searcher()
+            topics = judged_topics(source.topics, source.qrels)
             asked[name] = Asked(
-                ask_questions(searcher, source.topics, source.qrels),
-                features_elsewhere(searcher, elsewhere),
+                ask_questions(search_topics(searcher, topics), source.qrels),
+                features_elsewhere(search_topics(searcher, elsewhere)),
                 counts_unjudged(source.qrels),
                 searcher.generation.settings.weights_sha256,
             )

@@ -51,6 +51,7 @@ class Excerpt:
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None where the format has no lines
+    row : the number of its record in the file, from 1, where records have no lines; else None
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
     """
@@ -65,6 +66,7 @@ class Excerpt:
     file: str = ''
     line: int | None = None
     url: str = ''
+    row: int | None = None
 
     @property
     def model_input(self) -> str:

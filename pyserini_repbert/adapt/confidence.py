@@ -19,7 +19,8 @@ from pyserini_repbert.collection.confidence import (
     relevances_of,
     runs_of_rankings,
 )
-from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
+from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.calibration import (
@@ -125,27 +126,46 @@ class LearnedConfidence:
         )
 
 
+@dataclass(frozen=True)
+class SearchedTopics:
+    """What a collection finds for topics, before any reranker.
+
+    Attributes
+    ----------
+    searcher : of the collection
+    topics : all that were searched for
+    run : the hits of each
+    runs : those of each ranking, by `CollectionRanking`
+    """
+
+    searcher: CollectionSearcher
+    topics: Sequence[Query]
+    run: Run
+    runs: Mapping[str, Run]
+
+
+def search_topics(searcher: CollectionSearcher, topics: Sequence[Query]) -> SearchedTopics:
+    """Search a collection for all topics at once."""
+    notes = Notes()
+    run = searcher.rank(topics, None, DEPTH, notes)
+    return SearchedTopics(searcher, topics, run, runs_of_rankings(searcher, notes))
+
+
 class _ReadSearch:
-    """A search of a collection, and the features of its best `TOP` hits.
+    """The best `TOP` hits of topics, with their features.
 
     Parameters
     ----------
-    searcher : of the collection
-    rerankers : read its best hits, one after the other
+    searched : the topics
+    rerankers : read the best hits, one after the other
     """
 
-    def __init__(self, searcher: CollectionSearcher, rerankers: Sequence[Reranker]) -> None:
-        self._searcher = searcher
-        self._reranked = RerankedCollectionSearcher(searcher, rerankers)
-        self._features = HitFeatures(searcher.dense, searcher.words)
-        self._run: Run = {}
-        self._runs: Mapping[str, Run] = {}
-
-    def ask(self, topics: Sequence[Query]) -> None:
-        """Search for all topics at once."""
-        notes = Notes()
-        self._run = self._reranked.rank(topics, None, DEPTH, notes)
-        self._runs = runs_of_rankings(self._searcher, notes.parts[SEARCH])
+    def __init__(self, searched: SearchedTopics, rerankers: Sequence[Reranker]) -> None:
+        self._searcher = searched.searcher
+        self._reranked = RerankedCollectionSearcher(self._searcher, rerankers)
+        self._features = HitFeatures(self._searcher.dense, self._searcher.words)
+        self._runs = searched.runs
+        self._run = self._reranked.rerank(searched.topics, searched.run)
 
     def hits(self, topic: Query) -> ReadHits:
         """The hits of one of the topics."""
@@ -156,7 +176,9 @@ class _ReadSearch:
         """Its hits where these documents are taken out of all rankings."""
         rankings = {name: _without(run[topic.qid], docids) for name, run in self._runs.items()}
         parts: list[Run] = [{topic.qid: ranking} for ranking in rankings.values()]
-        fused = parts[0] if len(parts) == 1 else self._searcher.fused(parts, DEPTH)
+        # What scores others anew is the last, and the search is as that is.
+        is_whole = len(parts) == 1 or CollectionRanking.RESCORED in rankings
+        fused = parts[-1] if is_whole else self._searcher.fused(parts, DEPTH)
         reranked = self._reranked.rerank([topic], fused)
         return self._read(topic, reranked[topic.qid], rankings)
 
@@ -177,22 +199,18 @@ class ReadHits:
 
 
 def ask_questions(
-    searcher: CollectionSearcher,
-    topics: Sequence[Query],
-    qrels: Qrels,
-    rerankers: Sequence[Reranker] = (),
+    searched: SearchedTopics, qrels: Qrels, rerankers: Sequence[Reranker] = ()
 ) -> list[AskedQuestion]:
-    """All topics with a relevant document, asked with and without their answers.
+    """All topics, asked with and without their answers.
 
     Parameters
     ----------
-    searcher : of a collection
-    topics, qrels : what people judged
+    searched : topics with a relevant document (`judged_topics`)
+    qrels : what people judged
     rerankers : read the best hits, one after the other; with some, hits have a further feature
     """
-    judged = [topic for topic in topics if relevant_docids(qrels.get(topic.qid, {}))]
-    search = _ReadSearch(searcher, rerankers)
-    search.ask(judged)
+    judged = searched.topics
+    search = _ReadSearch(searched, rerankers)
     counts_all = counts_unjudged(qrels)
     asked = []
     for number, topic in zip(number_texts(judged), judged, strict=True):
@@ -213,6 +231,11 @@ def ask_questions(
             )
         )
     return asked
+
+
+def judged_topics(topics: Sequence[Query], qrels: Qrels) -> list[Query]:
+    """The topics with a relevant document."""
+    return [topic for topic in topics if relevant_docids(qrels.get(topic.qid, {}))]
 
 
 def relevant_docids(grades: Mapping[str, int]) -> set[str]:
@@ -318,13 +341,10 @@ def learn_confidence(
     )
 
 
-def features_elsewhere(
-    searcher: CollectionSearcher, topics: Sequence[Query], rerankers: Sequence[Reranker] = ()
-) -> Rows:
+def features_elsewhere(searched: SearchedTopics, rerankers: Sequence[Reranker] = ()) -> Rows:
     """The features of questions of another collection, (m, features)."""
-    search = _ReadSearch(searcher, rerankers)
-    search.ask(topics)
-    return np.stack([question_features(search.hits(topic).rows) for topic in topics])
+    search = _ReadSearch(searched, rerankers)
+    return np.stack([question_features(search.hits(topic).rows) for topic in searched.topics])
 
 
 def _elsewhere_auc(

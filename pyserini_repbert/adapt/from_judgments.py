@@ -13,9 +13,12 @@ from typing import Any
 from pyserini_repbert.adapt.confidence import (
     FittedModels,
     LearnedConfidence,
+    SearchedTopics,
     ask_questions,
     features_elsewhere,
+    judged_topics,
     learn_confidence,
+    search_topics,
 )
 from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
 from pyserini_repbert.adapt.learning import N_MAPS, adapt
@@ -38,8 +41,8 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
-from pyserini_repbert.data.model_grades import JudgmentsWithModel
-from pyserini_repbert.data.topics import normal_form
+from pyserini_repbert.data.model_grades import TAUGHT_BY, JudgmentsWithModel
+from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link
@@ -60,8 +63,6 @@ from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
 from pyserini_repbert.search.confidence import dump_model
 
-# In the report of a learning: the language model, as a judge, whose grades taught it, too.
-TAUGHT_BY = 'taught_by'
 # Questions of another collection.
 _N_ELSEWHERE = 100
 
@@ -214,7 +215,16 @@ def _learn_confidence(
     """
     if now.dense.query_map is not None:
         return {}
-    learned = _learn_models(now, store, seed, rerankers)
+    qrels = store.qrels()
+    own = search_topics(now, judged_topics(store.topics(), qrels))
+    others = _questions_elsewhere(store.topics())
+    elsewhere = search_topics(now, others) if others else None
+
+    def learn(read_by: Mapping[str, Reranker]) -> LearnedConfidence:
+        """The models of a search with these rerankers."""
+        return _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
+
+    learned = learn(rerankers)
     in_use = store.in_use()
     weights = now.generation.settings.weights_sha256
     confidence = {
@@ -228,23 +238,36 @@ def _learn_confidence(
     }
     if rerankers:
         # For those who search without.
-        plain = _learn_models(now, store, seed, {})
+        plain = learn({})
         confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights)))
     return {'confidence': confidence}
 
 
 def _learn_models(
-    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+    own: SearchedTopics,
+    elsewhere: SearchedTopics | None,
+    qrels: Qrels,
+    *,
+    seed: int,
+    rerankers: Mapping[str, Reranker],
 ) -> LearnedConfidence:
-    """The models of a search with these rerankers; parameters as of `_learn_confidence`."""
+    """The models of a search with these rerankers, which alone are asked here.
+
+    Parameters
+    ----------
+    own : the judged questions
+    elsewhere : questions of another collection; None for none
+    qrels : the judgments
+    seed : draws the folds
+    rerankers : by their stages
+    """
     read_by = list(rerankers.values())
-    qrels = store.qrels()
-    asked = ask_questions(now, store.topics(), qrels, read_by)
+    asked = ask_questions(own, qrels, read_by)
+    now = own.searcher
     known = None if rerankers else find_prior(now.dense, ranking_names(now))
     prior = None if known is None else FittedModels(known.hits, known.questions)
-    others = _questions_elsewhere(store.topics())
-    elsewhere = features_elsewhere(now, others, read_by) if others else None
-    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), elsewhere)
+    features = None if elsewhere is None else features_elsewhere(elsewhere, read_by)
+    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), features)
 
 
 def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.from_judgments import TAUGHT_BY
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.data.model_grades import ModelGrade, ModelGradeStore, model_of
@@ -17,7 +16,7 @@ from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.pipeline.opening import open_resolved
-from pyserini_repbert.pipeline.own_settings import learning_in_use
+from pyserini_repbert.pipeline.own_settings import teacher_of
 from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
@@ -174,12 +173,11 @@ def _pools(
 
 def _check_not_circular(folder: Path, store: JudgmentStore, model: str) -> None:
     """Raises InputError where the model's grades taught how the collection is searched."""
-    number = learning_in_use(folder)
-    for learning in store.learned():
-        teacher = learning.report.get(TAUGHT_BY)
-        if learning.number == number and teacher is not None and model_of(teacher) == model:
-            raise InputError(
-                f"'{model}' would judge a search that its own grades taught: {folder} is searched "
-                f"as it learned from '{teacher}': let another model judge",
-                parameters=('even_if_circular',),
-            )
+    in_use = store.in_use()
+    teacher = None if in_use is None else teacher_of(folder / in_use.folder)
+    if teacher is not None and model_of(teacher) == model:
+        raise InputError(
+            f"'{model}' would judge a search that its own grades taught: {folder} is searched "
+            f"as it learned from '{teacher}': let another model judge",
+            parameters=('even_if_circular',),
+        )

@@ -7,27 +7,19 @@ So a share is drawn at random.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from pyserini_repbert.adapt.judged_topics import DEPTH
-from pyserini_repbert.adapt.watching import answered_by_question
+from pyserini_repbert.adapt.watching import ask_collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import runs_of_rankings
 from pyserini_repbert.data.judgments import NextQuestion, WhyNext
 from pyserini_repbert.evaluate.overlap import rank_biased_overlap
 from pyserini_repbert.indexes.kind import kind_of
-from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.trace import Notes
 
 
 @dataclass(frozen=True)
@@ -50,12 +42,13 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     """Put the questions that nobody has judged in the order in which they teach most, and store it.
 
     By turns, the next question is that on which rankings differ most, that whose P(answered) is
-    nearest to a half, if it is known, and one at random.
+    nearest to a half, if it is known, and one at random. P(answered) is that of the search as it is
+    now, with its rerankers.
 
     Parameters
     ----------
     folder : of the collection
-    device : where its encoder runs
+    device : where its encoder and its rerankers run
 
     Raises InputError for a folder that is no collection.
     """
@@ -72,19 +65,13 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
 
 
 def _ask(folder: Path, topics: Sequence[Query], device: str) -> list[_Asked]:
-    """What the rankings of a collection say of questions."""
-    machine = Machine(devices=(device,))
-    first: Any = open_pipeline(PipelineSpec(index=str(folder)), machine).pipeline.first
-    with contextlib.closing(first):
-        notes = Notes()
-        run = first.rank(topics, None, DEPTH, notes)
-        runs = runs_of_rankings(first, notes)
-        answered = answered_by_question(first, topics, run, notes)
-    asked = []
-    for topic in topics:
-        probability = answered.get(topic.qid)
-        doubt = None if probability is None else abs(probability - 0.5)
-        asked.append(_Asked(topic, _agreement(topic.qid, runs), doubt))
+    """What a collection says of questions, by its search as it is now."""
+    with ask_collection(folder, topics, device) as answers:
+        asked = []
+        for topic in topics:
+            probability = answers.answered.get(topic.qid)
+            doubt = None if probability is None else abs(probability - 0.5)
+            asked.append(_Asked(topic, _agreement(topic.qid, answers.runs), doubt))
     return asked
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,21 +104,10 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
         )
     asked = _digest(store)
     before = store.measured()
-    machine = Machine(devices=(device,))
-    resolved = resolve(PipelineSpec(index=str(folder)), machine)
-    pipeline: Any = open_resolved(resolved, machine).pipeline
-    with contextlib.closing(pipeline):
-        notes = Notes()
-        run = pipeline.rank(judged.topics, None, DEPTH, notes)
-        generation = pipeline.first.generation
-        rerankers = {}
-        if pipeline.rerankers is not None:
-            stages = map(str, resolved.spec.stages)
-            rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
-        answered = answered_by_question(
-            pipeline.first, judged.topics, run, notes.parts['search'], rerankers
-        )
-        measured = _measure(generation, judged, run, answered)
+    with ask_collection(folder, judged.topics, device) as answers:
+        generation = answers.generation
+        run = answers.run
+        measured = _measure(generation, judged, run, answers.answered)
         measured = replace(measured, asked=asked)
         if before and before[-1].asked == asked and before[-1].generation < generation.number:
             change = _change(before[-1], measured, store.measured_rankings(), run, judged.qrels)
@@ -126,6 +115,46 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
     rankings = {topic.qid: run[topic.qid].docids[:CUT] for topic in judged.topics}
     store.add_measured(measured, rankings)
     return measured
+
+
+@dataclass(frozen=True)
+class CollectionAnswers:
+    """What a collection answers to questions, by its search as it is now.
+
+    Attributes
+    ----------
+    generation : that was asked
+    run : of the search, with the rerankers to which a person set the collection
+    runs : of each ranking of it
+    answered : P(answered) of each question, by qid; empty where it is not known
+    """
+
+    generation: Generation
+    run: Run
+    runs: Mapping[str, Run]
+    answered: Mapping[str, float]
+
+
+@contextlib.contextmanager
+def ask_collection(
+    folder: Path, topics: Sequence[Query], device: str
+) -> Iterator[CollectionAnswers]:
+    """The answers of a collection, whose generation stays open meanwhile."""
+    machine = Machine(devices=(device,))
+    resolved = resolve(PipelineSpec(index=str(folder)), machine)
+    pipeline: Any = open_resolved(resolved, machine).pipeline
+    with contextlib.closing(pipeline):
+        notes = Notes()
+        run = pipeline.rank(topics, None, DEPTH, notes)
+        rerankers = {}
+        if pipeline.rerankers is not None:
+            stages = map(str, resolved.spec.stages)
+            rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
+        of_search = notes.parts['search']
+        first = pipeline.first
+        answered = answered_by_question(first, topics, run, of_search, rerankers)
+        runs = runs_of_rankings(first, of_search)
+        yield CollectionAnswers(first.generation, run, runs, answered)
 
 
 def _digest(store: JudgmentStore) -> str:

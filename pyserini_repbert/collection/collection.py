@@ -31,6 +31,7 @@ from pyserini_repbert.collection.syncing import (
 )
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
+from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
@@ -178,9 +179,10 @@ class Collection:
         has are deleted. Documents of other sources stay. Only new passages are encoded.
 
         A document belongs to one source. A prefix keeps the documents of two sources apart that
-        have the same docids. How the files of a source are read is stored with it. Files that are
-        not read are `Changes.unread`. A file of a folder that cannot be read as a whole is not
-        read at all, and its documents stay as they are.
+        have the same docids. How the files of a source are read is stored with it, and so is that
+        only the main content of pages is read. Files that are not read are `Changes.unread`. A file
+        of a folder that cannot be read as a whole is not read at all, and its documents stay as
+        they are.
 
         Parameters
         ----------
@@ -210,8 +212,10 @@ class Collection:
         named = documents if corpus_name is None else corpus_name
         with self._writer(rebuild) as writer:
             known = _find_source(writer.sources, source, named)
-            if known.reading and not rebuild:
-                corpus = corpus.as_stored(known.reading)
+            before = known.reading
+            if rebuild:
+                before = Reading(main_content=before.main_content)
+            corpus = corpus.as_stored(before)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)
             changes = sync_documents(

@@ -7,7 +7,7 @@ fixed sample of passages, one small multiplication.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.rescoring import RescoredSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import Ranker, Ranking, Run
 from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Notes
@@ -127,9 +128,8 @@ class HitFeatures:
 
 def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Run]:
     """The runs of a search's rankings, by `CollectionRanking`; `notes` are what it reported."""
-    names = ranking_names(searcher)
-    leaves = zip(names, notes.leaves(), strict=True)
-    return {name: part_notes.run for name, part_notes in leaves}
+    noted = zip(ranking_names(searcher), _notes_of_rankings(searcher, notes), strict=True)
+    return {name: own_notes.run for name, own_notes in noted}
 
 
 def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict[str, Ranking]:
@@ -138,15 +138,35 @@ def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict
 
 
 def ranking_names(searcher: CollectionSearcher) -> list[str]:
-    """The `CollectionRanking` of each leaf of a search: the dense one is called by its encoder.
+    """The `CollectionRanking` of each ranking of a search: the dense one is called by its encoder.
 
-    What scores the hits of these anew is none of them, as a reranker is none.
+    One that scores the hits of others anew comes behind these.
     """
     names = []
-    for leaf in searcher.leaves():
-        is_dense = isinstance(leaf, DenseDocumentSearcher)
-        names.append(str(CollectionRanking.DENSE) if is_dense else leaf.label)
+    for ranker in _rankings(searcher):
+        is_dense = isinstance(ranker, DenseDocumentSearcher)
+        names.append(str(CollectionRanking.DENSE) if is_dense else ranker.label)
     return names
+
+
+def _rankings(ranker: Ranker) -> Iterator[Ranker]:
+    """The rankings of a search, in the order of `_notes_of_rankings`."""
+    for part in ranker.parts:
+        yield from _rankings(part)
+    if _is_ranking(ranker):
+        yield ranker
+
+
+def _notes_of_rankings(ranker: Ranker, notes: Notes) -> Iterator[Notes]:
+    """What each ranking of a search reported."""
+    for part, of_part in zip(ranker.parts, notes.parts.values(), strict=True):
+        yield from _notes_of_rankings(part, of_part)
+    if _is_ranking(ranker):
+        yield notes
+
+
+def _is_ranking(ranker: Ranker) -> bool:
+    return not ranker.parts or isinstance(ranker, RescoredSearcher)
 
 
 def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArray[np.float64]:

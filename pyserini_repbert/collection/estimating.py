@@ -157,8 +157,8 @@ def model_for(
     settings = dense.generation.settings
     if dense.query_map is not None:
         raise InputError(
-            'confidence is not known for a search with a learned query map: search without what '
-            'was learned',
+            'confidence is not known for a search with a learned query map, which has seen the '
+            'questions that would judge it: search without what was learned',
             parameters=('adapted=none',),
         )
     model = _learned_model(dense.generation.folder, settings.models_sha256, rankings, stages)

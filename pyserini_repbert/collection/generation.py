@@ -479,6 +479,13 @@ class Generation:
         return dict(self.select('SELECT source, link FROM source_links'))
 
     @cached_property
+    def source_formats(self) -> dict[int, str]:
+        """How the files of each source are read, by number, as it is stored (`reading_of`)."""
+        if 'source_formats' not in self._tables:
+            return {}
+        return dict(self.select('SELECT source, format FROM source_formats'))
+
+    @cached_property
     def _link_templates(self) -> dict[int, LinkTemplate]:
         """The addresses of files by the number of their source, where they are known."""
         templates = {}
@@ -800,6 +807,7 @@ def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> E
         anchor=headings[-1].anchor if headings else '',
         file=origin.file,
         line=origin.line_at(text, begins),
+        row=origin.row or None,
     )
 
 

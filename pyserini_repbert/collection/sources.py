@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pyserini_repbert.collection.digests import digest_sources
@@ -19,6 +19,7 @@ from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.source_links import LinkTemplate
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import identifier_problem
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
@@ -28,8 +29,9 @@ logger = logging.getLogger(__name__)
 ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
 # The version of this release's readers: texts change where it does. 2: Markdown without its marks;
-# 3: reStructuredText, AsciiDoc and Org without theirs, HTML in blocks.
-READERS = 3
+# 3: reStructuredText, AsciiDoc and Org without theirs, HTML in blocks; 4: the alternative texts of
+# pictures.
+READERS = 4
 # Stands between the format of a source and the version of the readers.
 _VERSION = ';'
 _MOST_FILES = 1_000
@@ -82,7 +84,7 @@ class DocumentSource:
     prefix : with which the docids of its documents begin; '' if it has none
     is_known : whether a generation was published with it
     path : another path of the same corpus, to be remembered; '' for none
-    reading : how its files are read (`Corpus.reading`); '' if it has none
+    reading : how its files are read (`Corpus.reading`)
     link : the prefix or the template of its files' addresses; '' if it has none
     readers : the version of the readers that read it last; 0 before the first sync
     report : what its last sync says; None: what is stored stays
@@ -93,7 +95,7 @@ class DocumentSource:
     prefix: str = ''
     is_known: bool = False
     path: str = ''
-    reading: str = ''
+    reading: Reading = field(default_factory=Reading)
     link: str = ''
     readers: int = 0
     report: SyncReport | None = None
@@ -104,6 +106,11 @@ class DocumentSource:
             if self.prefix:
                 document = replace(document, docid=self.prefix + document.docid)
             yield document
+
+
+def reading_of(stored: str) -> Reading:
+    """How the files of a source are read, of what a collection stores with a version."""
+    return Reading.parsed(stored.partition(_VERSION)[0])
 
 
 class Sources:
@@ -123,13 +130,13 @@ class Sources:
         ).fetchone()
         if row is not None:
             number, prefix, stored, link = row
-            reading, _, version = stored.partition(_VERSION)
+            version = stored.partition(_VERSION)[2]
             return DocumentSource(
                 number,
                 name,
                 prefix,
                 is_known=True,
-                reading=reading,
+                reading=reading_of(stored),
                 link=link,
                 readers=int(version) if version.isdecimal() else 1,
             )
@@ -222,8 +229,8 @@ class Sources:
         if source.prefix:
             execute('INSERT INTO source_prefixes VALUES (?, ?)', [source.number, source.prefix])
         execute('DELETE FROM source_formats WHERE source = ?', [source.number])
-        if source.reading:
-            stored = f'{source.reading}{_VERSION}{READERS}'
+        if source.reading.fmt:
+            stored = f'{source.reading.rendered()}{_VERSION}{READERS}'
             execute('INSERT INTO source_formats VALUES (?, ?)', [source.number, stored])
         execute('DELETE FROM source_links WHERE source = ?', [source.number])
         if source.link:

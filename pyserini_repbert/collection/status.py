@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.sources import SyncReport
+from pyserini_repbert.collection.sources import SyncReport, reading_of
 from pyserini_repbert.files import files_below
 
 
@@ -19,6 +19,7 @@ class SourceStatus:
     name : a corpus by its path or its name; 'add'
     prefix : with which the docids of its documents begin; '' if it has none
     link : the prefix or the template of its files' addresses; '' if it has none
+    main_content : whether only the main content of its pages is read
     documents : how many the collection has of it
     synced : when it was synced, in ISO's form; '' where no release has noted that
     report : what the last sync says
@@ -27,6 +28,7 @@ class SourceStatus:
     name: str
     prefix: str
     link: str
+    main_content: bool
     documents: int
     synced: str
     report: SyncReport
@@ -46,11 +48,13 @@ def source_states(generation: Generation) -> list[SourceStatus]:
             raise generation.damage(f"the note of the last sync of '{row.name}'") from error
         documents = counts.get(row.source, 0)
         link = generation.source_links.get(row.source, '')
+        reading = reading_of(generation.source_formats.get(row.source, ''))
         states.append(
             SourceStatus(
                 name=row.name,
                 prefix=row.prefix,
                 link=link,
+                main_content=reading.main_content,
                 documents=documents,
                 synced=row.synced,
                 report=report,

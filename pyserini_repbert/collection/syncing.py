@@ -49,6 +49,8 @@ class Changes:
     unread: UnreadFiles = field(default_factory=UnreadFiles, compare=False)
     # Whether an earlier release read the source last, and read files of some kinds otherwise.
     is_read_anew: bool = field(default=False, kw_only=True)
+    # Whether only the main content of pages is read from now on; None: as before.
+    main_content: bool | None = field(default=None, kw_only=True)
     # The encodings of files that are not in Unicode.
     encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
 
@@ -121,7 +123,8 @@ def sync_documents(
     staging = writer.staging
     renames = find_renames(staging.connection, staging.generation, source.number, gone)
     n_lost = len(gone) - len(renames)
-    if source.prefix != writer.sources.find(source.name).prefix:
+    before = writer.sources.find(source.name)
+    if source.prefix != before.prefix:
         # All have other docids now.
         n_lost = max(0, n_before - counts.total)
     if 2 * n_lost > n_before and not delete_most:
@@ -131,11 +134,14 @@ def sync_documents(
     writer.source = replace(source, report=SyncReport.of(corpus.unread))
     changes = _finish(writer, counts, deleted=n_lost, merge=merge)
     n_renamed = len(renames)
+    main_content = source.reading.main_content
+    has_other_content = before.is_known and main_content != before.reading.main_content
     changes = replace(
         changes,
         added=counts.added - n_renamed,
         renamed=n_renamed,
-        is_read_anew=bool(source.reading) and 0 < source.readers < READERS,
+        main_content=main_content if has_other_content else None,
+        is_read_anew=bool(source.reading.fmt) and 0 < source.readers < READERS,
     )
     return _with_reading(changes, corpus)
 

@@ -195,8 +195,10 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--main-content',
-        action='store_true',
-        help='read no navigation, headers and footers of pages of HTML',
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help='read no navigation, headers and footers of pages of HTML; a sync stores it with the '
+        'corpus; default: as it is stored, first all that pages show',
     )
     add(
         '--list-unread',
@@ -323,9 +325,22 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
             '(Markdown, reStructuredText, HTML, …) as a person reads them',
             file=sys.stderr,
         )
+    _say_main_content(options.corpus, changes.main_content)
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _say_main_content(corpus: str, main_content: bool | None) -> None:
+    """Say on stderr that pages are read otherwise from now on; None: they are not."""
+    if main_content is None:
+        return
+    how = 'without their navigation, headers and footers' if main_content else 'as a whole'
+    back = '--no-main-content' if main_content else '--main-content'
+    print(
+        f'pages of {printable(corpus)} are read {how} from now on; {back} undoes that',
+        file=sys.stderr,
+    )
 
 
 def _selection(options: argparse.Namespace) -> FileSelection:
@@ -542,7 +557,8 @@ def _status(options: argparse.Namespace) -> None:
             prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
             count = command.count_text(state.documents, 'document')
             link = f', addresses: {state.link}' if state.link else ''
-            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}'))
+            content = ', main content of pages' if state.main_content else ''
+            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}{content}'))
             if state.report.unread:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.data.topics import Qrels
 
 _POOL_DEPTH = 5
+# Roles of runs in a record: of a fusion, and of a reranking.
+_RUNS = ('runs', 'run')
 # Flags that are for a language model alone.
 _OF_MODEL = ('llm', 'llm_model', 'llm_answers', 'judge_prompt', 'pool_depth', 'even_if_circular')
 
@@ -181,23 +183,63 @@ def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bo
     ----------
     qrels : a file, or a name
     runs : the run file of each name
-    even_if_circular : also take runs that the same model ranked
+    even_if_circular : also take runs that the same model ranked, or that its grades taught
 
     Raises InputError for these, as their records have it.
     """
     from pyserini_repbert.data.model_grades import model_of
-    from pyserini_repbert.record import read_record
 
     judge = _say_model_grades(qrels)
-    if judge is None:
+    if judge is None or even_if_circular:
         return
     for name, path in runs.items():
-        of_run = read_record(path)
-        if of_run is None or of_run.settings.get('llm_model') != model_of(judge):
-            continue
-        if not even_if_circular:
+        share = _share_in_run(model_of(judge), name, path)
+        if share is not None:
             raise InputError(
-                f"'{model_of(judge)}' would judge its own ranking: it ranked {name}, and its "
-                f'grades are in {qrels}: give judgments of people, or of another model',
+                f"'{model_of(judge)}' would judge its own ranking: {share}, and its grades are in "
+                f'{qrels}: give judgments of people, or of another model',
                 parameters=('even_if_circular',),
             )
+
+
+def _share_in_run(model: str, name: str, path: str) -> str | None:
+    """What a language model did for a run, or for one that it was made of; None for nothing.
+
+    Parameters
+    ----------
+    model : the language model
+    name : of the run, for the answer
+    path : of its file
+    """
+    from pyserini_repbert.record import checksum, read_record
+
+    record = read_record(path)
+    if record is None:
+        return None
+    if record.settings.get('llm_model') == model:
+        return f'it ranked {name}'
+    if model in _teachers(record.settings):
+        return f'its grades taught the search that gave {name}'
+    for part in record.inputs:
+        # A run is never an input of itself: the checksum of a record is that of its output.
+        if part.role in _RUNS and part.sha256 is not None and checksum(part.name) == part.sha256:
+            share = _share_in_run(model, f'{part.name}, of which {name} was made', part.name)
+            if share is not None:
+                return share
+    return None
+
+
+def _teachers(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The language models whose grades taught a search, by the settings of its record."""
+    from pyserini_repbert.data.model_grades import TAUGHT_BY, model_of
+    from pyserini_repbert.record import read_record
+
+    judges = [settings.get(TAUGHT_BY)]
+    adapted = settings.get('adapted')
+    learned = read_record(adapted) if isinstance(adapted, str) else None
+    qrels = None if learned is None else learned.input('qrels')
+    if qrels is not None:
+        judges.append(model_judge_of(qrels.name))
+    for judge in judges:
+        if isinstance(judge, str):
+            yield model_of(judge)

@@ -14,6 +14,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -265,6 +266,13 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
     Raises InputError for a setting of another method of fusion.
     """
     decided = {'rankings': spec.rankings, 'adapted': spec.adapted, 'fusion': spec.fusion}
+    if spec.adapted is not None:
+        from pyserini_repbert.data.model_grades import TAUGHT_BY
+        from pyserini_repbert.pipeline.own_settings import teacher_of
+
+        teacher = teacher_of(Path(spec.adapted))
+        if teacher is not None:
+            decided[TAUGHT_BY] = teacher
     return decided | used_fusion(spec)
 
 

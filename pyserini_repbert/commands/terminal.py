@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
+from pyserini_repbert.data.corpus_formats import docid_of_path
+from pyserini_repbert.data.suffixes import PAGES, without_suffix
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
@@ -67,7 +69,7 @@ def hits_text(
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text
         if hit.excerpts:
-            below += _place_lines(hit.excerpts[0])
+            below += _place_lines(hit.docid, hit.excerpts[0])
         if text is not None:
             below += _passage_lines(query, text, width - len(_INDENT), find_words)
         if reasons:
@@ -76,17 +78,24 @@ def hits_text(
     return '\n'.join(lines)
 
 
-def _place_lines(passage: Excerpt) -> list[str]:
+def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     """Where a passage is, in up to two lines: its headings with its file, and its address.
 
-    A passage at the beginning of a file has no first line: the docid says where it is.
+    A passage at the beginning of a file has no first line: the docid says where it is. That of a
+    record, such as a row of a table, does not.
     """
     lines = []
-    if passage.headings or passage.start:
+    if passage.headings or passage.start or not _names_file(docid, passage.file):
         lines.append(_place_text(passage))
     if not passage.url.startswith(FILE_SCHEME):
         lines.append(passage.url)
     return [printable(line) for line in lines if line]
+
+
+def _names_file(docid: str, file: str) -> bool:
+    """Whether a docid is that of a file as a whole, which may have a prefix."""
+    name = docid_of_path(file)
+    return docid.endswith((name, without_suffix(name, PAGES)))
 
 
 def _place_text(passage: Excerpt) -> str:
@@ -94,6 +103,8 @@ def _place_text(passage: Excerpt) -> str:
     place = passage.file
     if passage.line is not None:
         place += f':{passage.line}'
+    if passage.row is not None:
+        place += f', row {passage.row}'
     headings = ' › '.join(passage.headings)
     if headings and place:
         return f'{headings} ({place})'

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from pyserini_repbert.data.markup import alternative_text
+
 _NO_ID = re.compile(r'[^ \w.-]')
 _SEPARATORS = re.compile(r'[ _.-]+')
 # Characters that Asciidoctor knows by names.
@@ -68,6 +70,9 @@ _QUOTE = re.compile(
 _APOSTROPHE = "`'"
 _MOST_VALUE = 200  # characters of an attribute
 _MOST_QUOTED = 10_000  # characters of a line whose marks are read
+# Attributes of a picture; a comma between quotation marks parts none.
+_ATTRIBUTES = re.compile(r'(?:"[^"]*"|[^",])+')
+_NAME = re.compile(r'[\w-]+')
 _WINDOW = re.compile(r'\^$|,[ ]?(?:window|role|opts|options|rel|align|width|height|link)=.*$')
 
 
@@ -141,12 +146,24 @@ def _words_of_macro(name: str, target: str, content: str) -> str:
     if name == 'xref':
         return _label(content) or _words_of_id(target)
     if name == 'image':
-        return _label(content.partition(',')[0])
+        return alternative_of(content)
     if name in ('footnote', 'footnoteref'):
         return f' ({content})' if content else ''
     if name == 'menu':
         return f'{target} › {content}' if content else target
     return '' if name in ('icon', 'anchor', 'indexterm') else content
+
+
+def alternative_of(content: str) -> str:
+    """The alternative text of a picture: the first of its attributes, or the one that is named."""
+    for number, attribute in enumerate(_ATTRIBUTES.findall(content)):
+        name, equals, value = attribute.partition('=')
+        is_named = bool(equals) and bool(_NAME.fullmatch(name.strip()))
+        if is_named and name.strip() == 'alt':
+            return alternative_text(value.strip().strip('"'))
+        if number == 0 and not is_named and attribute.strip():
+            return alternative_text(attribute.strip().strip('"'))
+    return ''
 
 
 def _label(content: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyserini_repbert.data.asciidoc_marks import (
     CHARACTERS,
     AsciidocIds,
+    alternative_of,
     plain_asciidoc,
     with_attributes,
 )
@@ -186,7 +187,7 @@ class _Reader(LineReader):
         if match is None:
             return None
         if line.startswith('image::'):
-            self.add_words([match[1].partition(',')[0]], row)
+            self.add_words([alternative_of(match[1])], row)
         elif line.startswith(('ifdef::', 'ifndef::')) and match[1]:
             self.lines[row] = match[1]
             return row

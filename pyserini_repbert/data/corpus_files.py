@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from pyserini_repbert.data.planned_files import (
     plan_file,
     plan_folder,
 )
+from pyserini_repbert.data.readings import BY_KIND, Reading
 from pyserini_repbert.data.suffixes import (
     ARCHIVES,
     MARKDOWN,
@@ -61,9 +62,6 @@ _PROSE = (*MARKDOWN, *PLAIN_TEXT)
 _LINES = (*RECORDS, *PLAIN_TEXT)
 _TEXT_FILES = f'corpus files ({", ".join(_LINES)}, each also .gz)'
 _SHOWN = '.md, .txt, .html, .htm, .jsonl, .json, .csv, .tsv, .eml, …'
-# How a folder or file without a forced format is read, as it is stored with a source; behind a
-# colon, as what its .txt files are.
-_BY_KIND = 'files'
 _ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
 
 
@@ -116,25 +114,37 @@ def corpus_of_files(
             f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
             f'{", ".join(_FORMATS)}'
         )
-    if fmt != 'auto':
-        return _read_as(asked, fmt)
-    corpus = _read_as(asked, '')
-    corpus.reopen = partial(_read_as, asked)
+    if fmt == 'auto':
+        fmt = ''
+    corpus = _read_as(asked, fmt, Reading())
+    corpus.reopen = partial(_read_as, asked, fmt)
     return corpus
 
 
-def _read_as(asked: _Asked, reading: str) -> Corpus:
-    """The corpus, read in a way that may be stored with its source; '': as its files say."""
-    if not reading and asked.path.is_dir():
-        reading = _guess_delivery(asked.path, asked.selection)
-    elif not reading:
-        reading = _guess_format(asked)
-    if reading in _FORMATS:
-        corpus = _corpus_of_format(asked, reading)
-        corpus.reading = reading
+def _read_as(asked: _Asked, forced: str, stored: Reading) -> Corpus:
+    """The corpus, read as it was before, unless the caller says otherwise.
+
+    Parameters
+    ----------
+    asked : by the caller
+    forced : the format that the caller chose; '' for none
+    stored : with the source of a collection; where it decides nothing, the files do
+    """
+    main_content = asked.selection.main_content
+    if main_content is None:
+        main_content = stored.main_content
+    asked = replace(asked, selection=replace(asked.selection, main_content=main_content))
+    fmt = forced or stored.fmt
+    if not fmt and asked.path.is_dir():
+        fmt = _guess_delivery(asked.path, asked.selection)
+    elif not fmt:
+        fmt = _guess_format(asked)
+    if fmt in _FORMATS:
+        corpus = _corpus_of_format(asked, fmt)
+        corpus.reading = Reading(fmt, main_content=main_content)
         return corpus
-    text_kind = reading.partition(':')[2]
-    return _corpus_of_kinds(asked, text_kind if text_kind in _ONE_KIND else '')
+    text_kind = stored.text_kind if stored.text_kind in _ONE_KIND else ''
+    return _corpus_of_kinds(asked, text_kind)
 
 
 def _corpus_of_kinds(asked: _Asked, text_kind: str) -> Corpus:
@@ -152,10 +162,9 @@ def _corpus_of_kinds(asked: _Asked, text_kind: str) -> Corpus:
             'whether its disk is mounted'
         )
     corpus = _corpus_of_plan(asked, plan)
-    corpus.reading = _BY_KIND
-    text_kind = plan.text_kind or text_kind
-    if text_kind:
-        corpus.reading = f'{_BY_KIND}:{text_kind}'
+    corpus.reading = Reading(
+        BY_KIND, plan.text_kind or text_kind, bool(asked.selection.main_content)
+    )
     return corpus
 
 
@@ -215,6 +224,8 @@ def _corpus_of_format(asked: _Asked, fmt: str) -> Corpus:
     corpus.unread = unread
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = asked.fields
+    if isinstance(corpus, HtmlCorpus):
+        corpus.main_content = bool(asked.selection.main_content)
     if asked.path.is_dir() and fmt in _ONE_KIND:
         files = [PlannedFile(path, _docid_in(asked.path, path), fmt) for path in paths]
         plan = Plan(files, list(unread))

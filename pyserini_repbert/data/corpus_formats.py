@@ -382,8 +382,10 @@ class HtmlCorpus(FilesCorpus):
 
     A docid is a file's path in the folder, or its name in an archive, without .html or .htm. CACM
     comes in this form, for Anserini's HtmlCollection. White space and % are written as in
-    addresses.
+    addresses. With `main_content`, navigation, headers and footers of pages are no text.
     """
+
+    main_content = False
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
@@ -395,7 +397,8 @@ class HtmlCorpus(FilesCorpus):
         for path in self.paths:
             for page in self._pages(path):
                 if self._part.takes(row):
-                    document = document_of_html(page.docid, decode_page(page.raw))
+                    markup = decode_page(page.raw)
+                    document = document_of_html(page.docid, markup, self.main_content)
                     yield page.place, document.in_file(page.file)
                 row += 1
 

@@ -53,11 +53,15 @@ class Document:
     def without_lines(self) -> Document:
         """The document of a format that has no lines which a person could look up."""
         origin = self.origin or Origin()
-        return replace(self, origin=replace(origin, lines=(), record=0))
+        return replace(self, origin=replace(origin, lines=(), record=0, row=0))
 
     def at_line(self, line: int) -> Document:
         """The document of a record that begins at a line of a file, from 1."""
         return replace(self, origin=Origin(record=line))
+
+    def at_row(self, row: int) -> Document:
+        """The document of a record by its number, from 1, in a file that has no lines."""
+        return replace(self, origin=Origin(row=row))
 
     def in_file(self, file: str) -> Document:
         """The document with the path of its file in the corpus."""

@@ -44,14 +44,15 @@ class FileSelection:
     exclude : patterns of files that are not read
     gitignore : leave out what the folder's .gitignore files name
     readers : a user's own readers, by suffix
-    main_content : leave out navigation, headers and footers of pages
+    main_content : leave out navigation, headers and footers of pages; None: as it is stored with
+        the source, else not
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     gitignore: bool = False
     readers: Mapping[str, OwnReader] = field(default_factory=dict)
-    main_content: bool = False
+    main_content: bool | None = None
 
 
 class FolderFiles:

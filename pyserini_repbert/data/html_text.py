@@ -13,7 +13,13 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pyserini_repbert.data.markup import BLOCKS, one_line, parse_page, without_breaks
+from pyserini_repbert.data.markup import (
+    BLOCKS,
+    one_line,
+    parse_page,
+    without_breaks,
+    write_alternatives,
+)
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 from pyserini_repbert.data.unread_files import UnreadableFile
 
@@ -89,6 +95,7 @@ def read_html(markup: str, main_content: bool = False) -> ReadPage:
     page = ReadPage()
     if root is not None:
         _remove_signs(tree)
+        write_alternatives(tree)
         _Reader(page, _parts_of(tree, root)).read()
     if main_content and not page.lines:
         return read_html(markup)
@@ -399,6 +406,9 @@ class _Reader:
                 cells.append(part.text)
             else:
                 cells[-1] += f' {part.text}'
+        if not cells[0].strip():
+            # What stands in front of the first cell.
+            cells.pop(0)
         self._page.add_row(map(one_line, cells), self._line, is_tight=self._is_behind_row)
         self._is_behind_row = True
         self._add_words(self._parts[end].text)

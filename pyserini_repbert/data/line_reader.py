@@ -83,7 +83,7 @@ class LineReader:
     def add_markup(self, start: int, end: int) -> None:
         """Add what a browser shows of rows of HTML."""
         markup = '\n'.join(self.lines[start:end])
-        self.page.add_block([visible_text(markup)], start + 1)
+        self.page.add_block([visible_text(markup, with_pictures=True)], start + 1)
         self._is_behind_item = False
 
     def add_code(self, start: int, end: int) -> int:

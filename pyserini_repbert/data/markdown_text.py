@@ -18,7 +18,7 @@ from pyserini_repbert.data.markdown_marks import (
     plain_words,
     without_marks,
 )
-from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.markup import alternative_text, visible_text
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
 _MOST_INLINE = 10_000  # characters of a paragraph
@@ -26,6 +26,7 @@ _MOST_INLINE = 10_000  # characters of a paragraph
 _TERMINALS = ('console', 'termynal', 'ansi')
 _COLOUR = re.compile(r'</?(?:span|font|b|u|i)(?: (?:style|color|class)="[^"<>]{0,200}")?>')
 _LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
+_PICTURE = re.compile(r'<img\s', re.IGNORECASE)
 _NO_SLUG = re.compile(r'[^\w\- ]')
 
 
@@ -147,7 +148,8 @@ class _Reader:
 
     def _add_markup(self, token: Any) -> None:
         """Add the words of HTML, which are on one line; comments have none."""
-        self._add_lines([visible_text(token.content)], self._number(token), is_tight=False)
+        words = visible_text(token.content, with_pictures=True)
+        self._add_lines([words], self._number(token), is_tight=False)
 
     def _add_lines(
         self, lines: Sequence[str], number: int, is_tight: bool, is_code: bool = False
@@ -193,7 +195,9 @@ def _words_of_parts(children: Sequence[Any]) -> list[str]:
         elif child.type in ('softbreak', 'hardbreak'):
             parts.append('\n')
         elif child.type == 'image' and not n_links:
-            parts.append(child.content)
+            parts.append(alternative_text(child.content))
+        elif child.type == 'html_inline' and not n_links and _PICTURE.match(child.content):
+            parts.append(visible_text(child.content, with_pictures=True))
         elif child.type == 'html_inline' and _LINE_BREAK.fullmatch(child.content):
             parts.append(' ')
     return plain_words(''.join(parts)).split('\n')

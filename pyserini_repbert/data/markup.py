@@ -30,6 +30,9 @@ _SEPARATED = ','.join(sorted(BLOCKS - {'html', 'head', 'body'}))
 # As in Jsoup: soft hyphens and spaces of no width are no part of a word.
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
+PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif', '.webp', '.avif', '.bmp')
+# Elements around a picture, the link or the figure among them.
+_NEAR_LINK = 4
 CDATA = '<![CDATA['
 _CDATA_END = ']]>'
 # Nesting costs the parser time quadratic in its depth. A page with more tags is read without it.
@@ -86,7 +89,9 @@ def _nests_deeply(markup: str) -> bool:
     return False
 
 
-def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -> str:
+def visible_text(
+    markup: str, is_sgml: bool = False, with_titles: bool = True, with_pictures: bool = False
+) -> str:
     """What a reader of HTML sees, on one line.
 
     Blocks and line breaks separate words, elements within a line do not: 'H<sub>2</sub>O' is one
@@ -98,12 +103,15 @@ def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -
     is_sgml : whether elements that HTML does not have separate words, as TREC's do, and CDATA
         sections are text, which to HTML are comments
     with_titles : whether `<title>` is text
+    with_pictures : whether alternative texts of pictures are text (`write_alternatives`)
     """
     if is_sgml:
         markup = escape_cdata(markup)
     unseen = _UNSEEN if with_titles else (*_UNSEEN, 'title')
     tree = _parse(_flattened(markup, is_sgml))
     tree.strip_tags(list(unseen))
+    if with_pictures:
+        write_alternatives(tree)
     no_frames = [node.text() for node in tree.css(_NO_FRAMES)]
     tree.strip_tags([_NO_FRAMES])
     text = _words(tree, is_sgml)
@@ -113,6 +121,51 @@ def visible_text(markup: str, is_sgml: bool = False, with_titles: bool = True) -
     tree = _parse(_flattened(' '.join(no_frames), is_sgml))
     tree.strip_tags([*unseen, _NO_FRAMES])
     return _words(tree, is_sgml)
+
+
+def write_alternatives(tree: LexborHTMLParser) -> None:
+    """Write the alternative text of each picture of a tree behind it.
+
+    A picture within a link is a button, unless the link leads to a picture. An alternative text
+    that is the name of a file says nothing, nor does one that is the caption.
+    """
+    for picture in tree.css('img[alt]'):
+        words = alternative_text(picture.attributes.get('alt') or '')
+        if words and not _is_button(picture) and not _has_caption(picture, words):
+            picture.insert_after(f' {words} ')
+
+
+def alternative_text(words: str) -> str:
+    """The alternative text of a picture, on one line; '' for the name of a file."""
+    words = one_line(words)
+    is_file = ' ' not in words and words.lower().endswith(PICTURES)
+    return '' if is_file else words
+
+
+def _is_button(picture: LexborNode) -> bool:
+    """Whether a picture is within a link that leads to something else than a picture."""
+    node = picture.parent
+    for _ in range(_NEAR_LINK):
+        if node is None:
+            return False
+        if node.tag == 'a':
+            target = (node.attributes.get('href') or '').lower()
+            return bool(target) and not target.partition('?')[0].endswith(PICTURES)
+        node = node.parent
+    return False
+
+
+def _has_caption(picture: LexborNode, words: str) -> bool:
+    """Whether the figure of a picture has a caption of the same words."""
+    node = picture.parent
+    for _ in range(_NEAR_LINK):
+        if node is None:
+            return False
+        if node.tag == 'figure':
+            caption = node.css_first('figcaption')
+            return caption is not None and words in one_line(caption.text())
+        node = node.parent
+    return False
 
 
 def escape_cdata(markup: str) -> str:

@@ -23,6 +23,9 @@ from pyserini_repbert.data.judgments import (
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 
+# In the report of a learning, and in the record of a run by it: the language model, as a judge,
+# whose grades taught it, too.
+TAUGHT_BY = 'taught_by'
 _DIGITS = 8  # of a prompt's checksum, in a judge's name
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from pyserini_repbert.data.line_reader import LineReader, indent_of
+from pyserini_repbert.data.markup import PICTURES, alternative_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(\*+)[ \t]+(\S.*)')
@@ -21,8 +22,13 @@ _DRAWER_END = re.compile(r'[ \t]*:END:[ \t]*', re.IGNORECASE)
 _PROPERTIES = ':PROPERTIES:'
 _BEGIN = re.compile(r'[ \t]*#\+begin_(\w+)(?:[ \t]+(.*))?', re.IGNORECASE)
 _CAPTION = re.compile(r'[ \t]*#\+caption(?:\[[^\]]*\])?:[ \t]*(.*)', re.IGNORECASE)
+# The alternative text of the picture below.
+_ALTERNATIVE = re.compile(
+    r'[ \t]*#\+attr_html:.*?[ \t]:alt[ \t]+(\S.*?)(?:[ \t]+:[a-z-]+(?:[ \t].*)?)?', re.IGNORECASE
+)
 _TITLE = re.compile(r'[ \t]*#\+title:[ \t]*(.*)', re.IGNORECASE)
-_KEYWORD = re.compile(r'[ \t]*#(?:\+\S|[ \t]|$)')
+# Org's comments begin with one sign, those of many people with several.
+_KEYWORD = re.compile(r'[ \t]*#+(?:\+\S|[ \t]|$)')
 _PLANNING = re.compile(r'[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):')
 _FIXED = re.compile(r'^[ \t]*:(?:[ \t]|$)')
 _RULE = re.compile(r'[ \t]*-{5,}[ \t]*')
@@ -48,7 +54,6 @@ _MARK = re.compile(
 _VERBATIM = '=~'
 _MOST_NESTED = 3
 _MOST_MARKED = 10_000  # characters of a paragraph whose marks are read
-_PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif')
 _LINK_KINDS = re.compile(r'(?:file|id|attachment):')
 
 
@@ -72,6 +77,7 @@ class _Reader(LineReader):
             self._take_block,
             self._take_drawer,
             self._take_caption,
+            self._take_alternative,
             self._take_unseen,
             self._take_fixed,
             self._take_table,
@@ -155,6 +161,13 @@ class _Reader(LineReader):
         self.add_words([match[1]], row)
         return row + 1
 
+    def _take_alternative(self, row: int) -> int | None:
+        match = _ALTERNATIVE.fullmatch(self.lines[row][:_MOST_MARKED])
+        if match is None:
+            return None
+        self.add_words([alternative_text(match[1])], row)
+        return row + 1
+
     def _take_unseen(self, row: int) -> int | None:
         """Take keywords, comments, dates of planning, rules and empty lines."""
         line = self.lines[row]
@@ -232,7 +245,7 @@ def plain_org(text: str, depth: int = 0) -> str:
     def words(match: re.Match[str]) -> str:
         if match['target'] is not None:
             shown = match['words'] or match['target']
-            is_picture = shown.lower().endswith(_PICTURES)
+            is_picture = shown.lower().endswith(PICTURES)
             return '' if is_picture else _LINK_KINDS.sub('', shown, count=1)
         if match['note'] is not None:
             return f' ({match["note"]})'

@@ -35,6 +35,13 @@ class LineStart(NamedTuple):
     line: int
 
 
+class TextSpan(NamedTuple):
+    """The characters `text[start:end]` of a text."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where a document stands in its source.
@@ -47,12 +54,16 @@ class Origin:
         there, too. Empty where the format has no lines, or the text is that of a record
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
         what is no record, or has no line
+    code : the lines of the text that are code, in their order
+    row : the number of the record, from 1, in a file of records that has no lines; 0 for others
     """
 
     file: str = ''
     headings: tuple[Heading, ...] = ()
     lines: tuple[LineStart, ...] = ()
     record: int = 0
+    row: int = 0
+    code: tuple[TextSpan, ...] = ()
 
     def rendered(self) -> str:
         """What a collection stores beside the file, as JSON."""
@@ -63,6 +74,10 @@ class Origin:
             outline['lines'] = self.lines
         if self.record:
             outline['record'] = self.record
+        if self.row:
+            outline['row'] = self.row
+        if self.code:
+            outline['code'] = self.code
         return json.dumps(outline, ensure_ascii=False)
 
     @classmethod
@@ -73,9 +88,11 @@ class Origin:
             headings = [Heading(*heading) for heading in values.get('headings', ())]
             lines = [LineStart(*line) for line in values.get('lines', ())]
             record = int(values.get('record', 0))
+            row = int(values.get('row', 0))
+            code = [TextSpan(*span) for span in values.get('code', ())]
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(str(error)) from error
-        return cls(file, tuple(headings), tuple(lines), record)
+        return cls(file, tuple(headings), tuple(lines), record, row, tuple(code))
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
         """The headings below which a character of the text stands, the highest first."""
@@ -98,6 +115,16 @@ class Origin:
         lengths = [after - before for before, after in zip(starts, ends, strict=True)]
         return starts[lengths.index(max(lengths))]
 
+    def code_within(self, start: int, end: int) -> list[TextSpan]:
+        """The parts of `text[start:end]` that are code."""
+        first = bisect_right(self.code, start, key=_end_of_span)
+        parts = []
+        for span in self.code[first:]:
+            if span.start >= end:
+                break
+            parts.append(TextSpan(max(span.start, start), min(span.end, end)))
+        return parts
+
     def line_at(self, text: str, position: int) -> int | None:
         """The line of the file at which a character of the text stands; None without lines."""
         if self.record:
@@ -111,6 +138,10 @@ class Origin:
 
 def _start_of(line: LineStart) -> int:
     return line.start
+
+
+def _end_of_span(span: TextSpan) -> int:
+    return span.end
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from pyserini_repbert.data.documents import (
     plain_fields,
     size_problem,
 )
+from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import (
@@ -85,9 +86,9 @@ class Corpus(ABC):
     unread : the files of a folder that are not read; those that could not be are known once the
         corpus was read
     encodings : the encodings of files that are not in Unicode, as far as they were read
-    reading : how the files are read, where that could differ: it is stored with a source; '' for
-        what is no file
-    reopen : gives the corpus, read in another way; None: the caller chose how it is read
+    reading : how the files are read, where that could differ: it is stored with a source
+    reopen : gives the corpus, read in another way, but for what the caller chose; None: there is
+        one way
     by_file : gives the corpus for a collection that is kept up to date: a file that cannot be read
         as a whole is not read at all (`BadFiles`); None: it is not one of several files
     """
@@ -106,8 +107,8 @@ class Corpus(ABC):
         self.skipped = 0
         self.unread = UnreadFiles()
         self.encodings: dict[Path, str] = {}
-        self.reading = ''
-        self.reopen: Callable[[str], Corpus] | None = None
+        self.reading = Reading()
+        self.reopen: Callable[[Reading], Corpus] | None = None
         self.by_file: Callable[[BadFiles], Corpus] | None = None
         self._part = _Part()
 
@@ -152,9 +153,9 @@ class Corpus(ABC):
             else:
                 yield location, item
 
-    def as_stored(self, reading: str) -> Corpus:
-        """The corpus, read as it was before; as it is, if the caller chose how it is read."""
-        if self.reopen is None or reading == self.reading:
+    def as_stored(self, reading: Reading) -> Corpus:
+        """The corpus, read as it was before, but for what the caller chose."""
+        if self.reopen is None or reading in (self.reading, Reading()):
             return self
         return self.reopen(reading)
 

@@ -200,7 +200,8 @@ def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> 
     Raises UnreadableFile for one that no reader reads.
     """
     readers = {**installed_readers(), **selection.readers}
-    planning = _Planning(readers, fields, main_content=selection.main_content, is_strict=True)
+    main_content = bool(selection.main_content)
+    planning = _Planning(readers, fields, main_content=main_content, is_strict=True)
     if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
         planning.text_kind = guess_lines(path) or 'text'
     kind = planning.kind_of(path)
@@ -225,9 +226,8 @@ def plan_folder(
         # Hidden files say nothing about others, but are a corpus where there are none.
         found = select_files(folder, selection, with_hidden=True)
     readers = {**installed_readers(), **selection.readers}
-    planning = _Planning(
-        readers, fields, main_content=selection.main_content, unread=list(found.left_out)
-    )
+    main_content = bool(selection.main_content)
+    planning = _Planning(readers, fields, main_content=main_content, unread=list(found.left_out))
     files = [path for path in found.files if not is_readme(path)]
     readmes = [path for path in found.files if is_readme(path)]
     texts = [path for path in files if has_suffix_or_packed(path.name, PLAIN_TEXT)]

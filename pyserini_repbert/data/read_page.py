@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText
+from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText, TextSpan
 
 BULLET = '- '
 CELL_END = '\t'
@@ -44,6 +44,7 @@ class ReadPage:
     lines : of the text
     numbers : the line of the file, from 1, of each of them; 0 for an empty line between blocks
     headings : in their order
+    code_rows : of the lines that are code
     title : that the file states apart from its headings; '' for none
     has_prose : whether anything but code is read
     """
@@ -51,6 +52,7 @@ class ReadPage:
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     headings: list[PageHeading] = field(default_factory=list)
+    code_rows: set[int] = field(default_factory=set)
     title: str = ''
     has_prose: bool = False
 
@@ -88,6 +90,8 @@ class ReadPage:
         if self.lines and not is_tight:
             self.lines.append('')
             self.numbers.append(0)
+        if is_code:
+            self.code_rows.update(range(len(self.lines), len(self.lines) + len(numbered)))
         for line, line_number in numbered:
             self.lines.append(f'{indent}{mark}{line}')
             self.numbers.append(line_number)
@@ -95,9 +99,14 @@ class ReadPage:
         return True
 
     def add_row(self, cells: Iterable[str], number: int, *, is_tight: bool = True) -> None:
-        """Add a row of a table, on one line."""
+        """Add a row of a table, on one line. Empty cells stay, so that columns do, but the last."""
         words = [' '.join(cell.split()) for cell in cells]
-        self.add_block([CELL_END.join(cell for cell in words if cell)], number, is_tight=is_tight)
+        while words and not words[-1]:
+            words.pop()
+        n_empty = next((column for column, word in enumerate(words) if word), 0)
+        row = CELL_END.join(words[n_empty:])
+        # White space around a block is no part of it: what stands in front is its indent.
+        self.add_block([row], number, indent=CELL_END * n_empty, is_tight=is_tight)
 
     def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:
         """Add a heading with a title that is not empty.
@@ -144,6 +153,7 @@ def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText
     starts: dict[int, int] = {}
     shown: list[str] = []
     lines: list[LineStart] = []
+    code: list[TextSpan] = []
     position = 0
     expected = 0
     for row, line in enumerate(page.lines):
@@ -155,6 +165,10 @@ def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText
             lines.append(LineStart(position, number))
             expected = number
         starts[row] = position
+        if row in page.code_rows:
+            goes_on = row - 1 in page.code_rows
+            begin = code.pop().start if goes_on else position
+            code.append(TextSpan(begin, position + len(line)))
         shown.append(line)
         position += len(line) + 1
         expected += 1
@@ -165,4 +179,4 @@ def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText
                 Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
             )
     text = '\n'.join(shown).rstrip()
-    return PlacedText(text, Origin('', tuple(headings), tuple(lines)))
+    return PlacedText(text, Origin('', tuple(headings), tuple(lines), code=tuple(code)))

@@ -7,10 +7,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyserini_repbert.data.markup import alternative_text
+
 # A link's target, a substitution: what other lines refer to.
 _TARGET = re.compile(r'[ \t]*\.\. _(?:`([^`]+)`|([^:`]+)):(?:[ \t]|$)')
 _ANONYMOUS = re.compile(r'[ \t]*(?:\.\. )?__(?::|[ \t])')
 _REPLACED = re.compile(r'[ \t]*\.\. \|([^|]{1,80})\|[ \t]+([\w-]+)::[ \t]*(.*)')
+# The option of a picture that says what it shows.
+ALTERNATIVE = re.compile(r'[ \t]+:alt:[ \t]+(\S.*)')
 _ROLE = r':[\w.+:-]{1,80}:'
 _MARK = re.compile(
     r'\\(?P<escaped>[\s\S]|\Z)'
@@ -26,6 +30,7 @@ _MARK = re.compile(
 _NO_ID = re.compile(r'[^a-z0-9]+')
 # Sphinx knows them from its settings.
 _OF_SETTINGS = ('version', 'release', 'today', 'project', 'copyright')
+_MOST_OPTIONS = 10  # lines of the options of a picture
 _MOST_REPLACED = 100  # characters of a substitution
 # Roles whose text may begin with a dot, which looks for the name everywhere.
 _OF_PYTHON = frozenset('func meth class data attr mod exc obj const deco type'.split())
@@ -58,7 +63,7 @@ def names_of(lines: Sequence[str]) -> Names:
     """The names that a file defines."""
     targets = set()
     replaced = {name: name for name in _OF_SETTINGS}
-    for line in lines:
+    for row, line in enumerate(lines):
         target = _TARGET.match(line)
         if target is not None:
             targets.add(' '.join((target[1] or target[2]).lower().split()))
@@ -66,10 +71,23 @@ def names_of(lines: Sequence[str]) -> Names:
             targets.add('_')
         substitution = _REPLACED.match(line)
         if substitution is not None:
-            is_text = substitution[2] == 'replace'
-            replaced[substitution[1]] = substitution[3][:_MOST_REPLACED] if is_text else ''
+            words = substitution[3] if substitution[2] == 'replace' else ''
+            if substitution[2] == 'image':
+                words = _alternative_behind(lines, row)
+            replaced[substitution[1]] = words[:_MOST_REPLACED]
     plain = {name: plain_restructured(text, Names()) for name, text in replaced.items()}
     return Names(frozenset(targets), plain)
+
+
+def _alternative_behind(lines: Sequence[str], row: int) -> str:
+    """The alternative text among the options of a picture that begins in a row; '' for none."""
+    for line in lines[row + 1 : row + _MOST_OPTIONS]:
+        alternative = ALTERNATIVE.match(line)
+        if alternative is not None:
+            return alternative_text(alternative[1])
+        if not line[:1].isspace():
+            break
+    return ''
 
 
 def plain_restructured(text: str, names: Names) -> str:

@@ -10,8 +10,14 @@ import re
 from collections.abc import Sequence
 
 from pyserini_repbert.data.line_reader import LineReader, indent_of
+from pyserini_repbert.data.markup import alternative_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
-from pyserini_repbert.data.restructured_marks import id_of_title, names_of, plain_restructured
+from pyserini_repbert.data.restructured_marks import (
+    ALTERNATIVE,
+    id_of_title,
+    names_of,
+    plain_restructured,
+)
 from pyserini_repbert.data.restructured_tables import (
     grid_table_rows,
     is_grid_line,
@@ -48,6 +54,7 @@ _NO_TEXT = frozenset(
     'target-notes bibliography autosummary inheritance-diagram youtube video raw title '
     'restructuredtext-test-directive'.split()
 )
+_PICTURES = ('image', 'figure')
 # What stands behind their names is no text.
 _WORDS_ALONE = frozenset(
     'container rst-class cssclass only ifconfig figure grid tab-set tabs glossary compound '
@@ -138,6 +145,8 @@ class _Reader(LineReader):
 
     def _take_directive(self, row: int, indent: int, name: str, words: str) -> int:
         kind = name.lower().rpartition(':')[2]
+        if kind in _PICTURES:
+            self._add_alternative(row, indent)
         start = self._clear_options(row + 1, indent)
         if kind in _NO_TEXT or name.lower() in _NO_TEXT:
             end = self.end_of_indented(row + 1, indent)
@@ -160,6 +169,25 @@ class _Reader(LineReader):
         if version is not None:
             words = f'{version} {words}'
         return self._replace(row, indent, words)
+
+    def _add_alternative(self, row: int, indent: int) -> None:
+        """Add the alternative text of a picture, which is one of the directive's options."""
+        for behind in range(row + 1, self.end_of_indented(row + 1, indent)):
+            alternative = ALTERNATIVE.match(self.lines[behind])
+            if alternative is not None:
+                words = alternative_text(' '.join(self._lines_of_option(behind, alternative[1])))
+                self.add_words([words], behind, column=indent)
+                return
+            if not self.lines[behind].strip():
+                return
+
+    def _lines_of_option(self, row: int, first: str) -> list[str]:
+        """The lines of an option's value, which goes on in deeper ones."""
+        end = self.row_of(
+            row + 1,
+            lambda line: not line.strip() or indent_of(line) <= indent_of(self.lines[row]),
+        )
+        return [first, *(self.lines[behind].strip() for behind in range(row + 1, end))]
 
     def _clear_options(self, start: int, indent: int) -> int:
         """Clear the lines of a directive's options; returns the row behind them.

@@ -7,8 +7,10 @@ A row is a document. Its docid is in the column `id`, or it is the number of the
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,12 @@ _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
 _NAME = re.compile(r'[^\W\d][\w .()/-]{0,60}')
 _ROWS_AT_ONCE = 1_024
+_ITEMS_BEGIN = re.compile(r'[\[{]')
+_SEPARATORS = re.compile(r'[\s,:]*')
+_JSON = json.JSONDecoder()
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
+_LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
 WITHOUT_RECORDS = 'without records'
 
 
@@ -75,10 +83,11 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
+    rows = count(1)
     for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
         columns = [column.to_pylist() for column in batch.columns]
-        for row in zip(*columns, strict=True):
-            yield _NumberedRow(row)
+        for values in zip(*columns, strict=True):
+            yield _NumberedRow(values, row=next(rows))
 
 
 def json_documents(file: FileToRead) -> Iterator[Document]:
@@ -87,12 +96,15 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     Raises UnreadableFile for any other JSON, such as settings: a record is an object with one of
     `TEXT_COLUMNS`, or with the fields that are asked for.
     """
+    text = read_text(file)
     try:
-        value = parse_json(read_text(file))
-    except UnreadableFile:
-        raise
+        value = parse_json(text)
     except ValueError as error:
-        raise UnreadableFile(f'not JSON ({error})') from error
+        text = _without_comments(text)
+        try:
+            value = parse_json(text)
+        except ValueError:
+            raise UnreadableFile(f'not JSON ({error})') from error
     records: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         records = list(value.items())
@@ -101,9 +113,49 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     if not records or not all(_is_record(record, file.fields) for _, record in records):
         raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
     docids = _Docids(file)
-    for identifier, record in records:
-        names = list(record)
-        yield _Row(names, list(record.values())).document(docids, file.fields, identifier)
+    for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
+        row = _Row(list(record), list(record.values()))
+        yield row.document(docids, file.fields, identifier).at_line(line)
+
+
+def _without_comments(text: str) -> str:
+    """JSON without comments and commas at ends, as settings of editors have; its lines stay."""
+    return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+
+
+def _blank(match: re.Match[str]) -> str:
+    """A text in quotation marks as it is, of anything else the ends of lines."""
+    return match[0] if match[0].startswith('"') else '\n' * match[0].count('\n')
+
+
+def _lines_of_items(text: str) -> list[int]:
+    """The line, from 1, at which each item of a JSON list begins, or each key of an object.
+
+    The text is a list or an object that has been parsed.
+    """
+    begin = _ITEMS_BEGIN.search(text)
+    if begin is None:
+        return []
+    is_object = begin[0] == '{'
+    lines = []
+    line = 1 + text.count('\n', 0, begin.end())
+    counted = begin.end()
+    position = _end_of_separators(text, begin.end())
+    while text[position] not in ']}':
+        line += text.count('\n', counted, position)
+        counted = position
+        lines.append(line)
+        _, position = _JSON.raw_decode(text, position)
+        if is_object:
+            _, position = _JSON.raw_decode(text, _end_of_separators(text, position))
+        position = _end_of_separators(text, position)
+    return lines
+
+
+def _end_of_separators(text: str, position: int) -> int:
+    """Where the next value or bracket of JSON begins, at or behind a position."""
+    separators = _SEPARATORS.match(text, position)
+    return position if separators is None else separators.end()
 
 
 def _is_record(value: Any, fields: Sequence[str]) -> bool:
@@ -166,10 +218,18 @@ def _delimiter_of(file: FileToRead) -> str:
 
 
 class _NumberedRow(NamedTuple):
-    """The values of a row, and the line of the file at which it begins; 0 where it has none."""
+    """The values of a row, and where it is.
+
+    Attributes
+    ----------
+    values : of its columns
+    line : of the file at which it begins, from 1; 0 where the file has none
+    row : its number, from 1, in a file without lines; 0 for others
+    """
 
     values: Sequence[Any]
     line: int = 0
+    row: int = 0
 
 
 class _Docids:
@@ -266,7 +326,7 @@ class _Table:
         docids = _Docids(self._file)
         for row in rows:
             document = _Row(self._names, row.values).document(docids, self._file.fields)
-            yield document.at_line(row.line) if row.line else document
+            yield document.at_line(row.line) if row.line else document.at_row(row.row)
 
 
 def _pop_first(values: dict[str, Any], names: Iterable[str]) -> Any:

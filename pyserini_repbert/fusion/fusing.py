@@ -187,11 +187,14 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     values = np.fromiter(scores, np.float64, len(scores))
     if chosen is Normalization.NONE or not len(values):
         return values
+    if chosen is Normalization.MAX and values.max() <= 0:
+        # No share of the best one exists.
+        near: Array = 1.0 / (1.0 + (values.max() - values))
+        return near
     values = _below_one(values)
     if chosen is Normalization.MAX:
-        best = values.max()
-        floored = np.maximum(values, 0)
-        return floored / best if best > 0 else floored
+        shares: Array = np.maximum(values, 0) / values.max()
+        return shares
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))

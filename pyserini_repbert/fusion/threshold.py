@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +100,31 @@ class FirstHits:
         return dict(zip(self.docids, self.scores_of(self.docids), strict=True))
 
     @cached_property
+    def best(self) -> float:
+        """The score of the best hit; 0 without hits."""
+        return max(self.known.values(), default=0.0)
+
+    @property
+    def lacking(self) -> float:
+        """The score that adds nothing: 0, or where all hits have at most that, less than any."""
+        return 0.0 if self.best > 0 else -inf
+
+    @cached_property
     def greatest_unseen(self) -> float:
         """The greatest score that a document may have that is not among the hits."""
-        return 0.0 if self.is_whole else min(self.known.values())
+        return self.lacking if self.is_whole else min(self.known.values())
+
+    def scores_to_fuse(self, docids: Sequence[str]) -> Sequence[float]:
+        """The scores of documents; `lacking` of one that the ranking lacks."""
+        scores = self.scores_of(docids)
+        if self.best > 0:
+            return scores
+        # A document that the ranking lacks has 0, which is not below its hits.
+        own = []
+        for docid, score in zip(docids, scores, strict=True):
+            is_lacking = docid not in self.known and (self.is_whole or score > self.best)
+            own.append(self.lacking if is_lacking else score)
+        return own
 
 
 @dataclass(frozen=True)
@@ -127,7 +149,7 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     for part in parts:
         # The last row is that of a document which no ranking found. It is computed as the others:
         # rounding cannot make it less than such a document's.
-        columns.append([*part.scores_of(candidates), part.greatest_unseen])
+        columns.append([*part.scores_to_fuse(candidates), part.greatest_unseen])
     totals = _fused_scores(parts, columns, settings)
     ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
@@ -145,7 +167,7 @@ def _possible_candidates(parts: Sequence[FirstHits], settings: FusionSettings, k
     least = []
     greatest = []
     for part in parts:
-        least.append([part.known.get(docid, 0.0) for docid in docids])
+        least.append([part.known.get(docid, part.lacking) for docid in docids])
         greatest.append([part.known.get(docid, part.greatest_unseen) for docid in docids])
     if len(docids) <= k:
         return docids
@@ -162,6 +184,6 @@ def _fused_scores(
     weights = settings.weights_for(len(parts))
     for part, column, weight in zip(parts, columns, weights, strict=True):
         # The best hit may not be among the documents.
-        best = max(part.known.values(), default=0.0)
-        weighted.append(weight * scaled([*column, best], Normalization(settings.normalize))[:-1])
+        scores = [*column, part.best]
+        weighted.append(weight * scaled(scores, Normalization(settings.normalize))[:-1])
     return np.array([fsum(row) for row in zip(*weighted, strict=True)], np.float64)

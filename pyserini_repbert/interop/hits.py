@@ -93,6 +93,7 @@ def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'row': passage.row,
         'url': passage.url,
     }
 

@@ -22,7 +22,8 @@ from pyserini_repbert.collection.adaptation import (
 )
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.data.judgments import SETTINGS, Learning
+from pyserini_repbert.data.judgments import JUDGMENTS, SETTINGS, Learning
+from pyserini_repbert.data.model_grades import TAUGHT_BY
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod
@@ -179,6 +180,26 @@ def _learning_of(used: Learning) -> int | None:
     """The number of a learning, or of that over which settings are; None without one."""
     number: int | None = used.report.get('learned') if used.is_settings else used.number
     return number
+
+
+def teacher_of(adapted: Path) -> str | None:
+    """The language model, as a judge, whose grades taught a search, too; None without one.
+
+    Parameters
+    ----------
+    adapted : the folder of what a collection learned, or of settings over that; of any other
+        folder, no teacher is known
+    """
+    collection = adapted.parent.parent
+    if not (collection / JUDGMENTS).is_file():
+        return None
+    store = judgments_of(collection)
+    teachers = {learning.number: learning.report.get(TAUGHT_BY) for learning in store.learned()}
+    for learning in store.learnings():
+        number = _learning_of(learning)
+        if collection / learning.folder == adapted and number is not None:
+            return teachers.get(number)
+    return None
 
 
 def bm25_settings(folder: Path) -> dict[str, float | None]:

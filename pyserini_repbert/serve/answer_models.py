@@ -72,6 +72,11 @@ class PassageSpan(TypedDict):
         int | None,
         Field(description='of the file at which that part begins, from 1; null without lines'),
     ]
+    row: Annotated[
+        int | None,
+        Field(description='of Parquet: the number of the row in the file, from 1; else null'),
+    ]
+    is_code: Annotated[bool, Field(description='whether the file is the source of a program')]
 
 
 class CandidateResponse(TypedDict):
@@ -531,6 +536,13 @@ class TextPartResponse(OfIndex):
         Field(
             description='of each word of the query in it, its first character in the whole text, '
             'and the character after its last'
+        ),
+    ]
+    code: Annotated[
+        list[list[int]],
+        Field(
+            description='of the lines that are code, the first character in the whole text, and '
+            'the character after the last'
         ),
     ]
 

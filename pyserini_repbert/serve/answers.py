@@ -34,6 +34,7 @@ from pyserini_repbert.serve.document_forms import (
     snippet_parts,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.reading import is_code
 from pyserini_repbert.serve.refusals import too_long_answer
 from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
@@ -215,6 +216,8 @@ def _excerpt_span(passage: Excerpt) -> PassageSpan:
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'row': passage.row,
+        'is_code': is_code(passage.file),
     }
 
 

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -120,19 +121,25 @@ def _add_page(app: FastAPI) -> None:
         return await files.get_response(name, request.scope)
 
 
+@cache
 def page_text(name: str) -> str:
-    """One of the two pages, with the head that they share."""
+    """One of the two pages, with the head that they share; its files are read once."""
     head = (PAGE / _HEAD).read_text(encoding='utf-8')
     return (PAGE / name).read_text(encoding='utf-8').replace(_HEAD_LINE, head)
 
 
 def _page_response(name: str, request: Request) -> Response:
     """A page; without it, where the browser has it already."""
-    text = page_text(name)
-    tag = f'"{hashlib.sha256(text.encode()).hexdigest()}"'
+    tag = _page_tag(name)
     if request.headers.get('if-none-match') == tag:
         return Response(status_code=304, headers={'etag': tag})
-    return HTMLResponse(text, headers={'etag': tag})
+    return HTMLResponse(page_text(name), headers={'etag': tag})
+
+
+@cache
+def _page_tag(name: str) -> str:
+    """The entity tag of a page."""
+    return f'"{hashlib.sha256(page_text(name).encode()).hexdigest()}"'
 
 
 def _first_page(request: Request) -> str:

@@ -407,7 +407,11 @@ class ServedIndex:
                 searcher = self.index.ranking(system, self._machine)
                 searcher = searcher.with_settings(threads=self._machine.threads)
             self._held.callback(searcher.close)
-            self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
+            # Those that it scores anew decide how far its hits can be believed.
+            is_usual = system == self.index.offered.usual
+            self._rankers[system] = BatchedRanker(
+                searcher, self._queues['java'], system, keeps_parts=is_usual
+            )
 
     def _open_named_systems(self) -> None:
         """Open the sparse systems that the settings name: one that cannot be opened fails at the
@@ -529,16 +533,21 @@ class ServedIndex:
         if systems == (ADAPTED,) and self._rankers[ADAPTED].keeps_parts:
             adapted: Any = self._rankers[ADAPTED].ranker
             return ConfidenceEstimator.of(adapted, stages=stages)
-        rankings = self.index.offered.with_confidence
-        if DENSE not in systems or not rankings.issuperset(systems):
-            known = f'name some of {", ".join(sorted(rankings))}' if rankings else 'leave it out'
+        offered = self.index.offered
+        known_rankings = offered.with_confidence
+        searched = systems
+        if systems == (offered.usual,):
+            searched = (*(offered.fused or (DENSE,)), offered.usual)
+        if DENSE not in searched or not known_rankings.issuperset(systems):
+            names = ', '.join(sorted(known_rankings))
+            known = f'name some of {names}' if names else 'leave it out'
             raise InputError(
                 f"'confidence' is of a collection's rankings, and {', '.join(systems)} was asked: "
                 f'{known}'
             )
         dense: Any = self.ranker(DENSE).ranker
-        words: Any = self.ranker(BM25).ranker if BM25 in systems else None
-        return ConfidenceEstimator(dense, words, systems, stages=stages)
+        words: Any = self.ranker(BM25).ranker if BM25 in searched else None
+        return ConfidenceEstimator(dense, words, searched, stages=stages)
 
     def forget_confidence(self) -> None:
         """Read anew what the collection learned of its confidence, when it is asked next."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Heading, Origin
+from pyserini_repbert.data.origins import Heading, TextSpan
 from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.ranking import Excerpt, Ranking
@@ -44,14 +44,6 @@ class PartRequest:
     end: int | None
     at: int | None
     characters: int
-
-
-@dataclass(frozen=True)
-class TextSpan:
-    """The characters of a part, `text[start:end]`."""
-
-    start: int
-    end: int
 
 
 def find_part(text: str, asked: PartRequest) -> TextSpan:
@@ -117,6 +109,7 @@ def part_answer(
     Raises MissingResourceError for a docid that the index lacks.
     """
     text = _document(index, docid).text
+    (origin,) = index.store.origins([docid])
     span = find_part(text, asked)
     part = text[span.start : span.end]
     words = []
@@ -131,6 +124,7 @@ def part_answer(
         'length': len(text),
         'text': part,
         'words': words,
+        'code': [list(own) for own in origin.code_within(span.start, span.end)],
     }
 
 
@@ -159,15 +153,15 @@ def outline_answer(
         'length': len(document.text),
         'file': origin.file,
         'url': index.shown_address(address),
-        'is_code': is_code(origin),
+        'is_code': is_code(origin.file),
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
         'passages': _best_passages(index, docid, query, n_passages),
     }
 
 
-def is_code(origin: Origin) -> bool:
+def is_code(file: str) -> bool:
     """Whether a document is the source of a program, whose lines stay as they are."""
-    return has_suffix_or_packed(origin.file, SOURCES)
+    return has_suffix_or_packed(file, SOURCES)
 
 
 def _document(index: ServedIndex, docid: str) -> Document:

@@ -182,7 +182,9 @@ def _estimate(
         if of_parts is None:
             rankings[leaf.name] = leaf.run[_QID]
         else:
-            rankings |= zip(estimator.rankings, of_parts[_QID], strict=True)
+            # What scores others anew is no part of theirs, and comes behind them.
+            runs = [*of_parts[_QID], leaf.run[_QID]][: len(estimator.rankings)]
+            rankings |= zip(estimator.rankings, runs, strict=True)
     relevances = None
     if estimator.reads_relevances:
         read = ranking[: stages[-1].k]

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from folders import N_QUESTIONS
 
-from pyserini_repbert.adapt.confidence import ask_questions, features_elsewhere, learn_confidence
+from pyserini_repbert.adapt.confidence import (
+    ask_questions,
+    features_elsewhere,
+    judged_topics,
+    learn_confidence,
+    search_topics,
+)
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
 from pyserini_repbert.evaluate.calibration import counts_unjudged
@@ -79,8 +85,10 @@ def test_a_reranker_gives_a_feature(searcher):
     docids = [hit.docid for hit in searcher.search('w3 mat', 10)]
     topic = Query('1', 'w3 mat')
     qrels = {'1': {docids[4]: 1}}
-    (plain,) = ask_questions(searcher, [topic], qrels)
-    (asked,) = ask_questions(searcher, [topic], qrels, [Knowing({topic.text: {docids[4]}})])
+    # One search serves models with and without the reranker.
+    searched = search_topics(searcher, [topic])
+    (plain,) = ask_questions(searched, qrels)
+    (asked,) = ask_questions(searched, qrels, [Knowing({topic.text: {docids[4]}})])
     # The reranker puts the answer first; hits that it does not read have the least of the others.
     assert plain.relevant.index(True) == 4
     assert asked.relevant.index(True) == 0
@@ -101,7 +109,9 @@ def test_a_reranker_that_knows_makes_confidence_sure(searcher):
         docids = [hit.docid for hit in searcher.search(topic.text, 5)]
         qrels[topic.qid] = {docids[rng.integers(5)]: 1}
         relevant[topic.text] = set(qrels[topic.qid])
-    learned = learn_confidence(ask_questions(searcher, topics, qrels, [Knowing(relevant)]))
+    learned = learn_confidence(
+        ask_questions(search_topics(searcher, topics), qrels, [Knowing(relevant)])
+    )
     # Without it, answers at random places are told by nothing.
     assert learned.hits.auc > 0.99
     assert learned.questions.auc > 0.99
@@ -117,13 +127,14 @@ def test_no_hit_has_no_features(searcher):
 def test_answers_are_taken_out_for_the_hard_case(searcher):
     topics = [Query('1', 'w3 mat'), Query('2', 'nobody judged')]
     best, second = (hit.docid for hit in searcher.search('w3 mat', 2))
-    (asked,) = ask_questions(searcher, topics, {'1': {best: 1}})
+    searched = search_topics(searcher, judged_topics(topics, {'1': {best: 1}}))
+    (asked,) = ask_questions(searched, {'1': {best: 1}})
     assert asked.is_answered
     assert asked.relevant == (True, *[False] * 9)
     rows = HitFeatures(searcher.dense, searcher.words).of_hits('w3 mat', [second], {})
     assert asked.removed[0] == pytest.approx(rows[0, 0], abs=1e-5)
     # With a judgment of an irrelevant one, the unjudged are not known.
-    (asked,) = ask_questions(searcher, topics, {'1': {best: 1, second: 0}})
+    (asked,) = ask_questions(searched, {'1': {best: 1, second: 0}})
     assert asked.relevant == (True, False)
 
 
@@ -139,7 +150,7 @@ def test_questions_are_judged_by_models_of_other_folds(searcher):
     for topic in topics:
         docids = [hit.docid for hit in searcher.search(topic.text, 10)]
         qrels[topic.qid] = {docids[rng.integers(10)]: 1}
-    learned = learn_confidence(ask_questions(searcher, topics, qrels))
+    learned = learn_confidence(ask_questions(search_topics(searcher, topics), qrels))
     assert learned.hits.n == 10 * N_QUESTIONS
     assert learned.questions.n == 2 * N_QUESTIONS
     # Answers at random places are told by nothing: who knows the outcome would be at 1.
@@ -157,13 +168,14 @@ def test_questions_of_another_collection_are_the_easy_case(searcher):
     for topic in topics:
         (best,) = searcher.search(topic.text, 1)
         qrels[topic.qid] = {best.docid: 1}
-    asked = ask_questions(searcher, topics, qrels)
+    asked = ask_questions(search_topics(searcher, topics), qrels)
     # Questions that are answered as those here are, and others that are not at all.
     same = np.stack([question.question for question in asked])
     assert learn_confidence(asked, elsewhere=same).elsewhere_auc == pytest.approx(0.5, abs=0.15)
     removed = np.stack([question.removed for question in asked])
     learned = learn_confidence(asked, elsewhere=removed)
     assert learned.elsewhere_auc == pytest.approx(learned.questions.auc, abs=0.15)
-    others = features_elsewhere(searcher, [Query('1', 'w3 mat'), Query('2', 'the moon')])
+    strange = [Query('1', 'w3 mat'), Query('2', 'the moon')]
+    others = features_elsewhere(search_topics(searcher, strange))
     assert np.allclose(others[0], asked[3].question)
     assert len(others) == 2

@@ -3,7 +3,9 @@
 import contextlib
 import sqlite3
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
@@ -68,6 +70,37 @@ def test_a_rebuild_cuts_at_headings_too(collection, open_collection):
         again.sync(collection.folder.parent / 'docs', rebuild=True)
         assert [own.line for own in excerpts(again)] == [6, 8, 12]
         check_collection(again.folder)
+
+
+RECORDS = {
+    'a.jsonl': '{"id": "1", "text": "The cat ran in the sun."}\n',
+    'b.json': '[\n{"id": "2", "text": "A dog ran in a park."}]',
+    'c.md': 'A cat ran.\n',
+    'd.html': '<p>A dog ran.',
+}
+
+
+def test_the_first_passage_of_a_record_shows_its_line(tmp_path, open_collection):
+    """Only a docid that is the path of a file says where the passage is."""
+    folder = write_files(tmp_path / 'docs', RECORDS)
+    (tmp_path / 'rows').mkdir()
+    table = pa.table({'id': ['y', 'x'], 'text': ['A mat.', 'A cat sat on a mat.']})
+    parquet.write_table(table, tmp_path / 'rows' / 'e.parquet')
+    with open_collection() as collection:
+        collection.sync(folder, prefix='notes/')
+        collection.sync(tmp_path / 'rows')
+        shown = {}
+        for hit in collection.search('cat', 9):
+            lines = hits_text('cat', [hit]).split('\n')
+            shown[hit.docid] = lines[2:-1]
+    assert shown == {
+        'notes/1': ['      a.jsonl:1'],
+        'notes/b.json#2': ['      b.json:2'],
+        'notes/c.md': [],
+        'notes/d': [],
+        'e.parquet#x': ['      e.parquet, row 2'],
+        'e.parquet#y': ['      e.parquet, row 1'],
+    }
 
 
 def test_hits_show_headings_and_lines(collection):

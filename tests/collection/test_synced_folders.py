@@ -145,3 +145,56 @@ def test_changes_from_python_have_what_is_not_read(tmp_path, tiny_checkpoint):
     ]
     with pytest.raises(InputError, match='holds no corpus files'):
         Collection.open(tmp_path / 'mine', **options).sync(write_files(tmp_path / 'e', {'z': ''}))
+
+
+PAGE = '<nav>All pages</nav><main><p>Snails avoid copper.</main>'
+
+
+def text_of(docid):
+    with Collection.open('mine') as collection:
+        (document,) = collection.generation.documents([docid])
+    return document.text
+
+
+@pytest.mark.parametrize(
+    ('corpus', 'docid', 'flags'),
+    [
+        ('docs', 'a', ()),
+        ('docs/a.html', 'a', ()),
+        ('docs', 'a', ('--corpus-format', 'html')),
+    ],
+)
+def test_main_content_is_stored(sync, tmp_path, corpus, docid, flags):
+    """The next sync without the flag had read pages as a whole again."""
+    folder = write_files(tmp_path / 'docs', {'a.html': PAGE})
+    sync('--main-content', *flags, corpus=corpus)
+    for more in ((), ('--rebuild',), flags):
+        _, out, err = sync(*more, corpus=corpus)
+        assert (out.split(';')[0], err) == (
+            'mine: 0 added, 0 changed, 0 deleted, 1 unchanged',
+            '',
+        )
+    write_files(folder, {'a.html': PAGE.replace('Snails', 'Slugs')})
+    sync(corpus=corpus)
+    assert text_of(docid) == 'Slugs avoid copper.'
+    assert command.run(main, ['index', 'status', '--index', 'mine']) == 0
+
+
+def test_another_main_content_is_said(sync, tmp_path, capsys):
+    write_files(tmp_path / 'docs', {'a.html': PAGE, 'b.md': 'x'})
+    _, _, err = sync()
+    assert err == ''
+    _, out, err = sync('--main-content')
+    assert '1 changed' in out
+    assert err == (
+        'pages of docs are read without their navigation, headers and footers from now on; '
+        '--no-main-content undoes that\n'
+    )
+    command.run(main, ['index', 'status', '--index', 'mine'])
+    assert ', main content of pages\n' in capsys.readouterr().out
+    _, _, err = sync('--no-main-content')
+    assert err == 'pages of docs are read as a whole from now on; --main-content undoes that\n'
+    assert text_of('a').startswith('All pages')
+    _, _, err = sync()
+    assert err == ''
+    check_collection(tmp_path / 'mine')

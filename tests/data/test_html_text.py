@@ -200,3 +200,20 @@ def test_a_page_with_all_private_characters_of_two_bytes_is_read():
     private = ''.join(map(chr, range(0xE000, 0xF900)))
     page = document_of_html('d', f'<p>{private}</p><p>words</p>')
     assert private[:9] in page.text and page.text.endswith('words')
+
+
+@pytest.mark.parametrize(
+    ('markup', 'text'),
+    [
+        ('<p>x <img src="a.png" alt="A  cat"> y', 'x A cat y'),
+        ('<p>x<a href="b.html"><span><img alt="Next" src="n.png"></span></a>', 'x'),
+        ('<p><a href="big.PNG?w=3"><img alt="A cat" src="n.png"></a>', 'A cat'),
+        ('<figure><img alt="A cat"><figcaption>A cat.</figcaption></figure>', 'A cat.'),
+        ('<p>x<img alt="a.png"><img alt=""><img>', 'x'),
+        ('<table><tr><td><img alt="A cat"><td>b</table>', 'A cat\tb'),
+        ('<table><tr><td><td>A<tr><td>b<td>c<td></table>', '\tA\nb\tc'),
+        ('<pre>a\n<img alt="x\ny">b</pre>', 'a\n x y b'),
+    ],
+)
+def test_pictures_and_cells(markup, text):
+    assert document_of_html('d', markup).text == text

@@ -137,6 +137,9 @@ def test_anchors_are_those_of_github(heading, anchor):
             Document('d', '$ a b <c>', 'name'),
         ),
         ('~~old~~ new\n***\nx', Document('d', 'old new\n\nx', 'name')),
+        ('x ![A cat](a.png) <img alt="y z">', Document('d', 'x A cat y z', 'name')),
+        ('![a.png](a.png) [![b](b.svg)](c) x', Document('d', 'x', 'name')),
+        ('<p><img alt="A cat" src="a"></p>\n\nx', Document('d', 'A cat\n\nx', 'name')),
     ],
 )
 def test_titles_and_texts(text, document):

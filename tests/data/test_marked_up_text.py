@@ -64,6 +64,8 @@ with it.
 def a():
     pass
 
+x
+
 The caption.
 
 a\tb x more
@@ -251,7 +253,15 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('snake_case_ and `a b`_ and `c <u>`__', 'snake_case_ and a b and c'),
         (':func:`~a.b` :py:meth:`.c` `d`:sub: :doc:`/e` :ref:`f <g>`', 'b c d e f'),
         ('.. |a| replace:: ``b``\n\n|a|_ c', 'b c'),
-        ('.. image:: a.png\n   :alt: x\n\ny', 'y'),
+        (
+            '.. image:: a.png\n   :alt: A cat\n     on a mat\n\ny',
+            'A cat on a mat\n\ny',
+        ),
+        ('.. image:: a.png\n   :alt: a.png\n\ny', 'y'),
+        ('.. figure:: a.png\n   :alt: A cat\n\n   Its caption.\n', 'A cat\n\nIts caption.'),
+        ('- a\n\n  .. image:: a.png\n     :alt: b\n\n- c', '- a\n\nb\n\n- c'),
+        ('x |l|\n\n.. |l| image:: a.png\n   :width: 3\n   :alt: logo', 'x logo'),
+        ('x |l|\n\n.. |l| image:: a.png\n\n   :alt: y', 'x'),
         ('.. toctree::\n   :caption: x\n\n   a\n   b\n\ny', 'y'),
         ('- a `b\n  2014) <u>`_\n- c', '- a b\n2014)\n- c'),
         ('term\n  - a\n  - b', 'term\n\n- a\n- b'),
@@ -266,7 +276,7 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('.. function:: f(x)\n              g(x)\n   :noindex:\n\n   y', 'f(x)\ng(x)\n\ny'),
         ('.. code::\n   x = 1\n   y = 2\n\nz', 'x = 1\ny = 2\n\nz'),
         ('.. raw:: html\n   :file: x.html\n\nz', 'z'),
-        ('=  =\n\\  3\n=  =', '3'),
+        ('=  =\n\\  3\n=  =', '\t3'),
     ],
 )
 def test_restructured_text(text, expected):
@@ -292,12 +302,17 @@ def test_restructured_text(text, expected):
         ('```js\n*a*\n```', '*a*'),
         ('|===\n|a|b\n|c|d\\|e\n|===', 'a\tb\nc\td|e'),
         (',===\na,b\n,===', 'a\tb'),
+        (',===\na,,b\n,c,\n,===', 'a\t\tb\n\tc'),
         ('++++\n<b>a</b>\n++++', 'a'),
         ('NAME\n----\nx\n\nSYNOPSIS\n--------\n[verse]\ny', 'NAME\n\nx\n\nSYNOPSIS\n\ny'),
         ('[format=csv]\n|===\na,"b, c"\n1,2\n|===', 'a\tb, c\n1\t2'),
         ('[cols="1,1"]\n|===\n2+|span\n|c |d\n|===', 'span\nc\td'),
         ('[cols="1,2*"]\n|===\n|a |b |c\n|d\n|e\n|f\n|===', 'a\tb\tc\nd\te\tf'),
         ('"`a`" (((x))) ((y)) pass:[z]', '“a”  y z'),
+        ('image::a.png[A cat,300]\n\ny', 'A cat\n\ny'),
+        ('image::a.png[width=300]\n\ny', 'y'),
+        ('image::a.png[role=x,alt=A cat]\n\nimage::a.png[a.png]', 'A cat'),
+        ('x image:a.png["A, cat",3] y', 'x A, cat y'),
     ],
 )
 def test_asciidoc(text, expected):
@@ -310,6 +325,9 @@ def test_asciidoc(text, expected):
         ('*a*, /b/ ~*c*~ a/b/c 2*3*4 _d_', 'a, b *c* a/b/c 2*3*4 d'),
         ('[[https://a.b]] [[id:x][words]] <<t>>', 'https://a.b words'),
         ('#+begin_comment\nx\n#+end_comment\ny', 'y'),
+        ('## Time-stamp: <2017>\n#\n# y\n###\n\n#x', '#x'),
+        ('#+attr_html: :width 3 :alt A cat on a mat :class x\n[[file:a.png]]', 'A cat on a mat'),
+        ('#+ATTR_HTML: :alt A cat\n[[./a.webp]]\n#+attr_html: :width 3', 'A cat'),
         ('#+begin_export html\n<b>x</b>\n#+end_export', 'x'),
         ('#+begin_src sh\nnever ended', 'never ended'),
         ('A claim[fn:1] and more', 'A claim and more'),

@@ -240,6 +240,9 @@ def test_same_as_pyserini(first, second):
         ([1e308, 0.0, -1e308], 'minmax', [1.0, 0.5, 0.0]),
         ([5e-324, 0.0], 'minmax', [1.0, 0.0]),
         ([3.0, 3.0], 'zscore', [1.0, 1.0]),
+        ([4.0, 1.0, 0.0, -8.0], 'max', [1.0, 0.25, 0.0, 0.0]),
+        ([-1.0, -2.0, -5.0], 'max', [1.0, 1 / 2, 1 / 5]),
+        ([0.0, -1.0, -1e308], 'max', [1.0, 1 / 2, 0.0]),
     ],
 )
 def test_scores_of_any_size_are_normalised(scores, scale, expected):

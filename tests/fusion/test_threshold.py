@@ -35,12 +35,15 @@ def by_max(*weights):
 
 
 def fused_by_hand(tables, weights, k):
-    """The k best of all documents: the sum of weights times scores over the best, from 0 on."""
+    """The k best of all documents: the sum of weights times scores over the best, from 0 on.
+
+    Without a score above 0, a term falls with the distance to the best score.
+    """
     terms = {}
     for table, weight in zip(tables, weights, strict=True):
         best = max(table.values(), default=0)
         for docid, score in table.items():
-            share = max(score, 0) / best if best > 0 else 0
+            share = max(score, 0) / best if best > 0 else 1 / (1 + best - score)
             terms.setdefault(docid, []).append(weight * share)
     return by_score(list(terms), [fsum(values) for values in terms.values()])[:k]
 
@@ -61,6 +64,20 @@ def test_equals_the_fusion_of_whole_rankings(seed):
     parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
     ranked = Fusion(parts, by_max(*weights)).rank([TOPIC], None, k)['q']
     assert ranked == fused_by_hand(tables, weights, k)
+
+
+@pytest.mark.parametrize('seed', range(40))
+def test_rankings_without_a_score_above_zero_keep_their_order(seed):
+    """All of their hits had 0, as if they had found nothing."""
+    drawn = random.Random(seed)
+    first = {docid: -1 - score for docid, score in drawn_table(drawn, 200).items()}
+    tables = [first, drawn_table(drawn, 200)]
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    first_alone = Fusion(parts, by_max(1, 0)).rank([TOPIC], None, 10)['q']
+    assert first_alone == fused_by_hand(tables, [1, 0], 10)
+    assert Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 10)['q'] == fused_by_hand(
+        tables, [0.5, 0.5], 10
+    )
 
 
 def test_few_hits_are_enough_where_scores_fall():

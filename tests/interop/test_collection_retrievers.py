@@ -53,6 +53,7 @@ def metadata(hit):
         'anchor': passage.anchor,
         'file': passage.file,
         'line': passage.line,
+        'row': passage.row,
         'url': passage.url,
     }
 
@@ -78,6 +79,7 @@ def test_metadata_by_hand():
         'anchor': 'at-night',
         'file': 'salad.md',
         'line': 7,
+        'row': None,
         'url': '',
     }
     assert excerpt_metadata(Candidate('d', 1.0, 'text')) == {}

@@ -1,7 +1,9 @@
 """The file of answers: asked once, found ever after."""
 
+import contextlib
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 from chat_server import chat_server
@@ -133,3 +135,16 @@ def test_a_changed_file_is_refused(path, statement):
         connection.execute(statement)
     with pytest.raises(DamagedFileError, match='damaged|format version'):
         AnswerFile(path).find('d')
+
+
+def test_costs_write_nothing(tmp_path, monkeypatch, capsys):
+    """A file without answers became one of answers, though it was only to be read."""
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(sqlite3.connect('other.sqlite')) as connection:
+        connection.execute('CREATE TABLE own (value)')
+        connection.execute('DROP TABLE own')
+        connection.commit()
+    before = Path('other.sqlite').read_bytes()
+    assert run(main, ['evaluate', 'costs', 'other.sqlite']) != 0
+    assert 'holds other data than answers' in capsys.readouterr().err
+    assert Path('other.sqlite').read_bytes() == before

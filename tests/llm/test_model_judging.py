@@ -222,8 +222,17 @@ def test_exports_have_a_models_grades_only_where_asked(folder, capsys):
     assert run(main, evaluate) == 2
     assert "'m' would judge its own ranking" in capsys.readouterr().err
     assert run(main, [*evaluate, '--even-if-circular']) == 0
+    # So is one that was made of such a run.
+    (folder.parent / 'plain.txt').write_text('1 Q0 plain1 1 2.0 x\n', encoding='utf-8')
+    fuse = ['fusion', '--runs', 'plain.txt', 'run.txt', '--method', 'rrf', '--output', 'fused.txt']
+    assert run(main, fuse) == 0
+    fused = ['evaluate', '--qrels', 'both.txt', 'fused.txt', '--measures', 'P@1']
+    capsys.readouterr()
+    assert run(main, fused) == 2
+    assert 'it ranked run.txt, of which fused was made' in capsys.readouterr().err
     write_run_record('run.txt', 'another')
     assert run(main, evaluate) == 0
+    assert run(main, fused) == 0
 
 
 def write_run_record(path, model):
@@ -254,6 +263,19 @@ def test_learning_takes_a_models_grades_only_where_asked(folder, capsys):
         assert 'a search that its own grades taught' in capsys.readouterr().err
         assert run(main, [*words, 'm', '--even-if-circular']) == 0
         assert run(main, [*words, 'another']) == 0
+    # Nor a run by that search.
+    export = ['index', 'judgments', '--index', 'mine', '--with-model-grades', JUDGE.name]
+    assert run(main, [*export, '--export-qrels', 'q.txt', '--export-topics', 't.tsv']) == 0
+    search = ['search', '--index', 'mine', '--topics', 't.tsv', '--hits', '3', '--output', 'r.txt']
+    evaluate = ['evaluate', '--qrels', 'q.txt', 'r.txt', '--measures', 'P@1']
+    assert run(main, search) == 0
+    capsys.readouterr()
+    assert run(main, evaluate) == 2
+    assert 'its grades taught the search that gave r,' in capsys.readouterr().err
+    # Settings in its place were taught by nobody.
+    assert run(main, ['index', 'settings', '--index', 'mine', '--aggregate', 'first']) == 0
+    assert run(main, [*search, '--overwrite']) == 0
+    assert run(main, evaluate) == 0
 
 
 @pytest.mark.parametrize(

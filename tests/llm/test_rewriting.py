@@ -193,3 +193,8 @@ def test_hyde_takes_a_dense_ranking(hybrid):
         with pytest.raises(InputError, match='of a dense ranking, and there is none'):
             open_search(server, 'hyde', hybrid, rankings=('bm25',), filter='kind:a')
         assert server.bodies == []
+
+
+def test_a_prompt_may_have_commas_in_its_name():
+    settings = RewritingSettings.parse('hyde:prompt=notes, old/a,b.txt,passages=3')
+    assert (settings.prompt, settings.passages) == ('notes, old/a,b.txt', 3)

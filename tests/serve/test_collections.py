@@ -156,9 +156,10 @@ def test_token_vectors_order_the_best_hits(make_collection, opened, hits, tmp_pa
         assert [hit['docid'] for hit in answered] == [hit.docid for hit in expected]
         scores = [hit.score for hit in expected]
         assert [hit['score'] for hit in answered] == pytest.approx(scores, abs=1e-5)
+    # Nothing was learned that could tell it.
     refused = client.get('/v1/mine/search', params={'query': 'cat', 'confidence': True})
     assert refused.status_code == 400
-    assert 'rescored was asked' in refused.text
+    assert 'confidence is not known' in refused.text
     like = client.get('/v1/mine/search', params={'like': 'a'}).json()['candidates']
     assert like and 'a' not in [hit['docid'] for hit in like]
     with Collection.open(folder) as collection:
@@ -187,6 +188,8 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
             'anchor': '',
             'file': '',
             'line': None,
+            'row': None,
+            'is_code': False,
         }
         assert hit['doc'] == passage.text == text_of[hit['docid']][passage.start : passage.end]
         assert hit['title'] == passage.title

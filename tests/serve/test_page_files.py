@@ -31,6 +31,8 @@ def test_the_files(client):
         again = client.get(answer.url.path, headers={'If-None-Match': answer.headers['etag']})
         assert again.status_code == 304 and again.headers['cache-control'] == 'no-cache'
     assert client.get('/').text == page_text('index.html')
+    # Their files are read once.
+    assert page_text('index.html') is page_text('index.html')
     assert client.head('/').status_code == 200
     for lacking in ('/js/none.js', '/../app.py', '/js/..%2f..%2fapp.py'):
         assert client.get(lacking).status_code == 404

@@ -71,7 +71,11 @@ def test_an_outline_of_many_headings_leaves_out_the_lower_levels():
 @pytest.fixture
 def client(tiny_checkpoint, tmp_path):
     """A client of a service of a page, a program and a record."""
-    files = {'pets.md': PAGE, 'run.py': 'def run():\n    return cat\n'}
+    files = {
+        'pets.md': PAGE,
+        'run.py': 'def run():\n    return cat\n',
+        'code.md': 'Run:\n\n```\nx = 1\n```\n',
+    }
     docs = write_files(tmp_path / 'docs', files)
     with Collection.open(
         tmp_path / 'mine',
@@ -100,6 +104,9 @@ def test_a_document_is_read_part_by_part(client):
     before = client.get(f'/v1/mine/text/pets.md?end={first["end"]}').json()
     assert before['text'] == first['text']
     assert client.get('/v1/mine/text/bare').json()['text'] == ''
+    assert first['code'] == []
+    part = client.get('/v1/mine/text/code.md').json()
+    assert [part['text'][start:end] for start, end in part['code']] == ['x = 1']
 
 
 def test_the_outline_has_headings_and_the_best_passages(client):

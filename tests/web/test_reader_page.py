@@ -237,3 +237,23 @@ def test_anybody_can_read_it(opened, served_collection, width, scheme):
             page.wait_for_selector('.reasons table')
         assert violations(page) == []
         assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+
+PROSE = """async () => {
+  const { proseElements, snippetNodes } = await import('/js/prose.js');
+  const snippet = document.createElement('p');
+  snippet.append(...snippetNodes([{ text: '- one\\ngoes on\\n- two\\n\\n>>> x', match: false }]));
+  const program = document.createElement('p');
+  program.append(...snippetNodes([{ text: '# a comment', match: false }], { isCode: true }));
+  const text = 'Words:\\n\\nx = 1\\n\\n  y = 2\\n\\nMore.';
+  const elements = proseElements(text, { code: [{ start: 8, end: 22 }] });
+  const blocks = elements.map((own) => [own.tagName, own.textContent]);
+  return [snippet.textContent, program.textContent, blocks];
+}"""
+
+
+def test_items_go_on_and_code_stays_as_it_is(mine):
+    snippet, program, blocks = mine.open(ASKED, '.hit').evaluate(PROSE)
+    assert snippet == 'one goes on · two >>> x'
+    assert program == '# a comment'
+    assert blocks == [['P', 'Words:'], ['PRE', 'x = 1\n\n  y = 2'], ['P', 'More.']]

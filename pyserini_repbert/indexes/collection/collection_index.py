@@ -168,7 +168,7 @@ class CollectionIndex(Index):
             of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
-            with_confidence=frozenset(stored),
+            with_confidence=frozenset(stored if not usual else (*stored, usual)),
             usual=usual,
             fused=first if len(first) > 1 else (),
         )

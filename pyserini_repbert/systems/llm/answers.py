@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -104,7 +106,7 @@ class AnswerFile:
         if not self.path.is_file():
             return {}
         totals: dict[str, AnswerTotals] = {}
-        with self._connected() as connection:
+        with self._connected(is_read_only=True) as connection:
             for model, text in connection.execute(
                 'SELECT model, answer FROM answers ORDER BY model'
             ):
@@ -137,12 +139,16 @@ class AnswerFile:
         return answer
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection to a file of this form; makes its table where there is none."""
+    def _connected(self, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection to a file of this form; makes its table where there is none, unless the
+        file is only read.
+        """
+        mode = 'ro' if is_read_only else 'rwc'
+        address = f'file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}'
         with sqlite_errors(self.path, _ADVICE):
-            connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            connection = sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection):
-                if _number(connection, 'user_version') == 0:
+                if not is_read_only and _number(connection, 'user_version') == 0:
                     with transaction(connection):
                         self._make(connection)
                 self._check(connection)

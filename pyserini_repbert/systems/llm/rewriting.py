@@ -8,6 +8,7 @@ question, five times, and a passage; a dense one for 'question [SEP] passage'.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from abc import abstractmethod
@@ -37,6 +38,8 @@ _REPEATS = 5
 # Wordpieces of 'question [SEP] passage' that a dense encoder reads (query2doc, appendix A).
 _EXPANDED_LIMIT = 144
 _THOUGHT_BEGINS = '<think>'
+# A comma in a file's name begins no setting.
+_SETTING_BEGINS = re.compile(r',(?=[a-z]*=)')
 # What a setting may be at most: each passage of a question is one request.
 _MOST = {'passages': 100, 'tokens': 100_000}
 
@@ -80,7 +83,7 @@ class RewritingSettings:
         known = ['tokens', 'prompt']
         if settings.method is RewritingMethod.HYDE:
             known.append('passages')
-        for part in rest.split(',') if colon else ():
+        for part in _SETTING_BEGINS.split(rest) if colon else ():
             key, _, value = part.partition('=')
             if key not in known or not value:
                 forms = ', '.join(f'{setting}=…' for setting in known)

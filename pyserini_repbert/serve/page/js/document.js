@@ -29,7 +29,8 @@ function partElement(part, { passages, headings, isCode }) {
   const starts = headings.map(({ start }) => start).filter((start) => start >= part.start && start < part.end);
   const units = unitsOf(part.text, starts.map((start) => start - part.start));
   const marks = [...words, ...spans].sort((one, other) => one.start - other.start);
-  return h('div', { class: 'part' }, proseElements(part.text, { marks, headings: new Set(units), isCode }));
+  const code = placed(part, part.code, 'code');
+  return h('div', { class: 'part' }, proseElements(part.text, { marks, headings: new Set(units), code, isCode }));
 }
 
 /** The block of a part in which a character of the whole text stands. */

@@ -6,11 +6,14 @@ import { whole } from './words.js';
 const MOST_FIELDS = 12;
 const FIRST_VALUES = 8;
 
+/** Whether values divide documents: not all have the same one, nor each its own of many. */
+const divides = (values) => values.length > 1 && (values.length <= FIRST_VALUES || values.some((own) => own.documents > 1));
+
 /** The fields that are offered, as [name, values] pairs: those that most documents have come first. */
 function offeredFields(about, chosen) {
   const isChosen = new Set(chosen.map(([name]) => name));
   return Object.entries(about.field_counts ?? {})
-    .filter(([name, { values }]) => values.length > 1 || isChosen.has(name))
+    .filter(([name, { values }]) => divides(values) || isChosen.has(name))
     .sort(([, one], [, other]) => other.documents - one.documents)
     .slice(0, MOST_FIELDS)
     .map(([name, { values }]) => [name, values]);

@@ -11,7 +11,8 @@ const INLINE = [
   { pattern: /(\*\*)(?=\S)([^*\n]{1,500})\*\*/g, kind: 'strong' },
 ];
 const HEADING = /^#{1,6} +/;
-const QUOTE = /^> ?/;
+// Not '>>>', behind which Python waits.
+const QUOTE = /^>(?!>) ?/;
 const ITEM = /^(\s*)(?:[-*+•]|\d{1,9}[.)]) +/;
 const FENCE = /^\s*(?:```|~~~)/;
 const RULE = /^\|?[\s:|-]{3,}$/;
@@ -88,11 +89,12 @@ function linesOf(text) {
   return lines;
 }
 
-/** The blocks of a text {kind, lines}: kind is heading, item, quote, table, code or words; a line has its signs as `hidden`. */
-function blocksOf(text, headings) {
+/** The blocks of a text {kind, lines}: kind is heading, item, quote, table, code or words; a line has its signs as `hidden`. code: the spans that are code. */
+function blocksOf(text, headings, code = []) {
   const blocks = [];
   let last = null;
   let isFenced = false;
+  let next = 0; // of the spans of code, which ascend
   const add = (kind, line) => {
     const joins = last && last.kind === kind && !['heading', 'item'].includes(kind);
     if (joins) last.lines.push(line);
@@ -104,7 +106,11 @@ function blocksOf(text, headings) {
   for (const line of linesOf(text)) {
     const words = text.slice(line.start, line.end);
     const signs = (match) => ({ ...line, hidden: match[0].length });
-    if (FENCE.test(words)) {
+    while (next < code.length && code[next].end < line.end) next += 1;
+    if (code[next] && code[next].start <= line.start) {
+      if (line.start === code[next].start) last = null;
+      add('code', line);
+    } else if (FENCE.test(words)) {
       isFenced = !isFenced;
       last = null;
     } else if (isFenced) add('code', line);
@@ -151,13 +157,13 @@ function blockElement(text, { kind, lines }, ranges) {
 
 /**
  * The elements of a text.
- * marks: {start, end, kind} with the kind 'mark' or 'passage'; headings: a set of the positions at which lines are headings; isCode: of a program,
- * which has no marks of Markdown.
+ * marks: {start, end, kind} with the kind 'mark' or 'passage'; headings: a set of the positions at which lines are headings; code: {start, end} of
+ * lines that are code; isCode: of a program, which has no marks of Markdown.
  */
-export function proseElements(text, { marks = [], headings = new Set(), isCode = false }) {
+export function proseElements(text, { marks = [], headings = new Set(), code = [], isCode = false }) {
   if (isCode) return [h('pre', { tabindex: '0', 'data-unit': 0 }, nodesOf(text, 0, text.length, marks))];
   let next = 0; // of the marks, which ascend
-  return blocksOf(text, headings).map((block) => {
+  return blocksOf(text, headings, code).map((block) => {
     const { start } = block.lines[0];
     const { end } = block.lines.at(-1);
     while (next < marks.length && marks[next].end <= start) next += 1;
@@ -167,8 +173,11 @@ export function proseElements(text, { marks = [], headings = new Set(), isCode =
   });
 }
 
-/** A passage's parts {text, match} as the nodes of a few lines: without marks of Markdown, with one space for each run of white space. */
-export function snippetNodes(parts) {
+/**
+ * A passage's parts {text, match} as the nodes of a few lines: without marks of Markdown, with one space for each run of white space.
+ * isCode: of a program, which has no marks of Markdown.
+ */
+export function snippetNodes(parts, { isCode = false } = {}) {
   const text = parts.map((own) => own.text).join('');
   const ranges = [];
   let start = 0;
@@ -177,10 +186,12 @@ export function snippetNodes(parts) {
     if (own.match) ranges.push({ start, end, kind: 'mark' });
     start = end;
   }
+  if (isCode) return nodesOf(text, 0, text.length, ranges);
   const nodes = [];
   for (const { kind, lines } of blocksOf(text, new Set())) {
     for (const { start: from, end, hidden = 0 } of lines) {
-      if (nodes.length) nodes.push(kind === 'item' ? ' · ' : ' ');
+      // An item may go on in further lines.
+      if (nodes.length) nodes.push(kind === 'item' && hidden ? ' · ' : ' ');
       const styles = kind === 'code' ? [] : inlineStyles(text, from + hidden, end);
       nodes.push(...nodesOf(text, from + hidden, end, [...ranges, ...styles]));
     }

@@ -41,7 +41,7 @@ function card(hit, { about, answer, state, onopen }) {
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, link), likely),
     breadcrumb(hit),
-    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [])),
+    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [], { isCode: hit.passage?.is_code })),
     h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
     why?.panel);
   return article;
