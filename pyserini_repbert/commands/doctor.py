@@ -8,11 +8,16 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.console import json_text
-from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
+from pyserini_repbert.errors import (
+    MissingDependencyError,
+    MissingResourceError,
+    PyseriniRepbertError,
+)
 
 REQUIRED = (
     'transformers',
@@ -110,6 +115,7 @@ def _torch() -> Iterator[Finding]:
     import torch
 
     from pyserini_repbert.models.precision import auto_reason, bfloat16_gain
+    from pyserini_repbert.models.question_threads import question_threads
 
     device = torch.device('cpu')
     gain = bfloat16_gain(device)
@@ -120,6 +126,19 @@ def _torch() -> Iterator[Finding]:
     threads = f'{torch.get_num_threads()} threads'
     kernels = torch.backends.cpu.get_cpu_capability()
     yield Finding('torch', 'ok', f'{torch.__version__}, {threads}, {kernels}, {support}')
+    question = question_threads()
+    found = f'{question.threads} for one question (--threads auto): {question.reason}'
+    yield Finding('threads', 'ok', found)
+
+
+def _int8() -> Iterator[Finding]:
+    """How fast int8 is, where the extra 'onnx' is installed."""
+    from pyserini_repbert.rerank.int8_speed import int8_speed
+
+    with suppress(MissingDependencyError):
+        speed = f'products are {int8_speed():.3g} times as fast as in float32'
+        found = f'{speed}: --backend onnx-int8, whose scores differ by tenths'
+        yield Finding('int8', 'ok', found)
 
 
 def _faiss() -> Iterator[Finding]:
@@ -203,6 +222,7 @@ CHECKS = (
     _pyserini,
     _packages,
     _torch,
+    _int8,
     _faiss,
     _gpu,
     _cache,
