@@ -70,6 +70,20 @@ def _anserini() -> Iterator[Finding]:
     yield Finding('anserini', 'ok', str(anserini_jar()))
 
 
+def _classes() -> Iterator[Finding]:
+    """The archive of Java's classes, which is made if it is not there."""
+    from pyserini_repbert.files import human_size
+    from pyserini_repbert.lucene.jvm import prepare_classes
+
+    archive = prepare_classes()
+    if archive is None:
+        yield Finding('classes', 'ok', 'no archive of them, so Java reads the jar each time')
+    else:
+        size = human_size(archive.stat().st_size)
+        found = f'{archive} ({size}), with which a search starts Java sooner'
+        yield Finding('classes', 'ok', found)
+
+
 def _languages() -> Iterator[Finding]:
     """The languages whose analyzers Anserini's jar has."""
     from pyserini_repbert.lucene.analysis import analyzed_languages
@@ -218,6 +232,7 @@ CHECKS = (
     _python,
     _java,
     _anserini,
+    _classes,
     _languages,
     _pyserini,
     _packages,
