@@ -37,9 +37,12 @@ from pyserini_repbert.lucene.java_home import (
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
+# The collector of one thread. Java's default on a server is faster with several, and takes more
+# than twice the memory to index.
+_ONE_THREAD = ('-XX:+UseSerialGC',)
 # The heap takes 25 MB less than Java's default on a server. The second compiler would take longer
 # than it saves.
-_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m', '-XX:TieredStopAtLevel=1')
+_FEW_QUERIES = (*_ONE_THREAD, '-Xms16m', '-XX:TieredStopAtLevel=1')
 # Log4j writes warnings to stderr. To read its configuration takes half of the time in which Java
 # starts.
 _LOGGING = 'log4j2.loggerContextFactory'
@@ -148,8 +151,7 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
 
     def load() -> None:
         with suppress(Exception):
-            users_options = any(os.environ.get(name) for name in _OPTION_VARIABLES)
-            if few_queries and not users_options:
+            if few_queries and not _has_users_options():
                 archive = archive_options(find_java(), anserini_jar())
                 start_jvm((*archive, *_FEW_QUERIES, *_PLAIN_LOGGING, *more_options))
             quiet_java()
@@ -164,6 +166,19 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
         yield
     finally:
         thread.join()
+
+
+def start_for_one_thread() -> None:
+    """Start the virtual machine for a process in which one thread calls it, unless one is running.
+
+    The user's own options of Java replace ours. Raises JavaError where no Java starts.
+    """
+    options = () if _has_users_options() else _ONE_THREAD
+    start_jvm((*options, *_PLAIN_LOGGING))
+
+
+def _has_users_options() -> bool:
+    return any(os.environ.get(name) for name in _OPTION_VARIABLES)
 
 
 def prepare_classes() -> Path | None:
