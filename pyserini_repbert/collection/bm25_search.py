@@ -30,8 +30,8 @@ from pyserini_repbert.trace import Trace
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
-# Anserini rounds scores to so many decimals. It lowers one that is not further below the one before,
-# by 1e-6 for each of those before.
+# Anserini rounds scores to so many decimals. It lowers a score that is not further below the one
+# before, by 1e-6 for each of those before.
 _DECIMALS = 4
 _TIES_WITHIN = np.float32(1e-4)
 _OFF_EACH_TIE = 1e-6
