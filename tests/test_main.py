@@ -89,6 +89,20 @@ def test_the_help_of_a_command_imports_nothing_heavy(words):
     assert loaded == []
 
 
+def test_the_list_of_actions_makes_no_flags():
+    output, loaded = loaded_by('index', '--help')
+    assert '    sync ' in output and '    lucene ' in output
+    assert loaded == []
+    code = (
+        'import sys\nfrom pyserini_repbert.commands.index import main\n'
+        'try:\n    main(["--help"])\nexcept SystemExit:\n'
+        '    print([name for name in ("pydantic", "pyserini_repbert.pipeline.spec") if name in '
+        'sys.modules])'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.stdout.endswith('\n[]\n')
+
+
 def test_fusing_files_imports_no_model(tmp_path):
     (tmp_path / 'a.txt').write_text('1\td1\t1\n')
     run = str(tmp_path / 'a.txt')

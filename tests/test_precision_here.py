@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
+import numpy as np
+import onnxruntime
 import pytest
 import torch
 
-from pyserini_repbert.models import bfloat16_speed, precision
+from pyserini_repbert.models import bfloat16_speed, precision, question_threads, timing
 from pyserini_repbert.models.precision import Precision, has_native_bfloat16, usable_device
+from pyserini_repbert.rerank import int8_speed
 
 ANSWERS = (True, False)
 
@@ -62,28 +66,81 @@ def test_auto_takes_what_is_faster(speed, taken, why, native_bfloat16, monkeypat
     assert precision.auto_reason(CPU) == 'no native bfloat16'
 
 
-@pytest.mark.parametrize('kept', [None, '{}', '[1]', '{"x": "y"', '{"another": 3.0}'])
-def test_the_speed_of_bfloat16_is_measured_once_for_a_machine(kept, monkeypatch, tmp_path):
+def contenders(float32, bfloat16):
+    """Functions that sleep for so many milliseconds."""
+    return lambda: {
+        'float32': lambda: time.sleep(float32 / 1000),
+        'bfloat16': lambda: time.sleep(bfloat16 / 1000),
+    }
+
+
+@pytest.mark.parametrize(
+    'kept', [None, '{}', '[1]', '{"x": "y"', '{"a": 1}', '{"a": {"b": {"c": 3.0}}}']
+)
+def test_times_are_measured_once_for_a_machine(kept, monkeypatch, tmp_path):
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
-    monkeypatch.setattr(bfloat16_speed, '_measure', lambda: 1.75)
-    path = tmp_path / 'bfloat16.json'
+    monkeypatch.setattr(timing, '_SECONDS', 0.0)
+    best_times = timing.best_times.__wrapped__
+    path = tmp_path / 'timing.json'
     if kept is not None:
         path.write_text(kept)
-    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 1.75
-    monkeypatch.setattr(bfloat16_speed, '_measure', lambda: 99)
-    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 1.75
+    times = best_times('bfloat16', contenders(20, 1))
+    assert times['float32'] > 4 * times['bfloat16'] > 0
+    assert best_times('bfloat16', contenders(1, 20)) == times
+    others = best_times('int8', contenders(1, 20))
+    assert others['float32'] < others['bfloat16']
     monkeypatch.setattr(torch, '__version__', 'another')
-    assert bfloat16_speed.bfloat16_speed.__wrapped__() == 99
-    speeds = json.loads(path.read_text())
-    assert sorted(speeds.values()) == (
-        [1.75, 99] if 'another' not in (kept or '') else [1.75, 3, 99]
-    )
+    assert best_times('bfloat16', contenders(1, 20)) != times
+    kept_times = json.loads(path.read_text())
+    assert len(kept_times['bfloat16']) == 2
+    assert ('a' in kept_times) == (kept is not None and '"c"' in kept)
 
 
-def test_both_precisions_are_measured(monkeypatch):
-    monkeypatch.setattr(bfloat16_speed, '_SECONDS', 0.0)
-    monkeypatch.setattr(bfloat16_speed, '_ROWS', 4)
-    assert 0.001 < bfloat16_speed._measure() < 1000
+def test_times_that_cannot_be_kept_are_given(monkeypatch, tmp_path):
+    (tmp_path / 'file').touch()
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'file' / 'cache'))
+    monkeypatch.setattr(timing, '_SECONDS', 0.0)
+    assert set(timing.best_times.__wrapped__('bfloat16', contenders(1, 1))) == {
+        'float32',
+        'bfloat16',
+    }
+
+
+@pytest.mark.parametrize('module', [bfloat16_speed, int8_speed, question_threads])
+def test_what_is_compared_runs(module, monkeypatch):
+    monkeypatch.setattr(timing, '_SECONDS', 0.0)
+    monkeypatch.setattr(timing, 'LAYERS', ((8, 8), (8, 16)))
+    monkeypatch.setattr(int8_speed, 'LAYERS', ((8, 8), (8, 16)))
+    monkeypatch.setattr(module, '_ROWS', 4)
+    before = torch.get_num_threads()
+    times = timing.measured(module._contenders())
+    assert times and all(0 < milliseconds < 60_000 for milliseconds in times.values())
+    assert torch.get_num_threads() == before
+
+
+def test_int8_products_are_those_of_rounded_numbers():
+    layer = onnxruntime.InferenceSession(int8_speed._quantized_layer(3, 2))
+    (y,) = layer.run(None, {'x': np.array([[1, 2, 3]], np.float32)})
+    np.testing.assert_allclose(y, [[6, 6]], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ('times', 'threads'),
+    [
+        ({'1': 4.0}, 1),
+        ({'1': 4.0, '2': 4.5}, 1),
+        ({'1': 4.0, '2': 3.9}, 1),
+        ({'1': 4.0, '2': 3.0}, 2),
+        ({'1': 8.0, '2': 4.0, '4': 3.9, '16': 9.0}, 2),
+        ({'8': 2.0, '16': 3.0, '1': 5.0}, 8),
+    ],
+)
+def test_a_question_gets_the_fewest_threads_that_are_as_fast(times, threads):
+    chosen = question_threads.fewest_threads(times)
+    assert chosen.threads == threads
+    assert times[str(threads)] <= 1.03 * min(times['1'], min(times.values()))
+    for number, milliseconds in times.items():
+        assert f'{milliseconds:.3g} ms with {number}' in chosen.reason
 
 
 @pytest.mark.slow

@@ -30,10 +30,11 @@ from pyserini_repbert.trace import Trace
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
-# Of Anserini's scores, which are rounded. Those that were alike differ by 1e-6, as far as float32
-# tells that.
+# Anserini rounds scores to so many decimals. It lowers a score that is not further below the one
+# before, by 1e-6 for each of those before.
 _DECIMALS = 4
-_MOST_BETWEEN_TIES = 1e-5
+_TIES_WITHIN = np.float32(1e-4)
+_OFF_EACH_TIE = 1e-6
 
 
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
@@ -59,11 +60,12 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
         """As in `Ranker`, without what Anserini takes off scores that are alike."""
-        score_of = _scores_before_ties(hits)
+        score_of = dict(zip(hits.docids, _scores_before_ties(hits.scores), strict=True))
         missing = [docid for docid in docids if docid not in score_of]
         if missing:
             others = self.among(missing).rank([topic], None, len(missing))[topic.qid]
-            score_of |= _scores_before_ties(others)
+            scores = _scores_before_ties(others.scores)
+            score_of |= dict(zip(others.docids, scores, strict=True))
         return [score_of.get(docid, 0.0) for docid in docids]
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
@@ -154,9 +156,11 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
+        """The hits that are allowed, with the scores that they have if there are no others."""
         is_allowed = self._generation.are_among(self._documents, ranking.docids)
         rows = np.flatnonzero(is_allowed).tolist()
-        return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+        scores = _scores_before_ties(ranking.scores)
+        return ranking.select_rows(rows, _scores_with_ties([scores[row] for row in rows]))
 
     def warnings(self, query: str) -> list[str]:
         return self._searcher.warnings(query)
@@ -165,18 +169,43 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         self._searcher.close()
 
 
-def _scores_before_ties(ranking: Ranking) -> dict[str, float]:
-    """The scores that Anserini gives documents by themselves, by docid.
+def _scores_before_ties(scores: Sequence[float]) -> list[float]:
+    """The scores that Anserini gives documents by themselves, from those of a whole ranking.
 
-    It rounds to four decimals, and takes 1e-6 off each score that equals the one before, which
-    depends on what else is found.
+    What `ScoreTiesAdjusterReranker` takes off depends on what else is found.
     """
-    scores: dict[str, float] = {}
+    rounded: list[float] = []
     before = inf
-    score = inf
-    for docid, lowered in zip(ranking.docids, ranking.scores, strict=True):
-        if before - lowered > _MOST_BETWEEN_TIES:
+    n_before = 0
+    for lowered in scores:
+        score = round(lowered + n_before * _OFF_EACH_TIE, _DECIMALS)
+        is_lowered = abs(_lowered(score, n_before) - lowered) <= 2 * np.spacing(np.float32(lowered))
+        if not is_lowered or not _ties_with(score, before):
             score = round(lowered, _DECIMALS)
-        scores[docid] = score
+            n_before = 0
+        rounded.append(score)
         before = lowered
-    return scores
+        n_before += 1
+    return rounded
+
+
+def _scores_with_ties(scores: Sequence[float]) -> list[float]:
+    """The scores of a ranking as Anserini gives them, from those of documents by themselves."""
+    all_lowered: list[float] = []
+    before = inf
+    n_before = 0
+    for score in scores:
+        n_before = n_before + 1 if _ties_with(score, before) else 0
+        before = _lowered(score, n_before)
+        all_lowered.append(before)
+    return all_lowered
+
+
+def _ties_with(score: float, before: float) -> bool:
+    """Whether Anserini lowers a rounded score that follows a lowered one."""
+    return bool(np.float32(before) - np.float32(score) <= _TIES_WITHIN)
+
+
+def _lowered(score: float, n_before: int) -> float:
+    """A rounded score in float32, after so many that tie with it."""
+    return float(np.float32(float(np.float32(score)) - n_before * _OFF_EACH_TIE))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -130,7 +130,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         self.documents: NDArray[np.bool_] | None = None
         self._last_queries = _LastQueries({})
         # Opened where a hit is explained, once: copies of this searcher share it.
-        self._sentence_encoder = cache(self._open_sentence_encoder)
+        self._sentence_encoder: list[TextDocumentEncoder] = []
         super().__init__(self.vectors, query_encoder, device)
         self.approximate: CollectionAnn | None = None
         if ann:
@@ -276,35 +276,15 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         score_of = dict(zip(hits.docids, hits.scores, strict=True))
         missing = [docid for docid in docids if docid not in score_of]
         if missing:
-            totals = self._totals(self.vector_of(topic.text), missing)
-            score_of |= dict(zip(missing, totals.tolist(), strict=True))
-        return [score_of[docid] for docid in docids]
+            score_of |= self.scores_by_docid(self.vector_of(topic.text), missing)
+        return [score_of.get(docid, 0.0) for docid in docids]
 
     def scores_by_docid(
         self, query: NDArray[np.float32], docids: Sequence[str]
     ) -> dict[str, float]:
         """As in `VectorSearcher`; a document without a passage that counts has no score."""
-        rows, counts = self.vectors.rows_of(self.generation.docnos(docids))
-        owners = np.repeat(np.arange(len(docids)), counts)[self._counted[rows]]
-        known = [docids[number] for number in np.unique(owners).tolist()]
-        totals = self._totals(query, known)
-        return dict(zip(known, totals.tolist(), strict=True))
-
-    def _totals(self, query: NDArray[np.float32], docids: Sequence[str]) -> NDArray[np.float32]:
-        """The scores of documents by their rows that count, float32 (n,); 0 without any."""
-        rows, counts = self.vectors.rows_of(self.generation.docnos(docids))
-        is_counted = self._counted[rows]
-        owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
-        found, starts = np.unique(owners, return_index=True)
-        totals = np.zeros(len(docids), np.float32)
-        if not len(found):
-            return totals
-        scores = self.vectors.scores(query, rows[is_counted])
-        if self.aggregation is PassageAggregation.FIRST:
-            totals[found] = scores[starts]
-        else:
-            totals[found] = aggregate_groups(scores, starts, self.aggregation)
-        return totals
+        scores_of = partial(self.vectors.scores, query)
+        return self.vectors.scores_by_docid(docids, self._counted, scores_of, self.aggregation)
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         depth = k * -(-len(self.vectors) // max(len(self), 1))
@@ -467,7 +447,10 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return reasons
 
     def _embed_sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = self._sentence_encoder().embed(texts)
+        if not self._sentence_encoder:
+            self._sentence_encoder.append(self._open_sentence_encoder())
+        (encoder,) = self._sentence_encoder
+        vectors: NDArray[np.float32] = encoder.embed(texts)
         return vectors
 
     def _open_sentence_encoder(self) -> TextDocumentEncoder:

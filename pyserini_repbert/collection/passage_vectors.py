@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.index.quantized import StoredVectors
+from pyserini_repbert.search.aggregation import PassageAggregation
+from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.products import shard_pair_scores
 
 # Passages of `PassageVectors.sample`.
@@ -167,6 +169,37 @@ class PassageVectors:
             number = int(np.searchsorted(starts, row, side='right')) - 1
             values.append(self.shards[number].rows_of(kind).value(row - int(starts[number])))
         return values
+
+    def scores_by_docid(
+        self,
+        docids: Sequence[str],
+        counted: NDArray[np.bool_],
+        scores_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        aggregation: PassageAggregation | str,
+    ) -> dict[str, float]:
+        """The scores of documents by their passages, of those with a passage that counts.
+
+        Parameters
+        ----------
+        docids : of the documents
+        counted : which rows count, bool (n,); with the aggregation 'first', one of a document
+        scores_of : the scores of rows, float32 (m,) from int64 (m,)
+        aggregation : how passages' scores become document scores
+        """
+        chosen = PassageAggregation(aggregation)
+        rows, counts = self.rows_of(self._generation.docnos(docids))
+        is_counted = counted[rows]
+        owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
+        found, starts = np.unique(owners, return_index=True)
+        if not len(found):
+            return {}
+        scores = scores_of(rows[is_counted])
+        if chosen is PassageAggregation.FIRST:
+            totals = scores[starts]
+        else:
+            totals = aggregate_groups(scores, starts, chosen)
+        pairs = zip(found.tolist(), totals.tolist(), strict=True)
+        return {docids[owner]: total for owner, total in pairs}
 
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""

@@ -7,6 +7,7 @@ The search is exact: each passage is scored, and documents are ranked by their p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -132,19 +133,8 @@ class RepresentationSearcher(Searcher):
         """The scores of documents, by docid, of those with a passage that counts."""
         if query is None:
             return {}
-        rows, counts = self._vectors.rows_of(self.generation.docnos(docids))
-        is_counted = self._counted[rows]
-        owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
-        found, starts = np.unique(owners, return_index=True)
-        if not len(found):
-            return {}
-        scores = self._scores_of(query, rows[is_counted])
-        if self.aggregation is PassageAggregation.FIRST:
-            totals = scores[starts]
-        else:
-            totals = aggregate_groups(scores, starts, self.aggregation)
-        pairs = zip(found.tolist(), totals.tolist(), strict=True)
-        return {docids[owner]: total for owner, total in pairs}
+        scores_of = partial(self._scores_of, query)
+        return self._vectors.scores_by_docid(docids, self._counted, scores_of, self.aggregation)
 
     def of_query(self, query: Any, k: int | None) -> Ranking:
         """The ranking of a query of `queries_of`, ties by docid; k None: all hits."""

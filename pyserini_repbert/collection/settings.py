@@ -213,16 +213,6 @@ class CollectionSettings:
         return str(vars(self).get(kind.option, kind.usual))
 
     @property
-    def sparse_name(self) -> str:
-        """The sparse ranking as a user names it: 'bm25', 'none', or the learned model."""
-        return str(self.sparse) if self.sparse_model is None else self.sparse_model.encoder
-
-    @property
-    def multi_vector_name(self) -> str:
-        """The multi-vector model as a user names it, or 'none'."""
-        return 'none' if self.multi_vector_model is None else self.multi_vector_model.encoder
-
-    @property
     def models_sha256(self) -> str:
         """A digest of the encoder and the sparse ranking by which a collection learns.
 

@@ -291,6 +291,9 @@ whole_number = argument_type(integer)
 # How many weights of a vector are kept.
 pruned_to = argument_type(lambda text: 0 if text == 'all' else integer(text, 0))
 threads = argument_type(lambda text: integer(text, 1, MAX_THREADS))
+threads_or_auto = argument_type(
+    lambda text: text if text == 'auto' else integer(text, 1, MAX_THREADS)
+)
 finite_number = argument_type(decimal)
 
 

@@ -8,11 +8,16 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.console import json_text
-from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
+from pyserini_repbert.errors import (
+    MissingDependencyError,
+    MissingResourceError,
+    PyseriniRepbertError,
+)
 
 REQUIRED = (
     'transformers',
@@ -65,6 +70,20 @@ def _anserini() -> Iterator[Finding]:
     yield Finding('anserini', 'ok', str(anserini_jar()))
 
 
+def _classes() -> Iterator[Finding]:
+    """The archive of Java's classes, which is made if it is not there."""
+    from pyserini_repbert.files import human_size
+    from pyserini_repbert.lucene.jvm import prepare_classes
+
+    archive = prepare_classes()
+    if archive is None:
+        yield Finding('classes', 'ok', 'no archive of them, so Java reads the jar each time')
+    else:
+        size = human_size(archive.stat().st_size)
+        found = f'{archive} ({size}), with which a search starts Java sooner'
+        yield Finding('classes', 'ok', found)
+
+
 def _languages() -> Iterator[Finding]:
     """The languages whose analyzers Anserini's jar has."""
     from pyserini_repbert.lucene.analysis import analyzed_languages
@@ -110,6 +129,7 @@ def _torch() -> Iterator[Finding]:
     import torch
 
     from pyserini_repbert.models.precision import auto_reason, bfloat16_gain
+    from pyserini_repbert.models.question_threads import question_threads
 
     device = torch.device('cpu')
     gain = bfloat16_gain(device)
@@ -120,6 +140,19 @@ def _torch() -> Iterator[Finding]:
     threads = f'{torch.get_num_threads()} threads'
     kernels = torch.backends.cpu.get_cpu_capability()
     yield Finding('torch', 'ok', f'{torch.__version__}, {threads}, {kernels}, {support}')
+    question = question_threads()
+    found = f'{question.threads} for one question (--threads auto): {question.reason}'
+    yield Finding('threads', 'ok', found)
+
+
+def _int8() -> Iterator[Finding]:
+    """How fast int8 is, where the extra 'onnx' is installed."""
+    from pyserini_repbert.rerank.int8_speed import int8_speed
+
+    with suppress(MissingDependencyError):
+        speed = f'products are {int8_speed():.3g} times as fast as in float32'
+        found = f'{speed}: --backend onnx-int8, whose scores differ by tenths'
+        yield Finding('int8', 'ok', found)
 
 
 def _faiss() -> Iterator[Finding]:
@@ -199,10 +232,12 @@ CHECKS = (
     _python,
     _java,
     _anserini,
+    _classes,
     _languages,
     _pyserini,
     _packages,
     _torch,
+    _int8,
     _faiss,
     _gpu,
     _cache,

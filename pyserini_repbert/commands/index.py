@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,12 @@ _FLAGS_OF_CORPORA: tuple[str, ...] = (
 )
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the command's flags."""
+def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The parser of the command's flags.
+
+    With `arguments`, it has the flags of the actions that they name alone: those of all take longer
+    to make than many an action does.
+    """
     parser = command.parser(
         'index',
         'Bring collections up to date. Make Lucene, EPIC and approximate indexes. Check and export '
@@ -57,7 +62,8 @@ def make_parser() -> argparse.ArgumentParser:
             '--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars'
         )
         flags.set_defaults(action=action.act)
-        action.add_flags(flags)
+        if arguments is None or name in arguments:
+            action.add_flags(flags)
     return parser
 
 
@@ -66,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
     Returns the exit status.
     """
-    options = make_parser().parse_args(arguments)
+    options = make_parser(arguments).parse_args(arguments)
     return int(options.action(options) or 0)
 
 
@@ -354,6 +360,10 @@ def _lucene(options: argparse.Namespace) -> int:
     check_outside(options.output, options.corpus)
     is_impact = options.variant == 'epic-impact'
     _check_variant(options, is_impact)
+    if options.threads == 1:
+        from pyserini_repbert.lucene.jvm import start_for_one_thread
+
+        start_for_one_thread()
     if is_impact:
         text = _build_impact_index(options)
         record_output(options, options.output, ('vectors',))

@@ -153,7 +153,14 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
 
 
 def _add_machine(flags: argparse._ArgumentGroup) -> None:
-    add_flags(flags, 'device', 'precision', 'device_dtype', 'threads', 'batch_size', 'ray')
+    add_flags(flags, 'device', 'precision', 'device_dtype', 'batch_size', 'ray')
+    add_flags(
+        flags,
+        'threads',
+        type=command.threads_or_auto,
+        help='most CPU threads to use; auto: as many as compute one question fastest; default: '
+        '$OMP_NUM_THREADS',
+    )
     add_flags(flags, 'offline')
 
 
@@ -232,6 +239,13 @@ def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
 def main(arguments: list[str]) -> None:
     """Print the hits of questions, or write the run file of topics."""
     options = parse_flags(make_parser(), arguments)
+    measures_threads = options.threads == 'auto'
+    if measures_threads:
+        command.refuse(
+            options.topics,
+            '--threads auto is for questions: topics are ranked together, so give a number',
+        )
+        options.threads = None
     command.use_threads(options.threads)
     has_questions = options.query or options.like or options.topics
     if not has_questions and sys.stdin is not None and sys.stdin.isatty():
@@ -253,6 +267,10 @@ def main(arguments: list[str]) -> None:
         used = _used(resolved.spec)
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
+        if measures_threads and _runs_a_model(resolved):
+            from pyserini_repbert.models.question_threads import question_threads
+
+            command.use_threads(question_threads().threads)
         machine = _start_engines(options, resolved, machine, held)
         if options.topics:
             _write_run(options, resolved, machine, used)

@@ -13,18 +13,10 @@ from pyserini_repbert.commands.watching import warn_of_few
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.trying import MeasureOfTrial, TrialComparison
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
+    from pyserini_repbert.collection.settings import CollectionSettings
 
-# Attributes of `CollectionSettings` that are named where they differ.
-_SHOWN = (
-    'passage_tokens',
-    'overlap',
-    'language',
-    'sparse_name',
-    'multi_vector_name',
-    'dtype',
-    'precision',
-    'dimension',
-)
+# Attributes of `CollectionSettings` that are named where they differ, beside its further models.
+_SHOWN = ('passage_tokens', 'overlap', 'language', 'dtype', 'precision', 'dimension')
 # Flags that say what is tried.
 _TRIED = (
     *('encoder', 'passage_tokens', 'overlap', 'language', 'sparse', 'multi_vector'),
@@ -80,13 +72,11 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
 def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest) -> None:
     """Print what was encoded, and how it differs from what is searched now."""
     differences = []
-    for name in _SHOWN:
-        before = getattr(live.settings, name)
-        after = getattr(trial.settings, name)
+    settings_before = _shown_settings(live.settings)
+    for name, after in _shown_settings(trial.settings).items():
+        before = settings_before[name]
         if before != after:
-            differences.append(
-                f"{name.removesuffix('_name').replace('_', ' ')} '{after}' in place of '{before}'"
-            )
+            differences.append(f"{name.replace('_', ' ')} '{after}' in place of '{before}'")
     shards = command.count_text(len(trial.shards), 'shard')
     print(
         printable(
@@ -96,6 +86,16 @@ def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest
     )
     for difference in differences:
         print('  ' + printable(difference))
+
+
+def _shown_settings(settings: CollectionSettings) -> dict[str, object]:
+    """The settings that are named where they differ, by name."""
+    from pyserini_repbert.systems.registry import representations
+
+    shown: dict[str, object] = {name: getattr(settings, name) for name in _SHOWN}
+    for kind in representations():
+        shown[kind.option] = settings.name_of(kind)
+    return shown
 
 
 def _compare(

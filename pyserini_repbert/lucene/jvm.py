@@ -25,6 +25,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     needs,
 )
+from pyserini_repbert.lucene.class_archive import archive_options, make_archive
 from pyserini_repbert.lucene.java_home import (
     INSTALL_JAVA,
     VECTOR_MODULE,
@@ -36,9 +37,12 @@ from pyserini_repbert.lucene.java_home import (
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
+# The collector of one thread. Java's default on a server is faster with several, and takes more
+# than twice the memory to index.
+_ONE_THREAD = ('-XX:+UseSerialGC',)
 # The heap takes 25 MB less than Java's default on a server. The second compiler would take longer
 # than it saves.
-_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m', '-XX:TieredStopAtLevel=1')
+_FEW_QUERIES = (*_ONE_THREAD, '-Xms16m', '-XX:TieredStopAtLevel=1')
 # Log4j writes warnings to stderr. To read its configuration takes half of the time in which Java
 # starts.
 _LOGGING = 'log4j2.loggerContextFactory'
@@ -135,20 +139,21 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
 
 
 @contextmanager
-def started_ahead(few_queries: bool = False) -> Iterator[None]:
+def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -> Iterator[None]:
     """A context in which a thread starts the virtual machine and loads Lucene's classes.
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
     for a process that ends soon, Java gets a small initial heap, the collector that takes least
-    memory and the compiler that takes least time. The user's own options of Java replace these.
+    memory, the compiler that takes least time and the archive of `prepare_classes`. The user's own
+    options of Java replace these. `more_options` follow them.
     """
 
     def load() -> None:
         with suppress(Exception):
-            users_options = any(os.environ.get(name) for name in _OPTION_VARIABLES)
-            if few_queries and not users_options:
-                start_jvm((*_FEW_QUERIES, *_PLAIN_LOGGING))
+            if few_queries and not _has_users_options():
+                archive = archive_options(find_java(), anserini_jar())
+                start_jvm((*archive, *_FEW_QUERIES, *_PLAIN_LOGGING, *more_options))
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
         _detach()
@@ -161,6 +166,29 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
         yield
     finally:
         thread.join()
+
+
+def start_for_one_thread() -> None:
+    """Start the virtual machine for a process in which one thread calls it, unless one is running.
+
+    The user's own options of Java replace ours. Raises JavaError where no Java starts.
+    """
+    options = () if _has_users_options() else _ONE_THREAD
+    start_jvm((*options, *_PLAIN_LOGGING))
+
+
+def _has_users_options() -> bool:
+    return any(os.environ.get(name) for name in _OPTION_VARIABLES)
+
+
+def prepare_classes() -> Path | None:
+    """Make the archive of classes with which Java starts for a few queries, unless it is there.
+
+    Returns its path; None where it cannot be made. Raises JavaError where there is no Java.
+    """
+    java = find_java()
+    jar = anserini_jar()
+    return make_archive(java, jar, [*_options(java, jar), *_FEW_QUERIES, *_PLAIN_LOGGING])
 
 
 def _options(java: Java, jar: Path) -> list[str]:

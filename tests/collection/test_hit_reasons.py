@@ -1,5 +1,8 @@
 """Why a hit of a collection is there: BM25's words, and the sentence nearest to the question."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -131,3 +134,20 @@ def test_a_sentence_is_where_it_says(open_collection):
     assert passage.start <= told.start < told.end <= passage.end
     assert text[told.start : told.end] == told.sentence
     assert all(own.weight > 0 for own in told.words)
+
+
+def test_a_searcher_ends_with_its_last_reference(open_collection):
+    collection = open_collection()
+    collection.sync([{'id': 'a', 'text': 'The cat ran on the red mat.'}])
+    with collection:
+        searcher = collection.searcher()
+        (dense,) = searcher.leaves()
+        assert dense.reasons('cat', ['a'])
+        reference = weakref.ref(dense)
+        gc.disable()
+        try:
+            searcher.close()
+            del searcher, dense
+            assert reference() is None
+        finally:
+            gc.enable()

@@ -91,3 +91,25 @@ def test_documents_as_questions_are_fused_alike(lived_collection):
         ranked = searcher.rank([topic], None, 5)['q']
         assert ranked.docids == expected.docids
         assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)
+
+
+@pytest.mark.parametrize(('n_others', 'depth'), [(55, 5), (85, 91), (85, 5)])
+def test_scores_within_a_filter_are_those_of_many_equal_documents(open_collection, n_others, depth):
+    """Anserini takes 1e-6 off for each equal score before: 5e-5 after fifty."""
+    collection = open_collection(sparse='bm25')
+    documents = [{'id': f'a{n:03}', 'text': 'red cat', 'kind': 'other'} for n in range(n_others)]
+    documents += [{'id': f'b{n:03}', 'text': 'red cat', 'kind': 'wanted'} for n in range(90)]
+    documents += [{'id': 'c1', 'text': 'red cat mat', 'kind': 'wanted'}]
+    collection.sync(documents)
+    topic = Query('q', 'red')
+    with closing(collection), closing(collection.searcher(rankings=['bm25'])) as searcher:
+        (whole,) = searcher.leaves()
+        (part,) = searcher.within(DocumentFilter('kind:wanted')).leaves()
+        ranking = part.rank([topic], None, depth)['q']
+        assert len(ranking) == depth and ranking.docids[0] == 'b000'
+        alone = [whole.document_scores(topic, [docid], NO_HITS)[0] for docid in ranking.docids]
+        assert part.document_scores(topic, ranking.docids, ranking) == alone
+        # As if there were no other documents.
+        among = whole.among(ranking.docids).rank([topic], None, depth)['q']
+        assert ranking.docids == among.docids
+        assert ranking.scores == pytest.approx(among.scores, abs=1e-9)

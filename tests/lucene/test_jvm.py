@@ -152,3 +152,21 @@ logger.warn('this is old')
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.stdout.endswith('.SimpleLoggerContextFactory\n')
     assert 'this is old' in done.stderr and 'opened' not in done.stderr
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('users', 'collectors'), [({}, 'Copy'), ({'JAVA_TOOL_OPTIONS': '-XX:+UseParallelGC'}, 'PS')]
+)
+def test_one_thread_has_its_collector_unless_the_user_chooses(users, collectors):
+    code = """
+from pyserini_repbert.lucene import jvm
+jvm.start_for_one_thread()
+factory = jvm.java_class('java.lang.management.ManagementFactory')
+print(factory.getGarbageCollectorMXBeans().get(0).getName())
+"""
+    environment = {name: value for name, value in os.environ.items() if 'JAVA_' not in name}
+    done = subprocess.run(
+        [sys.executable, '-c', code], env=environment | users, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(collectors)

@@ -11,6 +11,7 @@ from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main, make_parser
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
+from pyserini_repbert.models import question_threads
 from pyserini_repbert.pipeline import opening
 from pyserini_repbert.ranking import Ranking, Searcher
 from pyserini_repbert.search import DenseSearcher
@@ -262,3 +263,24 @@ def test_the_examples_of_help_run(demo_cache, tmp_path, monkeypatch, capsys):
         main([*words[3:], '--quiet'])
     assert len(read_run('run.txt')) == 500
     assert capsys.readouterr().out
+
+
+def test_a_question_takes_the_threads_that_were_measured(setting, monkeypatch, capsys):
+    times = {'1': 4.0, '2': 3.0}
+    monkeypatch.setattr(question_threads, 'best_times', lambda *_: times)
+    taken = []
+    monkeypatch.setattr(command, 'use_threads', taken.append)
+    words = ['--index', str(setting[0]), '--query', 'the cat', '--hits', '2', '--threads', 'auto']
+    main(words)
+    times['2'] = 5.0
+    main(words)
+    assert taken == [None, 2, None, 1]
+    assert capsys.readouterr().out.count('? the cat') == 2
+
+
+def test_topics_take_a_number_of_threads(setting, tmp_path, capsys):
+    words = _arguments(setting, tmp_path / 'run.txt', '--threads', 'auto')
+    assert command.run(main, words) == 2
+    assert 'topics are ranked together, so give a number' in capsys.readouterr().err
+    assert command.run(main, [*words[:-1], 'some']) == 2
+    assert not (tmp_path / 'run.txt').exists()

@@ -1,0 +1,87 @@
+"""An archive of the Java classes that a search loads: Java maps it, and reads no jar.
+
+This is Java's class data sharing (https://openjdk.org/jeps/310). Java itself compares an archive
+with its own version, its modules and the jar, and does without an archive that does not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_repbert.files import cache_folder
+from pyserini_repbert.lucene.java_home import Java
+
+# In a process of its own, which lists the classes that one index and one search load.
+_LIST_CLASSES = """
+import sys
+from pyserini_repbert.lucene import jvm
+from pyserini_repbert.lucene.indexer import LuceneWriter
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+folder, names = sys.argv[1:]
+with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList={names}']):
+    with LuceneWriter(folder) as writer:
+        writer.add(['{"id": "d1", "contents": "one passage of some words"}'])
+    LuceneSparseSearcher(folder).search('some words', 10)
+    jvm.java_class('java.lang.System').exit(0)
+"""
+# Java compares checksums, which takes .04 s: a damaged archive would end the process.
+_VERIFIED = '-XX:+VerifySharedSpaces'
+# Java says on standard output that an archive does not fit.
+_SILENT = '-Xlog:disable'
+
+
+def archive_path(java: Java, jar: Path) -> Path:
+    """The archive of a Java and a jar, in the cache folder; both are named by what they are now."""
+    status = jar.stat()
+    identity = (str(java.home), java.version, str(jar), status.st_size, status.st_mtime_ns)
+    digest = hashlib.sha256(repr(identity).encode()).hexdigest()
+    return cache_folder() / 'java' / f'classes-{digest[:16]}.jsa'
+
+
+def archive_options(java: Java, jar: Path) -> list[str]:
+    """Options of Java that read the archive; none where it was not made."""
+    path = archive_path(java, jar)
+    if not path.is_file():
+        return []
+    return [f'-XX:SharedArchiveFile={path}', '-Xshare:auto', _VERIFIED, _SILENT]
+
+
+def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
+    """Make the archive, unless it is there; takes some four seconds of processor time.
+
+    Parameters
+    ----------
+    java, jar : what it is for
+    options : of Java, as it will be started
+
+    Returns its path; None where Java cannot make it, or the cache folder is not writable.
+    """
+    path = archive_path(java, jar)
+    if path.is_file():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Java writes a new file, which other processes see when it is whole.
+        with tempfile.TemporaryDirectory(dir=path.parent) as made:
+            folder = Path(made)
+            names = folder / 'names'
+            archive = folder / 'archive'
+            listed = [sys.executable, '-c', _LIST_CLASSES, str(folder / 'index'), str(names)]
+            _run(listed, {**os.environ, 'JAVA_HOME': str(java.home)})
+            dump = [str(java.home / 'bin' / 'java'), '-Xshare:dump', _SILENT, *options]
+            dump += [f'-XX:SharedClassListFile={names}', f'-XX:SharedArchiveFile={archive}']
+            _run([*dump, '-cp', str(jar)], dict(os.environ))
+            archive.replace(path)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return path
+
+
+def _run(words: Sequence[str], environment: dict[str, str]) -> None:
+    subprocess.run(words, env=environment, capture_output=True, check=True)

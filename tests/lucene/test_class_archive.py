@@ -1,0 +1,107 @@
+"""The archive of Java's classes: made once, read silently, and done without where it does not
+fit.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert.lucene import class_archive, jvm
+from pyserini_repbert.lucene.java_home import MIN_MAJOR, anserini_jar, find_java, found_javas
+
+pytestmark = pytest.mark.jvm
+
+# Prints where Java got the class of its searcher from.
+_SEARCH = """
+import sys
+from pyserini_repbert.lucene import jvm
+log = ['-Xlog:class+load:file=' + sys.argv[1]]
+with jvm.started_ahead(few_queries=True, more_options=log):
+    jvm.java_class('io.anserini.search.SimpleSearcher')
+lines = open(sys.argv[1]).read().splitlines()
+print(*[line.split('source: ')[1] for line in lines if 'search.SimpleSearcher source' in line])
+"""
+
+
+@pytest.fixture(scope='module')
+def archive(tmp_path_factory):
+    cache = tmp_path_factory.mktemp('cache')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
+        return jvm.prepare_classes()
+
+
+@pytest.fixture
+def path(archive, tmp_path, monkeypatch):
+    """Where Java looks for an archive in this test."""
+    for variable in jvm._OPTION_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
+    path = class_archive.archive_path(find_java(), anserini_jar())
+    path.parent.mkdir()
+    return path
+
+
+def source_of_classes(tmp_path):
+    words = [sys.executable, '-c', _SEARCH, str(tmp_path / 'log')]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, '')
+    return done.stdout
+
+
+def test_java_takes_classes_of_the_archive(archive, path, tmp_path):
+    assert 'jar' in source_of_classes(tmp_path)
+    os.link(archive, path)
+    assert source_of_classes(tmp_path) == 'shared objects file\n'
+    assert list(archive.parent.iterdir()) == [archive]
+
+
+@pytest.mark.parametrize('bytes_of_it', [0, 100, 1_000_000])
+def test_java_does_without_an_archive_that_is_not_whole(archive, path, tmp_path, bytes_of_it):
+    path.write_bytes(archive.read_bytes()[:bytes_of_it])
+    assert 'jar' in source_of_classes(tmp_path)
+
+
+@pytest.mark.parametrize('share', [0.05, 0.3, 0.6, 0.9])
+def test_java_does_without_a_damaged_archive(archive, path, tmp_path, share):
+    content = bytearray(archive.read_bytes())
+    first = int(share * len(content))
+    content[first : first + 4096] = bytes(byte ^ 255 for byte in content[first : first + 4096])
+    path.write_bytes(content)
+    assert 'jar' in source_of_classes(tmp_path)
+
+
+def test_another_java_or_jar_has_another_archive(archive, path, tmp_path):
+    java = find_java()
+    jar = tmp_path / 'anserini-9-fatjar.jar'
+    jar.write_bytes(b'a jar')
+    first = class_archive.archive_path(java, jar)
+    jar.write_bytes(b'another')
+    assert len({path, first, class_archive.archive_path(java, jar)}) == 3
+    assert class_archive.archive_options(java, jar) == []
+
+
+def test_java_does_without_the_archive_of_another_java(archive, path, tmp_path, monkeypatch):
+    javas = [java for java in found_javas() if java.major >= MIN_MAJOR]
+    if len(javas) < 2:
+        pytest.skip('needs two Javas')
+    monkeypatch.setenv('JAVA_HOME', str(javas[1].home))
+    os.link(archive, class_archive.archive_path(javas[1], anserini_jar()))
+    assert 'jar' in source_of_classes(tmp_path)
+
+
+def test_an_archive_is_made_once_and_not_where_it_cannot_be(archive, path, tmp_path, monkeypatch):
+    os.link(archive, path)
+    monkeypatch.setattr(class_archive, '_run', None)
+    assert jvm.prepare_classes() == path
+    (tmp_path / 'file').touch()
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'file'))
+    assert jvm.prepare_classes() is None
+
+
+def test_a_failure_leaves_nothing(path, monkeypatch):
+    monkeypatch.setattr(class_archive, '_LIST_CLASSES', 'raise SystemExit(3)')
+    assert jvm.prepare_classes() is None
+    assert list(path.parent.iterdir()) == []
