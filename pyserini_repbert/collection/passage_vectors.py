@@ -175,7 +175,7 @@ class PassageVectors:
         docids: Sequence[str],
         counted: NDArray[np.bool_],
         scores_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
-        aggregation: PassageAggregation,
+        aggregation: PassageAggregation | str,
     ) -> dict[str, float]:
         """The scores of documents by their passages, of those with a passage that counts.
 
@@ -186,6 +186,7 @@ class PassageVectors:
         scores_of : the scores of rows, float32 (m,) from int64 (m,)
         aggregation : how passages' scores become document scores
         """
+        chosen = PassageAggregation(aggregation)
         rows, counts = self.rows_of(self._generation.docnos(docids))
         is_counted = counted[rows]
         owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
@@ -193,10 +194,10 @@ class PassageVectors:
         if not len(found):
             return {}
         scores = scores_of(rows[is_counted])
-        if aggregation is PassageAggregation.FIRST:
+        if chosen is PassageAggregation.FIRST:
             totals = scores[starts]
         else:
-            totals = aggregate_groups(scores, starts, aggregation)
+            totals = aggregate_groups(scores, starts, chosen)
         pairs = zip(found.tolist(), totals.tolist(), strict=True)
         return {docids[owner]: total for owner, total in pairs}
 
