@@ -1,6 +1,7 @@
 """Other projects' readers take what `evaluate ir-metadata` writes.
 
-repro_eval is not in the extra `interop`, since it needs a setuptools before 82.
+Neither is in the extra `interop`: repro_eval needs a setuptools before 82, and tira installs a
+package `tests`, which would hide this one.
 """
 
 from pathlib import Path
