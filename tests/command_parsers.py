@@ -6,10 +6,16 @@ from unittest.mock import patch
 from pyserini_repbert.commands.command import Parser
 from pyserini_repbert.commands.dispatcher import COMMANDS
 from pyserini_repbert.commands.evaluate import _ANALYSES
+from pyserini_repbert.commands.index import ACTIONS
 from pyserini_repbert.errors import InputError
 
-# Actions whose parsers are made only when they are named.
-ACTIONS = {'fusion': ('tune',), 'evaluate': tuple(_ANALYSES)}
+# Words with which a command makes parsers and flags that it leaves out otherwise. `index` has the
+# flags of all actions that the words name.
+WORDS = {
+    'fusion': [('tune',)],
+    'evaluate': [(analysis,) for analysis in _ANALYSES],
+    'index': [tuple(ACTIONS)],
+}
 
 
 def all_parsers():
@@ -25,8 +31,8 @@ def all_parsers():
         module = importlib.import_module(f'pyserini_repbert.commands.{name}')
         with patch('pyserini_repbert.commands.command.Parser', Recorded):
             make_parser(module)
-            for action in ACTIONS.get(name, ()):
-                make_parser(module, action)
+            for words in WORDS.get(name, ()):
+                make_parser(module, *words)
     return {parser.prog.removeprefix('python -m pyserini_repbert.'): parser for parser in made}
 
 
