@@ -124,8 +124,8 @@ class OwnCollection(System):
         return [hit.docid for hit in self._collection.search(question, _HITS)]
 
     def search_many(self, questions: Sequence[str]) -> None:
-        with self._collection.searcher() as searcher:
-            searcher.batch_search(questions, [str(n) for n in range(len(questions))], _HITS)
+        qids = [str(number) for number in range(len(questions))]
+        self._collection.searcher().batch_search(questions, qids, _HITS)
 
     def search_tenth(self, question: str) -> list[str]:
         return [hit.docid for hit in self._collection.search(question, _HITS, filter='tenth:0')]
