@@ -46,6 +46,19 @@ def decimal(text: str) -> float:
     raise ValueError(f"'{text[:_SHOWN]}' is not a finite number")
 
 
+def share(text: str) -> float:
+    """A number from 0 to 1. Raises ValueError for anything else."""
+    value = decimal(text)
+    if not 0 <= value <= 1:
+        raise ValueError(f'{text} is not between 0 and 1')
+    return value
+
+
+def one_or_more(text: str) -> int:
+    """A whole number from 1 on. Raises ValueError for anything else."""
+    return integer(text, 1)
+
+
 def columns(line: str) -> list[str]:
     """The values of a line, split at ASCII white space as evaluators do.
 

@@ -51,8 +51,7 @@ def read_metadata(run: StrPath, additions: StrPath | None = None) -> dict[str, A
     """
     if run_format(run) != RunFormat.TREC:
         raise InputError(
-            f'{run} is in the format of MS MARCO, and ir-metadata is of TREC runs: write it with '
-            '--output-format trec'
+            f'{run} is in the format of MS MARCO, and ir-metadata is of TREC runs: write it as one'
         )
     record = read_record(run)
     if record is None:

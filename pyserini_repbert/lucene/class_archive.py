@@ -34,6 +34,8 @@ with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList
 _VERIFIED = '-XX:+VerifySharedSpaces'
 # Java says on standard output that an archive does not fit.
 _SILENT = '-Xlog:disable'
+# Of each of the two processes that make an archive.
+_MOST_SECONDS = 120
 
 
 def archive_path(java: Java, jar: Path) -> Path:
@@ -78,10 +80,10 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
             dump += [f'-XX:SharedClassListFile={names}', f'-XX:SharedArchiveFile={archive}']
             _run([*dump, '-cp', str(jar)], dict(os.environ))
             archive.replace(path)
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return None
     return path
 
 
 def _run(words: Sequence[str], environment: dict[str, str]) -> None:
-    subprocess.run(words, env=environment, capture_output=True, check=True)
+    subprocess.run(words, env=environment, capture_output=True, check=True, timeout=_MOST_SECONDS)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from pyserini_repbert.data.checked_values import CheckedValues
-from pyserini_repbert.data.values import decimal, integer
+from pyserini_repbert.data.values import one_or_more, share
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
@@ -21,23 +21,9 @@ from pyserini_repbert.search.aggregation import AggregationName
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings, is_language_model
 from pyserini_repbert.systems.registry import StageOption, reads_index, stage_options, systems
 
-
-def _share(text: str) -> float:
-    """A number from 0 to 1. Raises ValueError for anything else."""
-    value = decimal(text)
-    if not 0 <= value <= 1:
-        raise ValueError(f'{text} is not between 0 and 1')
-    return value
-
-
-def _one_or_more(text: str) -> int:
-    """A whole number from 1 on. Raises ValueError for anything else."""
-    return integer(text, 1)
-
-
-WEIGHT = StageOption('weight=W', 'weight', _share)
-EXCERPTS = StageOption('passages=N', 'n_excerpts', _one_or_more)
-NEIGHBOURS = StageOption('neighbours=N', 'n_neighbours', _one_or_more)
+WEIGHT = StageOption('weight=W', 'weight', share)
+EXCERPTS = StageOption('passages=N', 'n_excerpts', one_or_more)
+NEIGHBOURS = StageOption('neighbours=N', 'n_neighbours', one_or_more)
 _OF_ALL = (WEIGHT, EXCERPTS, NEIGHBOURS)
 """The options that stages of all systems take."""
 
@@ -104,7 +90,7 @@ def _parse_depth(text: str) -> int:
         if text in system.stage_depths:
             return system.stage_depths[text]
     try:
-        return integer(text, 1)
+        return one_or_more(text)
     except ValueError:
         return 0
 

@@ -5,14 +5,8 @@ leads from there to others, and few vectors are read. Kulkarni, MacAvaney, Gohar
 SIGIR 2023, https://arxiv.org/abs/2307.16779
 """
 
-from pyserini_repbert.data.values import integer
+from pyserini_repbert.data.values import one_or_more
 from pyserini_repbert.systems.registry import StageOption, System
-
-
-def _one_or_more(text: str) -> int:
-    """A whole number from 1 on. Raises ValueError for anything else."""
-    return integer(text, 1)
-
 
 SYSTEM = System(
     name='ladr',
@@ -21,7 +15,7 @@ SYSTEM = System(
     reranker='pyserini_repbert.systems.ladr.reranker:LadrReranker',
     stage_options=(
         StageOption('METHOD', 'method', str),
-        StageOption('depth=N', 'depth', _one_or_more),
+        StageOption('depth=N', 'depth', one_or_more),
     ),
     client_options=('method', 'depth'),
 )

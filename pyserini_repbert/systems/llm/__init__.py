@@ -7,7 +7,7 @@ Listwise: RankGPT, Sun et al. 2023, https://arxiv.org/abs/2304.09542
 from collections.abc import Mapping
 from typing import Any
 
-from pyserini_repbert.data.values import integer
+from pyserini_repbert.data.values import one_or_more
 from pyserini_repbert.systems.llm.windows import DEFAULT_STEP, DEFAULT_WINDOW, sliding_windows
 from pyserini_repbert.systems.registry import StageOption, System
 
@@ -20,11 +20,6 @@ def count_answers(k: int, options: Mapping[str, Any]) -> int:
     return len(sliding_windows(k, window, options.get('step', min(DEFAULT_STEP, window))))
 
 
-def _one_or_more(text: str) -> int:
-    """A whole number from 1 on. Raises ValueError for anything else."""
-    return integer(text, 1)
-
-
 SYSTEM = System(
     name='llm',
     title='language model',
@@ -32,9 +27,9 @@ SYSTEM = System(
     reranker='pyserini_repbert.systems.llm.reranker:LanguageModelReranker',
     stage_options=(
         StageOption('METHOD', 'method', str),
-        StageOption('window=N', 'window', _one_or_more),
-        StageOption('step=N', 'step', _one_or_more),
-        StageOption('words=N', 'words', _one_or_more),
+        StageOption('window=N', 'window', one_or_more),
+        StageOption('step=N', 'step', one_or_more),
+        StageOption('words=N', 'words', one_or_more),
         StageOption('prompt=FILE', 'prompt', str),
     ),
     count_inputs=count_answers,

@@ -4,23 +4,14 @@ Use it as the last stage, where the first hits say the same. It reads the vector
 no text. Carbonell and Goldstein, SIGIR 1998, https://doi.org/10.1145/290941.291025
 """
 
-from pyserini_repbert.data.values import decimal
+from pyserini_repbert.data.values import share
 from pyserini_repbert.systems.registry import StageOption, System
-
-
-def _share(text: str) -> float:
-    """A number from 0 to 1. Raises ValueError for anything else."""
-    value = decimal(text)
-    if not 0 <= value <= 1:
-        raise ValueError(f'{text} is not between 0 and 1')
-    return value
-
 
 SYSTEM = System(
     name='mmr',
     title='MMR',
     reads_index=True,
     reranker='pyserini_repbert.systems.mmr.reranker:MmrReranker',
-    stage_options=(StageOption('diversify=D', 'diversify', _share),),
+    stage_options=(StageOption('diversify=D', 'diversify', share),),
     client_options=('diversify',),
 )
