@@ -56,8 +56,11 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray serve/test_fuzz.py web) \
 	--deselect tests/rehearsal/test_rehearsal.py::test_models_and_collections_from_download_to_score
 
-# What Java is part of outside tests/lucene. The files are named, since collecting all tests takes 37 seconds of a core
-JVM_TESTS = $(shell grep -rl 'pytest.mark.jvm' tests --include='test_*.py' | grep -vE '^tests/(interop|lucene|web)/')
+# What Java is part of outside tests/lucene, without kills. The files are named, since collecting all tests takes 37 seconds
+# of a core
+JVM_TESTS = $(shell grep -rl 'pytest.mark.jvm' tests --include='test_*.py' | grep -vE '^tests/(attack|interop|lucene|web)/')
+# How rankings are fused has no part of Pyserini; one test of it takes a minute
+FUSED_ALREADY = --deselect tests/collection/test_hybrid_collections.py::test_equals_the_fusion_of_whole_rankings
 # Slow ones that another Pyserini may change; kill points, notebooks, the examples of help and stand-ins for regressions are not
 SLOW_JVM_TESTS = $(addprefix tests/serve/,test_index_types.py \
 	test_collections.py::test_both_rankings_are_fused_as_the_collection_does)
@@ -125,7 +128,7 @@ test-precision: test-avx2
 
 test-lucene: $(INSTALLED)
 	$(RUN) -m pytest -rs tests/lucene tests/pipeline/test_without_network.py $(SLOW_JVM_TESTS)
-	$(RUN) -m pytest -rs -m 'jvm and not slow' $(JVM_TESTS)
+	$(RUN) -m pytest -rs -m 'jvm and not slow' $(JVM_TESTS) $(FUSED_ALREADY)
 
 install-web: $(WEB_INSTALLED)
 

@@ -132,18 +132,31 @@ def _own_cache(_new_caches, monkeypatch):
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
 
 
+def _share(tests, worker, workers):
+    """The part of a list of tests that a worker begins with."""
+    return tests[worker * len(tests) // workers : (worker + 1) * len(tests) // workers]
+
+
 def pytest_collection_modifyitems(items):
-    """Pages and slow tests come first: at the end, the quick ones keep both workers busy.
+    """Each worker begins with its share of pages and slow tests, and ends with quick ones: so both
+    are busy until the end.
+
+    A worker is given one part of the list, and what it has not begun may be taken by another one
+    that is ready, from the end.
 
     Without Pyserini, what starts Java is skipped, and the summary says so.
     """
-
-    def rank(item):
-        if item.get_closest_marker('docs'):
-            return 0
-        return 1 if item.get_closest_marker('slow') else 2
-
-    items.sort(key=rank)
+    pages = [item for item in items if item.get_closest_marker('docs')]
+    others = [item for item in items if not item.get_closest_marker('docs')]
+    slow = [item for item in others if item.get_closest_marker('slow')]
+    quick = [item for item in others if not item.get_closest_marker('slow')]
+    workers = int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1'))
+    items[:] = [
+        item
+        for worker in range(workers)
+        for kind in (pages, slow, quick)
+        for item in _share(kind, worker, workers)
+    ]
     if importlib.util.find_spec('pyserini') is None:
         skip = pytest.mark.skip(reason='!!!! PYSERINI IS NOT INSTALLED: pip install pyserini')
         for item in items:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import logging
 import os
 import shlex
@@ -50,7 +51,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     becomes one line on stderr and status 2; Ctrl-C gives status 130. What is printed is safe for a
     terminal.
     """
-    _open_streams()
+    _prepare_streams()
     with safe_output():
         _prepare_process()
         return _run(main, sys.argv[1:] if arguments is None else arguments)
@@ -77,12 +78,17 @@ def _run(main: Callable[[list[str]], int | None], arguments: list[str]) -> int:
     return status
 
 
-def _open_streams() -> None:
-    """Open closed streams."""
+def _prepare_streams() -> None:
+    """Open closed streams, and print each line when it is there.
+
+    With `> log 2>&1`, stdout and stderr are then in the order in which they were printed.
+    """
     for name in ('stdout', 'stderr'):
         # The caller can close them: `>&-`.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def _prepare_process() -> None:

@@ -186,7 +186,7 @@ def read_collection(folder):
         }
 
 
-@pytest.mark.parametrize('share', [500, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('share', [500, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_flipped_bit_of_a_collection_is_refused_or_changes_no_answer(
     share, tiny_checkpoint, tmp_path, one_in
 ):

@@ -2,8 +2,9 @@
 answers as before, and the same command again finishes, and encodes nothing twice.
 
 KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at one point in
-four, with `--exhaustive` at all. A point before which nothing on the disk has changed is no point
-of its own.
+four, with `--exhaustive` at all. With a further model, they take one in four of the points about
+that model's files, and one in sixteen of the others, which are as without it. A point before which
+nothing on the disk has changed is no point of its own.
 """
 
 import hashlib
@@ -305,6 +306,21 @@ def regular_points(points, tried, every):
     return [point for point in points[::every] if point not in tried]
 
 
+# In the names of files of a shard that a further model adds.
+FILES_OF = {'terms': ('/offsets', '/terms', '/weights'), 'tokens': ('token_',)}
+
+
+def points_of_further(points, whole_points, further, one_in):
+    """One in four of the points about a further model's files, and one in sixteen of others."""
+
+    def is_of_further(point):
+        return any(part in whole_points[point] for part in FILES_OF[further])
+
+    of_further = [point for point in points if is_of_further(point)]
+    others = [point for point in points if not is_of_further(point)]
+    return sorted([*of_further[:: one_in(4)], *others[:: one_in(16)]])
+
+
 @pytest.mark.parametrize(
     ('further', 'are_random'),
     [
@@ -316,11 +332,15 @@ def regular_points(points, tried, every):
 )
 @pytest.mark.parametrize('name', COMMANDS)
 def test_kills_of_a_writer(name, further, are_random, tmp_path, small_batches, one_in):
+    whole_points = []
+
     def choose(points):
-        tried = random_points(points) if further == 'none' else ()
+        if further != 'none':
+            return points_of_further(points, whole_points, further, one_in)
+        tried = random_points(points)
         return tried if are_random else regular_points(points, tried, one_in(4))
 
-    kill_a_writer(name, further, tmp_path, choose)
+    kill_a_writer(name, further, tmp_path, choose, whole_points)
 
 
 @pytest.mark.parametrize('name', ['sync', 'compact'])
@@ -413,7 +433,7 @@ def test_kills_while_lucene_writes(tmp_path, share_of):
     # The quick test takes the first, in the middle: Java starts twice for each kill.
     middle = whole['steps'] // 2
     steps = [*range(middle, whole['steps']), *range(2, middle)]
-    chosen = share_of(steps, quick=len(steps), slow=3)
+    chosen = share_of(steps, quick=len(steps), slow=5)
     syncs = kill_at.fresh(script, tmp_path, *chosen)
     assert len(syncs) == len(chosen) > 0
     for again in syncs:

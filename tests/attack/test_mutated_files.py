@@ -19,7 +19,7 @@ from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.search.adapted_folder import QUERY_MAP, read_adapted
 from pyserini_repbert.train.recipe_files import read_recipe
 
-CASES = [200, pytest.param(2000, marks=pytest.mark.slow)]
+CASES = [200, pytest.param(1000, marks=pytest.mark.slow)]
 TREC_RUN = (
     'q1 Q0 d1 1 9.5 tag\nq1 Q0 dü 2 9.25 tag\nq1\tQ0\td3 3 -1e-3 tag\n\nq2 Q0 d1 1 3 '
     'tag\nq2 Q0 d4 2 3 tag\n'

@@ -36,6 +36,28 @@ def test_parameters_that_help_are_shown_as_flags(error, line, capsys):
     assert capsys.readouterr().err == line
 
 
+def test_stdout_and_stderr_are_in_the_order_in_which_they_were_printed():
+    script = (
+        'import sys\n'
+        'from pyserini_repbert.commands.command import run\n'
+        'def main(arguments):\n'
+        "    print('one')\n"
+        "    print('two', file=sys.stderr)\n"
+        "    print('three')\n"
+        'run(main, [])\n'
+    )
+    buffered = {name: value for name, value in os.environ.items() if name != 'PYTHONUNBUFFERED'}
+    done = subprocess.run(
+        [sys.executable, '-c', script],
+        env=buffered,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == 'one\ntwo\nthree\n'
+
+
 def test_threads_soon_sleep_and_are_as_many_as_asked_for():
     """In a process of its own: OpenMP's settings are read once, when PyTorch is loaded."""
     script = (

@@ -65,12 +65,12 @@ class Failure:
 
 def environment(cache: Path, programs: Path | None = None) -> dict[str, str]:
     """No downloads, caches of the tests' own, this checkout's package, `python` from the folder
-    `programs`.
+    `programs`; what is printed is not written sooner than for a user.
     """
     own = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith('PYSERINI_REPBERT_')
+        if not name.startswith('PYSERINI_REPBERT_') and name != 'PYTHONUNBUFFERED'
     }
     first = [str(programs)] if programs else []
     return own | {
