@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,8 +130,10 @@ def _defined() -> Iterable[System]:
 def recognised_system(name: Any) -> System | None:
     """The system of a name, or one that recognises a folder by its files; None where none does.
 
-    `name` is a catalog name, a folder, or an open checkpoint.
+    `name` is a catalog name, whose entry says its system, a folder, or an open checkpoint.
     """
+    if isinstance(name, (str, Path)) and catalog.checkpoint_kind(str(name)) is not None:
+        return None
     for system in systems().values():
         if system.reads_index and name == system.name:
             return system

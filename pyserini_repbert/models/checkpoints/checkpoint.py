@@ -124,6 +124,16 @@ def folder_of(name: str | Path) -> Path:
         ) from error
 
 
+def unlisted_folder(name: AnyCheckpoint) -> Path | None:
+    """The folder that a name means; None for a name of the catalog, and for an open checkpoint.
+
+    Raises the error of `folder_of`.
+    """
+    if not isinstance(name, (str, Path)) or catalog.checkpoint_kind(str(name)) is not None:
+        return None
+    return folder_of(name)
+
+
 @cache
 def _warn(text: str) -> None:
     """Warn of a checkpoint, once a process."""

@@ -38,10 +38,10 @@ from pyserini_repbert.systems.sentence_transformers.engine import (
     Engine,
     OwnEngine,
     TheirEngine,
+    bi_encoder_tensors,
     open_either,
 )
 from pyserini_repbert.systems.sentence_transformers.folder import (
-    SETTINGS,
     Unsupported,
     read_bi_encoder,
     read_modules,
@@ -51,12 +51,12 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
 )
 from pyserini_repbert.systems.sentence_transformers.loading import (
     MODULES,
+    SETTINGS,
     folder_digest,
     open_model,
 )
 from pyserini_repbert.systems.sentence_transformers.network import Kept, LayerSizes, SentenceBert
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
-from pyserini_repbert.systems.sentence_transformers.weights import bi_encoder_tensors
 
 _SIMILARITIES = (None, 'dot', 'cosine')
 
