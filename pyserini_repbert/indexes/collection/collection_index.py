@@ -53,7 +53,12 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
-from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
+from pyserini_repbert.search.adapted_folder import (
+    AdaptedSearch,
+    learned_fusion,
+    read_adapted,
+    read_query_map,
+)
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
@@ -103,11 +108,10 @@ class CollectionIndex(Index):
         self._lock = threading.Lock()
         self.generation: Generation = open_generation(Path(location), shards)
         try:
-            self._take_own_settings()
+            self._adapted_search = self._read_adapted()
             wanted: Sequence[str] = options.rankings
-            if self.adapted is not None and not wanted:
-                adapted = read_adapted(self.adapted)
-                wanted = learned_rankings(self.generation.settings, adapted)
+            if self._adapted_search is not None and not wanted:
+                wanted = learned_rankings(self.generation.settings, self._adapted_search)
             self._rankings = rankings_of(self.generation.settings, wanted)
             self._check_approximate()
             self.filter = _filter_of(options)
@@ -115,17 +119,28 @@ class CollectionIndex(Index):
             self.generation.close()
             raise
 
-    def _take_own_settings(self) -> None:
-        """Search as the collection learned, and as a person set, where the options say so."""
+    def _read_adapted(self) -> AdaptedSearch | None:
+        """What the folder of `adapted` says; None without one.
+
+        That is the collection's own folder where the options say so, with what a person set.
+        """
         options = self.options
         if not (options.uses_learned or options.uses_settings):
-            return
+            return None if self.adapted is None else read_adapted(self.adapted)
         folder = self.learned()
-        if options.uses_learned:
-            self.adapted = folder
-        if folder is None or not options.uses_settings:
-            return
+        if folder is None:
+            return None
         own = read_adapted(folder)
+        if options.uses_settings:
+            self._take_settings(own)
+        if not options.uses_learned:
+            return None
+        self.adapted = folder
+        return own
+
+    def _take_settings(self, own: AdaptedSearch) -> None:
+        """Search with the k1, b and rerankers of the collection's own folder."""
+        options = self.options
         k1 = own.k1 if options.k1 is None else options.k1
         b = own.b if options.b is None else options.b
         self.options = replace(options, k1=k1, b=b)
@@ -185,8 +200,8 @@ class CollectionIndex(Index):
     @property
     def fusion(self) -> FusionSettings:
         """How the rankings are fused: as `adapt` learned, or by the default of collections."""
-        if self.adapted is not None:
-            learned = learned_fusion(read_adapted(self.adapted))
+        if self._adapted_search is not None:
+            learned = learned_fusion(self._adapted_search)
             if learned is not None:
                 return learned
         return default_fusion(self._rankings)
@@ -233,9 +248,13 @@ class CollectionIndex(Index):
             options = self.options
             open_encoder = self._encoder_opener(machine.devices[0])
             query_map = None
-            if self.adapted is not None:
-                dimension = self.generation.settings.dimension
-                query_map = read_query_map(open_encoder(), self.adapted, dimension)
+            if self.adapted is not None and self._adapted_search is not None:
+                query_map = read_query_map(
+                    open_encoder(),
+                    self._adapted_search,
+                    folder=self.adapted,
+                    dimension=self.generation.settings.dimension,
+                )
             settings = SearchSettings(
                 rankings=self.rankings,
                 aggregation=options.aggregate,
