@@ -121,6 +121,7 @@ def _rerank(options: argparse.Namespace) -> None:
     with contextlib.ExitStack() as held:
         machine = connect_to_ray(options, machine, held)
         opened = open_pipeline(spec, machine)
+        models = opened.models
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
         bars = held.enter_context(ProgressBars(options))
@@ -140,7 +141,7 @@ def _rerank(options: argparse.Namespace) -> None:
         options,
         options.output,
         ('run', 'topics', 'corpus', 'index'),
-        models=opened.models,
+        models=models,
         rankers=opened.rankers,
         used=answers_used(bars),
     )

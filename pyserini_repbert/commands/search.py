@@ -571,6 +571,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
     with ProgressBars(options) as watcher:
         with _naming_command(options):
             opened = open_resolved(resolved, machine, watcher.building)
+        models = opened.models
         pipeline = _reading_ranks(opened.pipeline, options)
         with contextlib.closing(pipeline):
             # A search that has no confidence is refused before it takes its time.
@@ -591,7 +592,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         options,
         options.output,
         ('topics', 'corpus', 'index', 'sparse'),
-        models=opened.models,
+        models=models,
         inputs=opened.indexes,
         rankers=opened.rankers,
         used={**_used(resolved.spec), **answers_used(watcher)},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,18 @@ class OpenedPipeline:
 
     Attributes
     ----------
-    models : that it runs
     indexes : that it searches
     rankers : what identifies the user's own rankers and those beside them; empty without any
     """
 
     pipeline: Pipeline
-    models: tuple[Model, ...]
     indexes: tuple[Input, ...]
     rankers: tuple[Mapping[str, Any], ...] = ()
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """The models that it runs, until it is closed: all their weights are read for checksums."""
+        return models_of(self.pipeline)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def open_resolved(
         rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
     if pipeline.rewriting is not None:
         rankers = (pipeline.rewriting.identity(), *rankers)
-    return OpenedPipeline(pipeline, models_of(pipeline), tuple(indexes), rankers)
+    return OpenedPipeline(pipeline, tuple(indexes), rankers)
 
 
 def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:

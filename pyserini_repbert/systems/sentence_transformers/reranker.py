@@ -186,7 +186,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
             self.backend,
             device=device,
             dtype=precision.dtype(device),
-            weights_sha256=self.weights_sha256,
+            weights_sha256=lambda: self.weights_sha256,
         )
         usual = 'sigmoid' if n_labels == 1 else 'identity'
         engine = OwnEngine(tokenizer, forward, n_labels, device)
