@@ -197,10 +197,11 @@ class Generation:
 
     @cached_property
     def _versioned_tables(self) -> list[str]:
-        return [table for table in VERSIONED if table in self._tables]
+        tables = self._read_table_names()
+        return [table for table in VERSIONED if table in tables]
 
-    @property
-    def _tables(self) -> set[str]:
+    def _read_table_names(self) -> set[str]:
+        """The tables that SQLite's file has now."""
         with self._calling, sqlite_errors(self.folder / STORE):
             return table_names(self._connection)
 
@@ -461,7 +462,7 @@ class Generation:
 
     def source_rows(self) -> list[SourceRow]:
         """The sources of the collection, in the order of their numbers, as they are now."""
-        if 'source_syncs' not in self._tables:
+        if 'source_syncs' not in self._read_table_names():
             rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
         else:
             rows = self.select(
@@ -474,14 +475,14 @@ class Generation:
     @cached_property
     def source_links(self) -> dict[int, str]:
         """The prefix or the template of the addresses of each source that has one, by number."""
-        if 'source_links' not in self._tables:
+        if 'source_links' not in self._read_table_names():
             return {}
         return dict(self.select('SELECT source, link FROM source_links'))
 
     @cached_property
     def source_formats(self) -> dict[int, str]:
         """How the files of each source are read, by number, as it is stored (`reading_of`)."""
-        if 'source_formats' not in self._tables:
+        if 'source_formats' not in self._read_table_names():
             return {}
         return dict(self.select('SELECT source, format FROM source_formats'))
 

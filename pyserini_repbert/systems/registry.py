@@ -67,7 +67,8 @@ class System:
         of this system, for folders of others, whose config.json names no system
     description, advice : of such a folder, for the message where it does not serve: what it is, and
         how it is used
-    query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
+    query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract,
+        called with (checkpoint, device, **settings); the name of a recognised folder is not opened
     term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
     representation : what a collection stores of its encoder, an `encode.representations`
         object that systems may share

@@ -96,12 +96,14 @@ def encoder_folder(name: AnyCheckpoint) -> Path:
     Parameters
     ----------
     name : a catalog name, a folder, a repository of the hub (`folder_of`), or an open checkpoint
+
+    Raises DamagedFileError for files that are not those of the checksums beside them.
     """
-    if isinstance(name, Checkpoint):
-        return name.folder
-    if catalog.find('encoders', str(name)) is not None:
+    if isinstance(name, Checkpoint) or catalog.find('encoders', str(name)) is not None:
         return open_checkpoint(name).folder
-    return folder_of(name)
+    folder = folder_of(name)
+    verify(folder)
+    return folder
 
 
 def folder_of(name: str | Path) -> Path:

@@ -29,7 +29,6 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     checkpoint_name,
     encoder_folder,
     folder_of,
-    verify,
 )
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
@@ -136,7 +135,6 @@ class _SentenceEncoder(TextEncoder):
         self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
         self.precision = wanted.on(self.device)
-        verify(self._folder)
         settings = read_settings(self._folder)
         similarity = settings.get('similarity_fn_name')
         if similarity not in _SIMILARITIES:

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.checksums import digest
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MissingDependencyError, needs
 from pyserini_repbert.files import StrPath
@@ -87,7 +87,7 @@ def module_types(folder: Path) -> list[str]:
 def folder_digest(folder: StrPath) -> str:
     """A sha256 over the names and contents of a model's files, its modules' files included.
 
-    Its card, its checksums and hidden files are left out.
+    Its card, its checksums and hidden files are left out. A file is read again only after a change.
     """
     root = Path(folder)
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob('*') if path.is_file())
@@ -95,5 +95,5 @@ def folder_digest(folder: StrPath) -> str:
     for name in names:
         is_hidden = name.startswith('.') or '/.' in name
         if not is_hidden and name not in _NO_PART:
-            lines.append(f'{digest(root / name)}  {name}')
+            lines.append(f'{remembered_digest(root / name)}  {name}')
     return hashlib.sha256('\n'.join(lines).encode()).hexdigest()
