@@ -121,9 +121,9 @@ def _rerank(options: argparse.Namespace) -> None:
     with contextlib.ExitStack() as held:
         machine = connect_to_ray(options, machine, held)
         opened = open_pipeline(spec, machine)
-        models = opened.models
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
+        recorded = opened.recorded()
         bars = held.enter_context(ProgressBars(options))
         reranked = run_pipeline(
             pipeline,
@@ -141,8 +141,8 @@ def _rerank(options: argparse.Namespace) -> None:
         options,
         options.output,
         ('run', 'topics', 'corpus', 'index'),
-        models=models,
-        rankers=opened.rankers,
+        models=recorded.models,
+        rankers=recorded.rankers,
         used=answers_used(bars),
     )
     about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}

@@ -571,9 +571,9 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
     with ProgressBars(options) as watcher:
         with _naming_command(options):
             opened = open_resolved(resolved, machine, watcher.building)
-        models = opened.models
         pipeline = _reading_ranks(opened.pipeline, options)
         with contextlib.closing(pipeline):
+            recorded = opened.recorded()
             # A search that has no confidence is refused before it takes its time.
             estimator = _open_estimator(options, resolved, pipeline)
             run = run_pipeline(
@@ -592,9 +592,9 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         options,
         options.output,
         ('topics', 'corpus', 'index', 'sparse'),
-        models=models,
-        inputs=opened.indexes,
-        rankers=opened.rankers,
+        models=recorded.models,
+        inputs=recorded.indexes,
+        rankers=recorded.rankers,
         used={**_used(resolved.spec), **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
