@@ -7,13 +7,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
@@ -339,13 +340,17 @@ class CollectionIndex(Index):
         for live in self.generation.shards:
             # Searches go on where the folder is moved away.
             live.shard.map_all()
-        self.generation.prepare_counts()
+        self._field_counter.prepare()
         dense = self._all_documents(machine).dense
         if self._has_new_encoder:
             dense.search('warm', 1)
         else:
             # The encoder reads the questions of the earlier generation's requests.
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
+
+    @cached_property
+    def _field_counter(self) -> FieldCounter:
+        return FieldCounter(self.generation)
 
     @property
     def explaining_model(self) -> ExplainingModel | None:
@@ -362,7 +367,7 @@ class CollectionIndex(Index):
 
         Of many fields, those that most documents have.
         """
-        counts = self.generation.field_counts()
+        counts = self._field_counter.counts()
         names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
         types = self.generation.field_types()
         about: dict[str, Any] = {
@@ -412,6 +417,8 @@ class CollectionIndex(Index):
         return Input('adapted', self.adapted, checksum(self.adapted)), index
 
     def close(self) -> None:
+        if '_field_counter' in vars(self):
+            self._field_counter.close()
         self.generation.close()
 
 
