@@ -29,7 +29,8 @@ from pyserini_repbert.commands.command import threads
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.ann import faiss_threads, open_ann
+from pyserini_repbert.index.ann import open_ann
+from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search import ann
 from pyserini_repbert.search.ann import build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex

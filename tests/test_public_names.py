@@ -96,6 +96,23 @@ def test_importing_is_light(package):
     assert done.stdout.strip() == '[]'
 
 
+def test_no_module_takes_a_public_name_of_a_package():
+    """Public names are for other projects: some lie in packages above the one that names them."""
+    modules = sorted((ROOT / 'pyserini_repbert').rglob('*.py'))
+    public = {}
+    for path in modules:
+        if 'lazily(__name__' in path.read_text():
+            package = '.'.join(path.parent.relative_to(ROOT).parts)
+            public[package] = importlib.import_module(package).__all__
+    taken = []
+    for path in modules:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names = public.get(node.module or '', ())
+                taken += [f'{path}: {own.name}' for own in node.names if own.name in names]
+    assert len(public) > len(PUBLIC) and taken == []
+
+
 @pytest.mark.parametrize(
     'path', sorted(path for room in ('benchmarks', 'tools') for path in (ROOT / room).glob('*.py'))
 )

@@ -22,6 +22,7 @@ from pyserini_repbert.collection.side_folders import Side, describe_side, read_s
 from pyserini_repbert.collection.sources import SyncReport
 from pyserini_repbert.collection.store import (
     ADVICE,
+    ALIVE,
     FOREVER,
     LATER_TABLE_NAMES,
     LINK_NAMES,
@@ -40,7 +41,6 @@ from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
 
-_ALIVE = 'since <= :generation AND until > :generation'
 # Differences that are named; then the check ends.
 _MOST_NAMED = 20
 
@@ -166,17 +166,17 @@ def _differences(generation: Generation) -> Iterator[str]:
 
 
 def _count_differences(generation: Generation) -> Iterator[str]:
-    count = _number(generation, f'SELECT COUNT(*) FROM fields WHERE {_ALIVE}')
+    count = _number(generation, f'SELECT COUNT(*) FROM fields WHERE {ALIVE}')
     if count != len(generation):
         yield f'{count} documents, its manifest says {len(generation)}'
-    n_texts = _number(generation, f'SELECT COUNT(*) FROM texts WHERE {_ALIVE}')
+    n_texts = _number(generation, f'SELECT COUNT(*) FROM texts WHERE {ALIVE}')
     if n_texts != count:
         yield f'{count} documents, but {n_texts} texts'
 
 
 def _table_differences(generation: Generation) -> Iterator[str]:
     """What differs in the tables that have no row for each document."""
-    shards = generation.select(f'SELECT name, rows FROM shards WHERE {_ALIVE} ORDER BY name')
+    shards = generation.select(f'SELECT name, rows FROM shards WHERE {ALIVE} ORDER BY name')
     named = sorted((entry.name, entry.rows) for entry in generation.manifest.shards)
     if shards != named:
         yield 'the table of shards does not have those of the manifest'
@@ -260,8 +260,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     """What differs in the tables about sources, of which a moment has one version alone."""
     alive = {'generation': generation.number}
     (without_source,) = connection.execute(
-        f'SELECT COUNT(*) FROM fields WHERE {_ALIVE} '
-        'AND source NOT IN (SELECT source FROM sources)',
+        f'SELECT COUNT(*) FROM fields WHERE {ALIVE} AND source NOT IN (SELECT source FROM sources)',
         alive,
     ).fetchone()
     if without_source:
@@ -275,7 +274,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
         return
     (without_prefix,) = connection.execute(
         'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '
-        f'JOIN documents USING (docno) WHERE {_ALIVE} '
+        f'JOIN documents USING (docno) WHERE {ALIVE} '
         'AND SUBSTR(docid, 1, LENGTH(prefix)) <> prefix',
         alive,
     ).fetchone()
@@ -309,7 +308,7 @@ def _row_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
     rows = generation.select(
         'SELECT row, docno, number, input FROM passages '
         'WHERE shard = (SELECT shard FROM shards WHERE name IN (SELECT value FROM '
-        f'json_each(:rows))) AND {_ALIVE} ORDER BY row',
+        f'json_each(:rows))) AND {ALIVE} ORDER BY row',
         [shard.name],
     )
     expected = np.arange(len(shard))
@@ -368,7 +367,7 @@ def _check_lucene(generation: Generation) -> str:
     if not folder.is_dir():
         raise DamagedFileError(f'{folder} is missing: {ADVICE}')
     rows = generation.select(
-        f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {_ALIVE} '
+        f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {ALIVE} '
         'AND has_contents(title, text)'
     )
     try:

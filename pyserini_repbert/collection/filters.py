@@ -20,6 +20,7 @@ from luqum.thread import parse
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.collection.stored_values import number_of, stored_date
 from pyserini_repbert.errors import InputError
 
@@ -30,7 +31,6 @@ _MOST_CHARACTERS = 10_000
 _DEEPEST = 50
 _MOST_FIELDS_SHOWN = 30
 _ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))?)?)?)?')
-_ALIVE = 'since <= :generation AND until > :generation'
 _QUOTED_OR_ESCAPED = r'"(?:\\.|[^"\\])*"|\\.'
 _COLON_OR_COMPARISON = r':|(?<![^\s:(])[<>]=?\s*'
 _UNSIGNED_NUMBER = r'(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?'
@@ -321,7 +321,7 @@ class _Evaluation:
         return self._select(' AND '.join(conditions), [field, kind, low, high])
 
     def _select(self, condition: str, values: list[Any]) -> Mask:
-        statement = f'SELECT docno FROM field_values WHERE {condition} AND {_ALIVE}'
+        statement = f'SELECT docno FROM field_values WHERE {condition} AND {ALIVE}'
         rows = self._generation.select(statement, values)
         return self._generation.mask_of(docno for (docno,) in rows)
 

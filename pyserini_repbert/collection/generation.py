@@ -30,6 +30,7 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.source_links import LinkTemplate, web_address
 from pyserini_repbert.collection.store import (
+    ALIVE,
     STORE,
     VERSIONED,
     open_for_reading,
@@ -54,11 +55,6 @@ _TRIES = 50
 _TEXTS_AT_ONCE = 100
 # Filters whose documents are kept.
 _MOST_MASKS = 32
-# Different values of a field that are counted one by one.
-_MOST_VALUES = 20
-# Characters of such a value.
-_LONGEST_VALUE = 200
-_ALIVE = 'since <= :generation AND until > :generation'
 # Few documents name an address: the fields of others are not read.
 _FIELDS_WITH_URL = """CASE WHEN instr(fields, '"url"') THEN fields END"""
 
@@ -80,36 +76,6 @@ class LiveShard:
     def n_live(self) -> int:
         """How many rows count."""
         return len(self.shard) if self.live is None else int(np.count_nonzero(self.live))
-
-
-@dataclass(frozen=True)
-class ValueCount:
-    """A value of a field, as a filter names it, and how many documents have it."""
-
-    value: str
-    documents: int
-
-
-@dataclass(frozen=True)
-class FieldCount:
-    """How many documents have a field, and its values.
-
-    Attributes
-    ----------
-    documents : with any value of it
-    values : the most frequent first; none where there are more than 20 different ones, or long
-        ones
-    """
-
-    documents: int
-    values: tuple[ValueCount, ...]
-
-
-def _value_text(value: str | float) -> str:
-    """A value as a filter names it: a whole number without its point."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 @dataclass(frozen=True)
@@ -173,10 +139,8 @@ class Generation:
                 'restore the folder from a copy, or build the collection again'
             )
         self._connection = connection
-        self._counting_connection: sqlite3.Connection | None = None
         self._lock = lock
         self._calling = threading.Lock()
-        self._counting = threading.RLock()
         self._masks: dict[Hashable, NDArray[np.bool_]] = {}
         self._masking = threading.Lock()
         shards = []
@@ -197,10 +161,11 @@ class Generation:
 
     @cached_property
     def _versioned_tables(self) -> list[str]:
-        return [table for table in VERSIONED if table in self._tables]
+        tables = self._read_table_names()
+        return [table for table in VERSIONED if table in tables]
 
-    @property
-    def _tables(self) -> set[str]:
+    def _read_table_names(self) -> set[str]:
+        """The tables that SQLite's file has now."""
         with self._calling, sqlite_errors(self.folder / STORE):
             return table_names(self._connection)
 
@@ -238,9 +203,6 @@ class Generation:
         """Release the generation."""
         with self._calling:
             self._connection.close()
-        with self._counting:
-            if self._counting_connection is not None:
-                self._counting_connection.close()
         self._lock.close()
 
     def damage(self, what: str) -> DamagedFileError:
@@ -307,7 +269,7 @@ class Generation:
     def docnos(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """The numbers of documents in the order of `docids`, int64 (n,); -1 for one not here."""
         rows = self.select(
-            f'SELECT docid, docno FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            f'SELECT docid, docno FROM documents JOIN fields USING (docno) WHERE {ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
@@ -384,7 +346,7 @@ class Generation:
 
     def all_documents(self) -> Iterator[Document]:
         """All documents, in the order of their numbers."""
-        numbers = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
+        numbers = self.select(f'SELECT docno FROM fields WHERE {ALIVE} ORDER BY docno')
         for first in range(0, len(numbers), 500):
             part = [docno for (docno,) in numbers[first : first + 500]]
             for document in self.documents(self.docids(part)):
@@ -397,7 +359,7 @@ class Generation:
         Raises DamagedFileError for fields that are not as their digest says.
         """
         rows = self.select(
-            f'SELECT docid, fields, digest FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            f'SELECT docid, fields, digest FROM documents JOIN fields USING (docno) WHERE {ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
@@ -407,7 +369,7 @@ class Generation:
     def versions(self, docids: Sequence[str]) -> list[str]:
         """A digest of each document's title and text, in hexadecimal; '' for a docid not here."""
         rows = self.select(
-            f'SELECT docid, text_digest FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            f'SELECT docid, text_digest FROM documents JOIN fields USING (docno) WHERE {ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
@@ -440,7 +402,7 @@ class Generation:
             # Documents without text have no passages.
             others = np.flatnonzero(~live).tolist()
             rows = self.select(
-                f'SELECT docno FROM fields WHERE {_ALIVE} '
+                f'SELECT docno FROM fields WHERE {ALIVE} '
                 'AND docno IN (SELECT value FROM json_each(:rows))',
                 others,
             )
@@ -461,7 +423,7 @@ class Generation:
 
     def source_rows(self) -> list[SourceRow]:
         """The sources of the collection, in the order of their numbers, as they are now."""
-        if 'source_syncs' not in self._tables:
+        if 'source_syncs' not in self._read_table_names():
             rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
         else:
             rows = self.select(
@@ -474,14 +436,14 @@ class Generation:
     @cached_property
     def source_links(self) -> dict[int, str]:
         """The prefix or the template of the addresses of each source that has one, by number."""
-        if 'source_links' not in self._tables:
+        if 'source_links' not in self._read_table_names():
             return {}
         return dict(self.select('SELECT source, link FROM source_links'))
 
     @cached_property
     def source_formats(self) -> dict[int, str]:
         """How the files of each source are read, by number, as it is stored (`reading_of`)."""
-        if 'source_formats' not in self._tables:
+        if 'source_formats' not in self._read_table_names():
             return {}
         return dict(self.select('SELECT source, format FROM source_formats'))
 
@@ -526,7 +488,7 @@ class Generation:
         """
         rows = self.select(
             f'SELECT docid, docno, source, {_FIELDS_WITH_URL}, digest '
-            f'FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            f'FROM documents JOIN fields USING (docno) WHERE {ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
@@ -544,7 +506,7 @@ class Generation:
 
     @cached_property
     def _documents_by_source(self) -> dict[int, int]:
-        rows = self.select(f'SELECT source, COUNT(*) FROM fields WHERE {_ALIVE} GROUP BY source')
+        rows = self.select(f'SELECT source, COUNT(*) FROM fields WHERE {ALIVE} GROUP BY source')
         return dict(rows)
 
     def kept_mask(
@@ -577,63 +539,12 @@ class Generation:
             'SELECT (SELECT MIN(field) FROM field_values WHERE field > name) FROM names '
             'WHERE name IS NOT NULL) '
             'SELECT name, value FROM names CROSS JOIN json_each(:rows) AS types WHERE EXISTS '
-            f'(SELECT 1 FROM field_values WHERE field = name AND type = types.value AND {_ALIVE})',
+            f'(SELECT 1 FROM field_values WHERE field = name AND type = types.value AND {ALIVE})',
             VALUE_TYPES,
         )
         for field, kind in rows:
             types.setdefault(field, set()).add(kind)
         return types
-
-    def prepare_counts(self) -> None:
-        """Open what `field_counts` reads: it can then be asked where the folder is moved away."""
-        with self._counting:
-            if self._counting_connection is None:
-                self._counting_connection = open_for_reading(self.folder)
-
-    def field_counts(self) -> dict[str, FieldCount]:
-        """How many documents have each field, and its values, by the field's name in order.
-
-        They are counted when they are first asked for: all values are read, while searches go on.
-        """
-        with self._counting:
-            return self._field_counts
-
-    @cached_property
-    def _field_counts(self) -> dict[str, FieldCount]:
-        values = self._value_counts()
-        counts = {}
-        rows = self._select_apart(
-            f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
-            'GROUP BY field ORDER BY field'
-        )
-        for field, n_documents in rows:
-            counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
-        return counts
-
-    def _value_counts(self) -> dict[str, list[ValueCount]]:
-        """The values of each field of few, the most frequent first."""
-        documents: dict[str, dict[str, int]] = {}
-        rows = self._select_apart(
-            'SELECT field, value, n FROM (SELECT field, value, n, '
-            'COUNT(*) OVER (PARTITION BY field) AS different, '
-            'MAX(length(value)) OVER (PARTITION BY field) AS longest FROM (SELECT field, value, '
-            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
-            f'WHERE different <= {_MOST_VALUES} AND longest <= {_LONGEST_VALUE} '
-            'ORDER BY field, value'
-        )
-        for field, value, n_documents in rows:
-            of_field = documents.setdefault(field, {})
-            text = _value_text(value)
-            # Of a damaged row, no type is known.
-            if len(self._field_types.get(field, ())) > 1:
-                # A filter names the number 2020 and the text '2020' alike, and finds both.
-                n_documents = len(set(self.docnos_of_value(field, text)))
-            of_field[text] = n_documents
-        counts = {}
-        for field, of_field in documents.items():
-            by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
-            counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
-        return counts
 
     def docnos_of_value(self, field: str, text: str, is_phrase: bool = False) -> list[Any]:
         """The numbers of the documents that a filter FIELD:TEXT finds.
@@ -650,7 +561,7 @@ class Generation:
             rows = self.select(
                 "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') "
                 "AND type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]') "
-                f'AND {_ALIVE}',
+                f'AND {ALIVE}',
                 [field, kind, value],
             )
             docnos += [docno for (docno,) in rows]
@@ -745,7 +656,7 @@ class Generation:
         if 'origins' not in self._versioned_tables:
             return {}
         rows = self.select(
-            f'SELECT docno, file, outline, digest FROM origins WHERE {_ALIVE} '
+            f'SELECT docno, file, outline, digest FROM origins WHERE {ALIVE} '
             'AND docno IN (SELECT value FROM json_each(:rows))',
             docnos,
         )
@@ -769,14 +680,6 @@ class Generation:
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {live.shard.name: position for position, live in enumerate(self.shards)}
-
-    def _select_apart(self, statement: str) -> list[Any]:
-        """The rows of a query that takes long: `select` does not wait for it."""
-        self.prepare_counts()
-        assert self._counting_connection is not None
-        with sqlite_errors(self.folder / STORE):
-            rows = self._counting_connection.execute(statement, {'generation': self.number})
-            return rows.fetchall()
 
     def select(self, statement: str, rows: Sequence[Any] = ()) -> list[Any]:
         """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation."""

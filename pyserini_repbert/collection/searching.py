@@ -109,8 +109,10 @@ def learned_settings(
 
     Raises MismatchError if it was learned for another encoder.
     """
-    query_map = read_query_map(query_encoder, str(folder), collection.dimension)
     adapted = read_adapted(folder)
+    query_map = read_query_map(
+        query_encoder, adapted, folder=folder, dimension=collection.dimension
+    )
     return SearchSettings(
         rankings=learned_rankings(collection, adapted),
         aggregation=adapted.aggregate,

@@ -19,6 +19,8 @@ from pyserini_repbert.sqlite_files import make_tables, refuse_code, transaction
 
 STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
+# Of rows that a generation sees.
+ALIVE = 'since <= :generation AND until > :generation'
 _APPLICATION = 0x70726263  # says in the file's header that it is ours
 _FORMAT = 1
 # What to do about a file of a collection that is damaged.

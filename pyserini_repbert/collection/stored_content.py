@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any
 
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.collection.stored_values import (
     fields_fit,
     input_digest,
@@ -27,21 +27,20 @@ from pyserini_repbert.collection.stored_values import (
     typed_values,
 )
 
-_ALIVE = 'since <= :generation AND until > :generation'
 # What each table has of a document; the number of the document comes first.
 _QUERIES = {
     'fields': (
         'SELECT docno, docid, digest, text_digest, fields '
-        f'FROM fields LEFT JOIN documents USING (docno) WHERE {_ALIVE} ORDER BY docno'
+        f'FROM fields LEFT JOIN documents USING (docno) WHERE {ALIVE} ORDER BY docno'
     ),
-    'origins': f'SELECT docno, file, outline, digest FROM origins WHERE {_ALIVE} ORDER BY docno',
-    'texts': f'SELECT docno, title, text FROM texts WHERE {_ALIVE} ORDER BY docno',
+    'origins': f'SELECT docno, file, outline, digest FROM origins WHERE {ALIVE} ORDER BY docno',
+    'texts': f'SELECT docno, title, text FROM texts WHERE {ALIVE} ORDER BY docno',
     'field_values': (
-        f'SELECT docno, field, type, value FROM field_values WHERE {_ALIVE} ORDER BY docno'
+        f'SELECT docno, field, type, value FROM field_values WHERE {ALIVE} ORDER BY docno'
     ),
     'passages': (
         'SELECT docno, number, start, end, input '
-        f'FROM passages WHERE {_ALIVE} ORDER BY docno, number'
+        f'FROM passages WHERE {ALIVE} ORDER BY docno, number'
     ),
 }
 _Row = tuple[Any, ...]

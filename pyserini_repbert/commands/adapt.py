@@ -126,6 +126,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
         resolved.close()
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
     opened = open_resolved(resolved, machine)
+    recorded = opened.recorded()
     pipeline = opened.pipeline
     first: Any = pipeline.first
     dense, *sparse = first.leaves()
@@ -164,7 +165,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
         **own,
         **offered.fusion,
     )
-    record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
+    record_output(options, options.output, ('topics', 'qrels'), recorded.models, recorded.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
 
 

@@ -41,7 +41,8 @@ from pyserini_repbert.files import atomic_file, human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection import Changes, Collection
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
     from pyserini_repbert.data.file_selection import FileSelection
     from pyserini_repbert.data.judgment_exports import JudgmentFormat
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
@@ -293,7 +294,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     check_outside(options.index, options.corpus)
     check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
-    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.names.corpora import open_corpus
 
     corpus = open_corpus(
@@ -397,7 +398,7 @@ def _record(
 
 
 def _delete(options: argparse.Namespace) -> None:
-    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.data.documents import read_docids
 
     command.refuse(
@@ -411,7 +412,7 @@ def _delete(options: argparse.Namespace) -> None:
 
 
 def _compact(options: argparse.Namespace) -> None:
-    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.collection import Collection
 
     with Collection.open(options.index) as collection:
         changes = collection.compact()
@@ -537,7 +538,7 @@ def _settings(options: argparse.Namespace) -> None:
 
 def _status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
-    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
     from pyserini_repbert.collection.status import folder_size, source_states, stored_models
     from pyserini_repbert.pipeline.own_settings import own_settings

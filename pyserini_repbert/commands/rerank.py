@@ -123,6 +123,7 @@ def _rerank(options: argparse.Namespace) -> None:
         opened = open_pipeline(spec, machine)
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
+        recorded = opened.recorded()
         bars = held.enter_context(ProgressBars(options))
         reranked = run_pipeline(
             pipeline,
@@ -140,8 +141,8 @@ def _rerank(options: argparse.Namespace) -> None:
         options,
         options.output,
         ('run', 'topics', 'corpus', 'index'),
-        models=opened.models,
-        rankers=opened.rankers,
+        models=recorded.models,
+        rankers=recorded.rankers,
         used=answers_used(bars),
     )
     about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}

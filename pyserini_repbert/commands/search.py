@@ -202,8 +202,11 @@ def _check_outputs(options: argparse.Namespace) -> None:
 def _check_searchers(
     options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine
 ) -> None:
-    """Raise InputError for flags of searchers that are not asked."""
+    """Raise InputError for flags of searchers that are not asked, and for a setting of another
+    method of fusion.
+    """
     spec = resolved.spec
+    used_fusion(spec)
     command.refuse(
         (options.fusion or options.depth) and spec.n_rankings < 2,
         '--fusion and --depth need two rankings: give --index with --sparse, --sparse twice, or '
@@ -264,7 +267,6 @@ def main(arguments: list[str]) -> None:
         if options.like:
             # Those of the collection's own settings read a question.
             resolved = resolved.without_stages()
-        used = _used(resolved.spec)
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
         if measures_threads and _runs_a_model(resolved):
@@ -273,16 +275,13 @@ def main(arguments: list[str]) -> None:
             command.use_threads(question_threads().threads)
         machine = _start_engines(options, resolved, machine, held)
         if options.topics:
-            _write_run(options, resolved, machine, used)
+            _write_run(options, resolved, machine)
         else:
             _answer(options, resolved, machine)
 
 
 def _used(spec: PipelineSpec) -> dict[str, Any]:
-    """The values that flags have, or would have, for the record.
-
-    Raises InputError for a setting of another method of fusion.
-    """
+    """The values that flags have, or would have, for the record."""
     decided = {'rankings': spec.rankings, 'adapted': spec.adapted, 'fusion': spec.fusion}
     if spec.adapted is not None:
         from pyserini_repbert.data.model_grades import TAUGHT_BY
@@ -418,21 +417,20 @@ def _answers(
     depth : how many hits of each first stage are fused, None: as many as are shown
     estimator : says how far the hits can be believed; None: nothing is said
     """
-    from pyserini_repbert.explain.explaining import hit_reasons
     from pyserini_repbert.lucene.analysis import word_finder
     from pyserini_repbert.lucene.languages import language_of
-    from pyserini_repbert.search.confidence import TOP
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
     n_hits = options.hits
     if estimator is not None:
+        from pyserini_repbert.search.confidence import TOP
+
         # So many decide whether a question is answered.
         n_hits = max(n_hits, TOP)
     with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, n_hits, watcher)
     _warn_of_queries(topics, pipeline, watcher)
     find_words = word_finder(language_of(pipeline))
-    reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
         ranking = run[topic.qid]
@@ -445,16 +443,42 @@ def _answers(
         hits = pipeline.with_decisive_texts(topic, ranking, watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
-            searchers = _searchers(watcher)
-            names = [searcher.name for searcher in searchers]
-            rankings = [searcher.run[topic.qid] for searcher in searchers]
-            told = pipeline.reasons(topic.text, hits.docids) if options.explain else {}
-            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth, told)
+            reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
         else:
             shown.append(hits_text(topic.text, hits, reasons, find_words, confidence))
     return shown
+
+
+def _reasons(
+    topic: Query,
+    hits: Ranking,
+    pipeline: Pipeline,
+    options: argparse.Namespace,
+    watcher: ProgressBars,
+    depth: int | None,
+) -> list[list[str]]:
+    """The lines below each hit: its rank in each ranking, and with --explain why it is there.
+
+    Parameters
+    ----------
+    topic, hits : the question and its answer
+    pipeline : has ranked
+    options : the command's flags
+    watcher : has the run of each ranking
+    depth : as in `_answers`
+    """
+    from pyserini_repbert.explain.explaining import hit_reasons
+
+    searchers = _searchers(watcher)
+    names = [searcher.name for searcher in searchers]
+    rankings = [searcher.run[topic.qid] for searcher in searchers]
+    if not options.explain:
+        return hit_reasons(topic.text, hits, names, rankings, depth=depth)
+    told = pipeline.reasons(topic.text, hits.docids)
+    reranker = _last_reranker(pipeline)
+    return hit_reasons(topic.text, hits, names, rankings, reranker, depth, told)
 
 
 def _estimate(
@@ -534,16 +558,8 @@ def _last_reranker(pipeline: Pipeline) -> Reranker | None:
     return rerankers[-1] if rerankers else None
 
 
-def _write_run(
-    options: argparse.Namespace,
-    resolved: ResolvedSearch,
-    machine: Machine,
-    used: Mapping[str, Any],
-) -> None:
-    """Write the run of all topics, and what else was asked for; say what it took.
-
-    `used` are the values of flags for the record.
-    """
+def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
+    """Write the run of all topics, and what else was asked for; say what it took."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics
@@ -557,6 +573,7 @@ def _write_run(
             opened = open_resolved(resolved, machine, watcher.building)
         pipeline = _reading_ranks(opened.pipeline, options)
         with contextlib.closing(pipeline):
+            recorded = opened.recorded()
             # A search that has no confidence is refused before it takes its time.
             estimator = _open_estimator(options, resolved, pipeline)
             run = run_pipeline(
@@ -575,10 +592,10 @@ def _write_run(
         options,
         options.output,
         ('topics', 'corpus', 'index', 'sparse'),
-        models=opened.models,
-        inputs=opened.indexes,
-        rankers=opened.rankers,
-        used={**used, **answers_used(watcher)},
+        models=recorded.models,
+        inputs=recorded.indexes,
+        rankers=recorded.rankers,
+        used={**_used(resolved.spec), **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.data.corpus_formats import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.suffixes import PAGES, without_suffix
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking

@@ -34,7 +34,7 @@ def try_settings(options: argparse.Namespace) -> None:
         '--use and --go-back take no settings: what was tried has them',
     )
     command.use_threads(options.threads)
-    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.collection.collection import Collection
 
     folder = Path(options.index)
     if options.use or options.go_back:

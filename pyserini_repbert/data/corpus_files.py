@@ -15,7 +15,6 @@ from pyserini_repbert.data.corpus_formats import (
     TextCorpus,
     TrecCorpus,
     TsvCorpus,
-    docid_of_path,
 )
 from pyserini_repbert.data.deliveries import (
     ClueWebCorpus,
@@ -28,6 +27,7 @@ from pyserini_repbert.data.deliveries import (
 from pyserini_repbert.data.file_selection import FileSelection, select_files
 from pyserini_repbert.data.first_bytes import guess_lines, is_binary
 from pyserini_repbert.data.folder_corpus import FolderCorpus
+from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.passages import BadFiles, Corpus, OnError
 from pyserini_repbert.data.planned_files import (
     Plan,

@@ -5,7 +5,6 @@ JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, text files,
 
 from __future__ import annotations
 
-import re
 import tarfile
 from abc import abstractmethod
 from collections import Counter
@@ -15,14 +14,13 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeVar
-from urllib.parse import quote
 
 from pyserini_repbert.archives import open_tar, refuse_sparse
 from pyserini_repbert.data.documents import DOCID_KEYS, Document, document_of_record
 from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.origins import Origin, name_in_corpus
+from pyserini_repbert.data.origins import Origin, docid_of_path, name_in_corpus
 from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.suffixes import (
@@ -439,8 +437,3 @@ def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
         if stream is not None:
             docid = docid_of_path(without_suffix(Path(member.name).name, PAGES))
             yield _Page(docid, f'{path}:{member.name}', member.name, stream.read())
-
-
-def docid_of_path(path: str) -> str:
-    """A docid that is a path; white space and % in it are written as in addresses."""
-    return re.sub(r'[\s%]', lambda match: quote(match[0]), path)

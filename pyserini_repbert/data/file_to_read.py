@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_repbert.data.corpus_formats import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.errors import InputError

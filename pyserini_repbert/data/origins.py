@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 
 class Heading(NamedTuple):
@@ -191,3 +193,8 @@ def name_in_corpus(corpus: str, path: Path) -> str:
     folder = Path(corpus)
     name = path.name if path == folder else path.relative_to(folder).as_posix()
     return os.fsencode(name).decode('utf-8', 'replace')
+
+
+def docid_of_path(path: str) -> str:
+    """A docid that is a path; white space and % in it are written as in addresses."""
+    return re.sub(r'[\s%]', lambda match: quote(match[0]), path)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_repbert.data.corpus_formats import JsonlCorpus, docid_of_path
+from pyserini_repbert.data.corpus_formats import JsonlCorpus
 from pyserini_repbert.data.documents import DOCID_KEYS
 from pyserini_repbert.data.file_selection import FileSelection, select_files
 from pyserini_repbert.data.first_bytes import guess_lines
 from pyserini_repbert.data.office_documents import INSTALL, can_read_office
+from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.own_readers import OwnReader, installed_readers
 from pyserini_repbert.data.passages import OnError
 from pyserini_repbert.data.suffixes import (

@@ -30,7 +30,6 @@ from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name, Share
-from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.record import Sha256
 
 ANN = 'ann'
@@ -207,20 +206,6 @@ def candidate_rows(
             f'the approximate index gives row {rows.max()}, it has {index.ntotal}: {AGAIN}'
         )
     return rows
-
-
-@contextmanager
-def faiss_threads(threads: int) -> Iterator[None]:
-    """A context in which FAISS uses `threads` threads; 0 leaves its own setting."""
-    import faiss
-
-    before = faiss.omp_get_max_threads()
-    if threads:
-        faiss.omp_set_num_threads(usable_threads(threads))
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 def write_ann(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute in one thread
+import pyserini_repbert.models.threads  # noqa: F401 - forked processes compute in one thread
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bfloat16_speed import bfloat16_speed

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,8 @@ _DENSE = str(CollectionRanking.DENSE)
 
 
 @dataclass(frozen=True)
-class OpenedPipeline:
-    """A pipeline, and what the records of its runs say of it.
+class RecordedPipeline:
+    """What the record of a run says of its pipeline.
 
     Attributes
     ----------
@@ -53,18 +53,49 @@ class OpenedPipeline:
     rankers : what identifies the user's own rankers and those beside them; empty without any
     """
 
-    pipeline: Pipeline
     models: tuple[Model, ...]
     indexes: tuple[Input, ...]
-    rankers: tuple[Mapping[str, Any], ...] = ()
+    rankers: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class _Searcher:
-    """An open first stage, and the inputs that it reads."""
+    """An open first stage, and what gives the inputs that it reads."""
 
     ranker: Ranker
-    inputs: tuple[Input, ...]
+    inputs: Callable[[], tuple[Input, ...]]
+
+
+@dataclass(frozen=True)
+class OpenedPipeline:
+    """A pipeline that is open.
+
+    Attributes
+    ----------
+    spec : that it was opened for
+    searchers : its first stages, in the order in which they are fused
+    """
+
+    pipeline: Pipeline
+    spec: PipelineSpec
+    searchers: Sequence[_Searcher]
+
+    def recorded(self) -> RecordedPipeline:
+        """What the record of a run says; ask before the run, which closes the pipeline.
+
+        Files are read for their checksums, which no question needs.
+        """
+        spec = self.spec
+        pipeline = self.pipeline
+        indexes: list[Input] = []
+        for searcher in self.searchers:
+            indexes += searcher.inputs()
+        rankers: tuple[Mapping[str, Any], ...] = ()
+        if spec.has_own_rankers or spec.asks_language_model or spec.reads_index:
+            rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
+        if pipeline.rewriting is not None:
+            rankers = (pipeline.rewriting.identity(), *rankers)
+        return RecordedPipeline(models_of(pipeline), tuple(indexes), rankers)
 
 
 def open_pipeline(
@@ -98,15 +129,7 @@ def open_resolved(
         from pyserini_repbert.systems.llm.rewriting import open_rewriting
 
         pipeline = pipeline.with_rewriting(open_rewriting(spec.rewrite, spec.language_model))
-    indexes: list[Input] = []
-    for searcher in searchers:
-        indexes += searcher.inputs
-    rankers: tuple[Mapping[str, Any], ...] = ()
-    if spec.has_own_rankers or spec.asks_language_model or spec.reads_index:
-        rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
-    if pipeline.rewriting is not None:
-        rankers = (pipeline.rewriting.identity(), *rankers)
-    return OpenedPipeline(pipeline, models_of(pipeline), tuple(indexes), rankers)
+    return OpenedPipeline(pipeline, spec, searchers)
 
 
 def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
@@ -220,7 +243,10 @@ def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Buil
     index = getattr(ranker, 'index', None)
     if not isinstance(index, str | Path):
         index = name
-    return _Searcher(ranker.with_settings(name=name), (Input('sparse', name, checksum(index)),))
+    return _Searcher(
+        ranker.with_settings(name=name),
+        lambda: (Input('sparse', name, checksum(index)),),
+    )
 
 
 def _open_index(
@@ -231,7 +257,7 @@ def _open_index(
     if len(index.rankings) > 1 and not spec.sparse:
         fusion = spec.fusion_settings
     ranker = index.searcher(machine, fusion, on_build)
-    return _Searcher(ranker, index.inputs())
+    return _Searcher(ranker, index.inputs)
 
 
 def _open_rerankers(resolved: ResolvedSearch, machine: Machine) -> Ranker:

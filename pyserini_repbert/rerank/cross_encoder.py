@@ -7,7 +7,7 @@ Runtime: the base of monoBERT and duoBERT (https://arxiv.org/abs/1910.14424).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -152,7 +152,7 @@ def open_forward(
     *,
     device: torch.device,
     dtype: torch.dtype,
-    weights_sha256: str,
+    weights_sha256: Callable[[], str],
 ) -> Forward:
     """A network's forward pass on a backend.
 
@@ -161,7 +161,8 @@ def open_forward(
     network : in float32 on the CPU
     backend : what runs it
     device, dtype : of the network in PyTorch
-    weights_sha256 : names what ONNX Runtime reads, which is exported once
+    weights_sha256 : gives the weights' checksum, which names what ONNX Runtime reads: it is
+        exported once
 
     Raises InputError for ONNX Runtime on another device than a CPU, or in another precision.
     """
@@ -174,7 +175,7 @@ def open_forward(
         raise InputError(
             f"backend '{chosen}' runs in float32 on a CPU: leave out device and precision"
         )
-    return OnnxForward(network, weights_sha256, chosen is Backend.ONNX_INT8)
+    return OnnxForward(network, weights_sha256(), chosen is Backend.ONNX_INT8)
 
 
 class CrossEncoderReranker(TextReranker):
@@ -223,7 +224,7 @@ class CrossEncoderReranker(TextReranker):
             self.backend,
             device=self.device,
             dtype=self.dtype,
-            weights_sha256=self.weights_sha256,
+            weights_sha256=lambda: self.weights_sha256,
         )
         layout = layout or self.ranking.get('layout', self.builder.layout)
         max_query = int(self.ranking.get('max_query_length', self.builder.max_query))

@@ -161,13 +161,14 @@ def learned_fusion(adapted: AdaptedSearch) -> FusionSettings | None:
 
 
 def read_query_map(
-    query_encoder: QueryEncoder, folder: str, dimension: int
+    query_encoder: QueryEncoder, adapted: AdaptedSearch, *, folder: StrPath, dimension: int
 ) -> NDArray[np.float32] | None:
     """The folder's query map, float32 (d, d); None where it has none.
 
     Parameters
     ----------
     query_encoder : encodes the queries
+    adapted : what the folder says
     folder : what `adapt` wrote
     dimension : d, the length of an index's vectors
 
@@ -178,7 +179,6 @@ def read_query_map(
     DamagedFileError
         For a map of another shape, and for one that is not finite.
     """
-    adapted = read_adapted(folder)
     if adapted.query_map is None:
         return None
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:

@@ -29,7 +29,6 @@ from pyserini_repbert.index.ann import (
     AnnRecord,
     BundleAnnRecord,
     candidate_rows,
-    faiss_threads,
     write_ann,
 )
 from pyserini_repbert.index.ann_kinds import (
@@ -42,6 +41,7 @@ from pyserini_repbert.index.ann_kinds import (
 )
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
 from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.products import (

@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.runs import rank_by_score
-from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, faiss_threads, open_ann
+from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.models.threads import faiss_threads, torch_threads
 from pyserini_repbert.ranking import (
     Candidate,
     Query,
@@ -182,7 +180,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        with _threads(self.threads), self._faiss_threads():
+        with torch_threads(self.threads), self._faiss_threads():
             if self.takes_docids:
                 return self._rank_like(topics, k)
             vectors = self.encode([topic.text for topic in topics])
@@ -325,7 +323,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         """
         if isinstance(queries, np.ndarray):
             topics_of(qids, qids)
-            with _threads(threads):
+            with torch_threads(threads):
                 rankings = self.of_vectors(queries, k)
             return {qid: list(hits) for qid, hits in zip(qids, rankings, strict=True)}
         return super().batch_search(queries, qids, k, threads)
@@ -414,16 +412,3 @@ def check_settings(*, device_dtype: str, ann: bool, spreads: bool) -> None:
 def _search_faiss(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
     """The best rows of a FAISS folder, for each query."""
     return [exact.TopRows(*folder.search(query, k)) for query in queries]
-
-
-@contextlib.contextmanager
-def _threads(threads: int) -> Iterator[None]:
-    """PyTorch's threads while a search runs; 1 leaves PyTorch's own setting."""
-    if not 1 <= threads <= MAX_THREADS:
-        raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
-    before = torch.get_num_threads()
-    torch.set_num_threads(usable_threads(threads) if threads > 1 else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

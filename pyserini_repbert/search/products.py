@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.index.ann import faiss_threads
 from pyserini_repbert.index.quantized import GREATEST, Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
+from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search.parts import Blocks, IndexPart
 
 BLOCK_ROWS = 16384

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> 
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     settings : precision and max_length
     """
-    encoder_class = load(str(encoding_system(name).query_encoder))
-    encoder: TextQueryEncoder = encoder_class(name, device, **settings)
+    model = _encoding_model(name)
+    encoder_class = load(str(model.system.query_encoder))
+    encoder: TextQueryEncoder = encoder_class(model.checkpoint, device, **settings)
     return encoder
 
 
@@ -44,8 +46,9 @@ def document_encoder(
     name: AnyCheckpoint, device: str = 'cpu', **settings: Any
 ) -> TextDocumentEncoder:
     """The document encoder of a checkpoint; takes the parameters of `query_encoder`."""
-    encoder_class = load(str(encoding_system(name).document_encoder))
-    encoder: TextDocumentEncoder = encoder_class(name, device, **settings)
+    model = _encoding_model(name)
+    encoder_class = load(str(model.system.document_encoder))
+    encoder: TextDocumentEncoder = encoder_class(model.checkpoint, device, **settings)
     return encoder
 
 
@@ -88,7 +91,15 @@ def stored_name(place: str) -> Iterator[None]:
         ) from error
 
 
-def encoding_system(name: AnyCheckpoint) -> System:
+@dataclass(frozen=True)
+class _EncodingModel:
+    """The system whose encoders read a checkpoint, and the checkpoint: open, where it is ours."""
+
+    system: System
+    checkpoint: AnyCheckpoint
+
+
+def _encoding_model(name: AnyCheckpoint) -> _EncodingModel:
     """The system whose encoders read a checkpoint.
 
     A checkpoint of a system without encoders is RepBERT's to refuse. Raises MismatchError for a
@@ -101,11 +112,12 @@ def encoding_system(name: AnyCheckpoint) -> System:
             f'expected: {system.advice}'
         )
     if system is not None:
-        return system
+        return _EncodingModel(system, name)
     if is_sentence_folder(name):
-        return systems()[_SENTENCE_TRANSFORMERS]
-    ranking = open_checkpoint(name).config.get('ranking', {})
+        return _EncodingModel(systems()[_SENTENCE_TRANSFORMERS], name)
+    checkpoint = open_checkpoint(name)
+    ranking = checkpoint.config.get('ranking', {})
     named = systems().get(ranking.get('system', _PLAIN_BERT))
     if named is None or named.query_encoder is None:
-        return systems()[_PLAIN_BERT]
-    return named
+        named = systems()[_PLAIN_BERT]
+    return _EncodingModel(named, checkpoint)

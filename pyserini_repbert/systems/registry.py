@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class System:
         of this system, for folders of others, whose config.json names no system
     description, advice : of such a folder, for the message where it does not serve: what it is, and
         how it is used
-    query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
+    query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract,
+        called with (checkpoint, device, **settings); the name of a recognised folder is not opened
     term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
     representation : what a collection stores of its encoder, an `encode.representations`
         object that systems may share
@@ -128,8 +131,10 @@ def _defined() -> Iterable[System]:
 def recognised_system(name: Any) -> System | None:
     """The system of a name, or one that recognises a folder by its files; None where none does.
 
-    `name` is a catalog name, a folder, or an open checkpoint.
+    `name` is a catalog name, whose entry says its system, a folder, or an open checkpoint.
     """
+    if isinstance(name, (str, Path)) and catalog.checkpoint_kind(str(name)) is not None:
+        return None
     for system in systems().values():
         if system.reads_index and name == system.name:
             return system

@@ -24,8 +24,8 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
+from pyserini_repbert.systems.monobert.reranker import MonoBertReranker
 from pyserini_repbert.tasks.recipe import Source, Validation
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
@@ -166,7 +167,10 @@ DOCUMENTS = [
 
 def read_collection(folder):
     """What a collection answers without its check, by what is asked."""
-    with contextlib.closing(open_generation(folder)) as generation:
+    with (
+        contextlib.closing(open_generation(folder)) as generation,
+        contextlib.closing(FieldCounter(generation)) as counter,
+    ):
         docids = [document['id'] for document in DOCUMENTS]
         docnos = generation.docnos(docids)
         numbers = {}
@@ -178,7 +182,7 @@ def read_collection(folder):
             'fields': generation.fields(docids),
             'excerpts': generation.excerpts(numbers),
             'docids of rows': vectors.docids(np.arange(len(vectors))),
-            'counts': generation.field_counts(),
+            'counts': counter.counts(),
             'filter': DocumentFilter('docid:* AND NOT year:[2000 TO *]').mask(generation).tolist(),
             'versions': generation.versions(docids),
             'all': [document.docid for document in generation.all_documents()],

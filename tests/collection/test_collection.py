@@ -11,6 +11,7 @@ import pytest
 from pyserini_repbert.collection import Collection, Document, compacting, generation_manifest, store
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.compacting import move_passages
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.shards import ShardRows
 from pyserini_repbert.errors import (
     BusyError,
@@ -357,8 +358,8 @@ def test_a_question_scans_no_large_table(open_collection, statements):
         generation.fields(['a'])
         generation.versions(['a'])
         assert not scanned_tables(collection.folder, statements) & LARGE
-        # `field_counts` reads all values, when it is asked for.
-        assert generation.field_counts()['year'].documents == 1
+        # A `FieldCounter` reads all values, when it is asked for.
+        assert FieldCounter(generation).counts()['year'].documents == 1
         assert 'field_values' in scanned_tables(collection.folder, statements)
 
 

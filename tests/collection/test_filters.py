@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection.bm25_search import FilteredBm25
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fusing import fuse
@@ -325,7 +326,7 @@ def test_fields_are_counted(open_collection):
     documents[1] |= {'draft': False, 'year': 2020, 'list': []}
     with open_collection() as collection:
         collection.sync(documents)
-        counts = collection.generation.field_counts()
+        counts = FieldCounter(collection.generation).counts()
         assert list(counts) == sorted(counts)
         values = {}
         for name, count in counts.items():
@@ -354,4 +355,4 @@ def test_fields_are_counted(open_collection):
                 found = collection.search('cat', 30, filter=f'{name}:{value}')
                 assert len(found) == n_documents, (name, value)
         collection.delete('d0')
-        assert 'day' not in collection.generation.field_counts()
+        assert 'day' not in FieldCounter(collection.generation).counts()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import InputError
 
@@ -161,7 +162,7 @@ def test_one_number_among_dates_hides_no_date(open_collection):
 
 def test_values_are_counted_as_a_filter_finds_them(generation):
     """The number 2020 and the text '2020' are one value of the list: one filter finds both."""
-    for field, count in generation.field_counts().items():
+    for field, count in FieldCounter(generation).counts().items():
         names = [value.value for value in count.values]
         assert len(names) == len(set(names))
         for value in count.values:

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from pyserini_repbert.encode import RepBertDocumentEncoder
+from pyserini_repbert.encode import RepBertDocumentEncoder, document_encoder, query_encoder
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.checkpoints import checkpoint
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
 
 
@@ -16,6 +17,15 @@ def test_two_positions_are_for_the_special_tokens(tiny_checkpoint):
     for length in (0, 19):
         with pytest.raises(InputError, match='18'):
             RepBertDocumentEncoder(folder, max_length=length)
+
+
+@pytest.mark.parametrize('open_encoder', [query_encoder, document_encoder])
+def test_a_checkpoint_is_opened_once(open_encoder, tiny_checkpoint, monkeypatch):
+    folder = tiny_checkpoint()
+    verified = []
+    monkeypatch.setattr(checkpoint, 'verify', verified.append)
+    assert open_encoder(str(folder)).name == str(folder)
+    assert verified == [folder]
 
 
 def test_folders_of_sentence_transformers(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from pyserini_repbert import checksums
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
@@ -28,6 +29,26 @@ def test_a_missing_tensor_is_an_error(tiny_checkpoint):
     _change(folder, bert__encoder__layer__1__output__dense__bias=None)
     with pytest.raises(DamagedFileError, match='missing: bert.encoder.layer.1.output.dense.bias'):
         RepBertQueryEncoder(folder)
+
+
+def test_weights_are_read_for_their_checksum_after_a_change(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
+    # Else a file that was written a moment ago is read again.
+    monkeypatch.setattr(checksums, '_TICK', -1)
+    folder = tiny_checkpoint()
+    read = []
+
+    def digest(path, algorithm='sha256'):
+        read.append(path)
+        return read_digest(path, algorithm)
+
+    read_digest = checksums.digest
+    monkeypatch.setattr(checksums, 'digest', digest)
+    first = open_checkpoint(folder).weights_sha256
+    assert open_checkpoint(folder).weights_sha256 == first
+    assert read == [folder / 'model.safetensors']
+    _change(folder, bert__embeddings__LayerNorm__bias=torch.ones(16))
+    assert open_checkpoint(folder).weights_sha256 != first
 
 
 def test_an_unused_pooler_may_be_there_in_its_shape(tiny_checkpoint):

@@ -219,11 +219,12 @@ def test_a_pipeline_of_all_of_them(index, folder, cross_encoder_folder):
     hits = opened.pipeline.search(TOPIC.text, 5)
     assert len(hits) == 5
     assert all(hit.text for hit in hits)
-    systems = [identity.get('reranker') for identity in opened.rankers]
+    rankers = opened.recorded().rankers
+    systems = [identity.get('reranker') for identity in rankers]
     assert systems[1] == 'LadrReranker'
-    assert opened.rankers[1]['graph']['neighbours'] == NEIGHBOURS
+    assert rankers[1]['graph']['neighbours'] == NEIGHBOURS
     # The graph's own checksum is in the record.
-    assert len(opened.rankers[1]['graph']['sha256']) == 64
+    assert len(rankers[1]['graph']['sha256']) == 64
 
 
 def test_an_index_without_texts(tiny_checkpoint, corpus_file, tmp_path, mono):

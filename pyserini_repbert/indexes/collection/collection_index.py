@@ -7,13 +7,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
+from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
@@ -53,7 +54,12 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
-from pyserini_repbert.search.adapted_folder import learned_fusion, read_adapted, read_query_map
+from pyserini_repbert.search.adapted_folder import (
+    AdaptedSearch,
+    learned_fusion,
+    read_adapted,
+    read_query_map,
+)
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
@@ -103,11 +109,10 @@ class CollectionIndex(Index):
         self._lock = threading.Lock()
         self.generation: Generation = open_generation(Path(location), shards)
         try:
-            self._take_own_settings()
+            self._adapted_search = self._read_adapted()
             wanted: Sequence[str] = options.rankings
-            if self.adapted is not None and not wanted:
-                adapted = read_adapted(self.adapted)
-                wanted = learned_rankings(self.generation.settings, adapted)
+            if self._adapted_search is not None and not wanted:
+                wanted = learned_rankings(self.generation.settings, self._adapted_search)
             self._rankings = rankings_of(self.generation.settings, wanted)
             self._check_approximate()
             self.filter = _filter_of(options)
@@ -115,17 +120,28 @@ class CollectionIndex(Index):
             self.generation.close()
             raise
 
-    def _take_own_settings(self) -> None:
-        """Search as the collection learned, and as a person set, where the options say so."""
+    def _read_adapted(self) -> AdaptedSearch | None:
+        """What the folder of `adapted` says; None without one.
+
+        That is the collection's own folder where the options say so, with what a person set.
+        """
         options = self.options
         if not (options.uses_learned or options.uses_settings):
-            return
+            return None if self.adapted is None else read_adapted(self.adapted)
         folder = self.learned()
-        if options.uses_learned:
-            self.adapted = folder
-        if folder is None or not options.uses_settings:
-            return
+        if folder is None:
+            return None
         own = read_adapted(folder)
+        if options.uses_settings:
+            self._take_settings(own)
+        if not options.uses_learned:
+            return None
+        self.adapted = folder
+        return own
+
+    def _take_settings(self, own: AdaptedSearch) -> None:
+        """Search with the k1, b and rerankers of the collection's own folder."""
+        options = self.options
         k1 = own.k1 if options.k1 is None else options.k1
         b = own.b if options.b is None else options.b
         self.options = replace(options, k1=k1, b=b)
@@ -185,8 +201,8 @@ class CollectionIndex(Index):
     @property
     def fusion(self) -> FusionSettings:
         """How the rankings are fused: as `adapt` learned, or by the default of collections."""
-        if self.adapted is not None:
-            learned = learned_fusion(read_adapted(self.adapted))
+        if self._adapted_search is not None:
+            learned = learned_fusion(self._adapted_search)
             if learned is not None:
                 return learned
         return default_fusion(self._rankings)
@@ -233,9 +249,13 @@ class CollectionIndex(Index):
             options = self.options
             open_encoder = self._encoder_opener(machine.devices[0])
             query_map = None
-            if self.adapted is not None:
-                dimension = self.generation.settings.dimension
-                query_map = read_query_map(open_encoder(), self.adapted, dimension)
+            if self.adapted is not None and self._adapted_search is not None:
+                query_map = read_query_map(
+                    open_encoder(),
+                    self._adapted_search,
+                    folder=self.adapted,
+                    dimension=self.generation.settings.dimension,
+                )
             settings = SearchSettings(
                 rankings=self.rankings,
                 aggregation=options.aggregate,
@@ -320,13 +340,17 @@ class CollectionIndex(Index):
         for live in self.generation.shards:
             # Searches go on where the folder is moved away.
             live.shard.map_all()
-        self.generation.prepare_counts()
+        self._field_counter.prepare()
         dense = self._all_documents(machine).dense
         if self._has_new_encoder:
             dense.search('warm', 1)
         else:
             # The encoder reads the questions of the earlier generation's requests.
             dense.of_vectors(np.ones((1, dense.dimension), np.float32), 1)
+
+    @cached_property
+    def _field_counter(self) -> FieldCounter:
+        return FieldCounter(self.generation)
 
     @property
     def explaining_model(self) -> ExplainingModel | None:
@@ -343,7 +367,7 @@ class CollectionIndex(Index):
 
         Of many fields, those that most documents have.
         """
-        counts = self.generation.field_counts()
+        counts = self._field_counter.counts()
         names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
         types = self.generation.field_types()
         about: dict[str, Any] = {
@@ -393,6 +417,8 @@ class CollectionIndex(Index):
         return Input('adapted', self.adapted, checksum(self.adapted)), index
 
     def close(self) -> None:
+        if '_field_counter' in vars(self):
+            self._field_counter.close()
         self.generation.close()
 
 

@@ -17,7 +17,7 @@ from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.record import Input, checksum
-from pyserini_repbert.search.adapted_folder import read_query_map
+from pyserini_repbert.search.adapted_folder import read_adapted, read_query_map
 from pyserini_repbert.search.dense import QueryEncoder
 
 EXACT = 'dense'
@@ -92,7 +92,12 @@ class DenseIndex(Index):
         searcher = searcher.with_settings(name=Path(searcher.name).name)
         if self.adapted is None:
             return searcher
-        query_map = read_query_map(searcher.query_encoder, self.adapted, searcher.dimension)
+        query_map = read_query_map(
+            searcher.query_encoder,
+            read_adapted(self.adapted),
+            folder=self.adapted,
+            dimension=searcher.dimension,
+        )
         return searcher.with_settings(query_map=query_map)
 
     def ranking(self, name: str, machine: Machine) -> DenseSearcher:

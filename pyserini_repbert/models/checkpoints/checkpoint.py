@@ -96,12 +96,14 @@ def encoder_folder(name: AnyCheckpoint) -> Path:
     Parameters
     ----------
     name : a catalog name, a folder, a repository of the hub (`folder_of`), or an open checkpoint
+
+    Raises DamagedFileError for files that are not those of the checksums beside them.
     """
-    if isinstance(name, Checkpoint):
-        return name.folder
-    if catalog.find('encoders', str(name)) is not None:
+    if isinstance(name, Checkpoint) or catalog.find('encoders', str(name)) is not None:
         return open_checkpoint(name).folder
-    return folder_of(name)
+    folder = folder_of(name)
+    verify(folder)
+    return folder
 
 
 def folder_of(name: str | Path) -> Path:
@@ -122,6 +124,16 @@ def folder_of(name: str | Path) -> Path:
             f'or fetch the '
             f'repository with `hf download {name}`'
         ) from error
+
+
+def unlisted_folder(name: AnyCheckpoint) -> Path | None:
+    """The folder that a name means; None for a name of the catalog, and for an open checkpoint.
+
+    Raises the error of `folder_of`.
+    """
+    if not isinstance(name, (str, Path)) or catalog.checkpoint_kind(str(name)) is not None:
+        return None
+    return folder_of(name)
 
 
 @cache

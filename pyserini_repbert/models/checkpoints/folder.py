@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import StringConstraints
 
-from pyserini_repbert.checksums import digest
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.data.values import checked, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.weights import (
@@ -129,7 +129,7 @@ class Checkpoint:
         For an adapter: over those of its file and of its base, its scale, and its unit layer if it
         has one.
         """
-        parts = [digest(file) for file in self._weights_files()]
+        parts = [remembered_digest(file) for file in self._weights_files()]
         if self.base is not None:
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
             if self.config.get(UNIT_LAYER):
@@ -158,7 +158,7 @@ class Checkpoint:
         files = [folder / 'tokenizer.json']
         if not files[0].is_file():
             files = [folder / 'vocab.txt', folder / 'tokenizer_config.json']
-        return _joint_digest([digest(file) for file in files if file.is_file()])
+        return _joint_digest([remembered_digest(file) for file in files if file.is_file()])
 
     def _weights_files(self) -> list[Path]:
         files = [self.folder / name for name in self._names_of_weights()]

@@ -45,6 +45,7 @@ from pyserini_repbert.systems.multi_vector.folder import (
 from pyserini_repbert.systems.multi_vector.inputs import OpenedModel, open_readers
 from pyserini_repbert.systems.multi_vector.network import TokenBert
 from pyserini_repbert.systems.multi_vector.trained import open_trained
+from pyserini_repbert.systems.sentence_transformers.engine import bi_encoder_tensors
 from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import (
     BATCH,
@@ -53,7 +54,6 @@ from pyserini_repbert.systems.sentence_transformers.loading import (
     open_model,
 )
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
-from pyserini_repbert.systems.sentence_transformers.weights import bi_encoder_tensors
 
 # Stands for the tokens of a text where the model sets no limit.
 NO_LIMIT = 10**6

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.values import parse_json, read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, folder_of
+from pyserini_repbert.models.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    folder_of,
+    unlisted_folder,
+)
 from pyserini_repbert.systems.sentence_transformers.folder import (
-    SETTINGS,
     BiEncoder,
     DenseLayer,
     Unsupported,
@@ -25,7 +29,11 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     read_settings,
     read_values_if_there,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import MODULES
+from pyserini_repbert.systems.sentence_transformers.loading import (
+    MODULES,
+    SETTINGS,
+    module_types,
+)
 
 NAME = 'multi-vector'
 _KIND = 'MultiVectorEncoder'
@@ -58,15 +66,15 @@ def is_multi_vector_folder(name: AnyCheckpoint) -> bool:
     Such a folder says so in the settings of sentence-transformers, or lists a module that only
     such models have, or is a checkpoint of ColBERT's authors.
     """
-    if not isinstance(name, (str, Path)) or catalog.checkpoint_kind(str(name)) is not None:
+    folder = unlisted_folder(name)
+    if folder is None:
         return False
-    folder = folder_of(name)
     if _read_kind(folder / SETTINGS, 'model_type') in _KINDS:
         return True
     architectures = _read_kind(folder / 'config.json', 'architectures')
     if isinstance(architectures, list) and _AUTHORS in architectures:
         return True
-    return any(kind.startswith(_PACKAGES) for kind in _module_types(folder / MODULES))
+    return any(kind.startswith(_PACKAGES) for kind in module_types(folder))
 
 
 def is_trained(name: AnyCheckpoint) -> bool:
@@ -90,17 +98,6 @@ def _read_kind(path: Path, key: str) -> Any:
         return read_object(path).get(key)
     except DamagedFileError:
         return None
-
-
-def _module_types(path: Path) -> list[str]:
-    """The classes of the modules that a file lists; none for a file of another form."""
-    try:
-        modules: Any = parse_json(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError):
-        return []
-    if not isinstance(modules, list):
-        return []
-    return [str(module.get('type', '')) for module in modules if isinstance(module, dict)]
 
 
 def has_mean_similarity(folder: Path) -> bool:

@@ -29,7 +29,6 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     checkpoint_name,
     encoder_folder,
     folder_of,
-    verify,
 )
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
@@ -38,10 +37,10 @@ from pyserini_repbert.systems.sentence_transformers.engine import (
     Engine,
     OwnEngine,
     TheirEngine,
+    bi_encoder_tensors,
     open_either,
 )
 from pyserini_repbert.systems.sentence_transformers.folder import (
-    SETTINGS,
     Unsupported,
     read_bi_encoder,
     read_modules,
@@ -51,12 +50,12 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
 )
 from pyserini_repbert.systems.sentence_transformers.loading import (
     MODULES,
+    SETTINGS,
     folder_digest,
     open_model,
 )
 from pyserini_repbert.systems.sentence_transformers.network import Kept, LayerSizes, SentenceBert
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
-from pyserini_repbert.systems.sentence_transformers.weights import bi_encoder_tensors
 
 _SIMILARITIES = (None, 'dot', 'cosine')
 
@@ -136,7 +135,6 @@ class _SentenceEncoder(TextEncoder):
         self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
         self.precision = wanted.on(self.device)
-        verify(self._folder)
         settings = read_settings(self._folder)
         similarity = settings.get('similarity_fn_name')
         if similarity not in _SIMILARITIES:

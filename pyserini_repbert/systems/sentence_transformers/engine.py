@@ -17,14 +17,17 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.encode.text_network import TextNetwork
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, Progress, run_batched, usual_budget
+from pyserini_repbert.models.checkpoints.folder import WEIGHTS
+from pyserini_repbert.models.checkpoints.weights import read_weights
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.record import OWN_ENGINE
-from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
+from pyserini_repbert.systems.sentence_transformers.folder import BiEncoder, Body, Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import BATCH, ENGINE
 from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs, PairBuilder
 from pyserini_repbert.systems.sentence_transformers.tokenizing import FolderTokenizer
@@ -38,6 +41,10 @@ CHUNK = 1024
 NO_LIMIT = 10**6
 # [CLS] and [SEP]
 _SPECIALS = 2
+# Weights in a folder, by the beginnings of their names in this package's networks.
+_BODY = 'bert.'
+_POOLER = 'bert.pooler.'
+_CLASSIFIER = 'classifier.'
 
 _logger = logging.getLogger(__name__)
 
@@ -145,6 +152,35 @@ class OwnEngine(Engine):
             usual_budget(token_budget, self._device),
             on_progress,
         )
+
+
+def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str, Tensor]:
+    """The tensors of a `SentenceBert`: the body's without its pooler, and the dense layers'.
+
+    Parameters
+    ----------
+    model : what its folder says
+    mapped : weights whose names end so stay in their file
+    """
+    tensors = {}
+    for name, value in model.body.checkpoint.tensors(mapped).items():
+        # Other heads, as of a language model, have no part in the vectors.
+        if name.startswith(_BODY) and not name.startswith(_POOLER):
+            tensors[name] = value
+    for number, layer in enumerate(model.layers):
+        if layer is not None:
+            for name, value in read_weights(layer.folder / WEIGHTS).items():
+                tensors[f'layers.{number}.{name}'] = value
+    return tensors
+
+
+def cross_encoder_tensors(body: Body) -> dict[str, Tensor]:
+    """The tensors of a `CrossEncoder`: the body's, and its classifier's."""
+    tensors = {}
+    for name, value in body.checkpoint.tensors().items():
+        if name.startswith((_BODY, _CLASSIFIER)):
+            tensors[name] = value
+    return tensors
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 from pyserini_repbert.models.pooling import POOLINGS
-from pyserini_repbert.systems.sentence_transformers.loading import MODULES
+from pyserini_repbert.systems.sentence_transformers.loading import MODULES, SETTINGS
 from pyserini_repbert.systems.sentence_transformers.network import ACTIVATIONS, DenseSizes
 
-SETTINGS = 'config_sentence_transformers.json'
 _PACKAGE = 'sentence_transformers.'
 # Files of a body's settings, the first that is there; names of early releases.
 _BODY_SETTINGS = (

@@ -6,7 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.checksums import digest
+from pyserini_repbert.checksums import remembered_digest
+from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MissingDependencyError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
@@ -17,6 +18,7 @@ from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 # What runs a model, as records have it.
 ENGINE = 'sentence-transformers'
 MODULES = 'modules.json'
+SETTINGS = 'config_sentence_transformers.json'
 # Texts in a batch: sentence-transformers' own default.
 BATCH = 32
 # Earlier releases run the code that lies in a local folder.
@@ -71,10 +73,21 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     return model.to(chosen.dtype(usable)).eval()
 
 
+def module_types(folder: Path) -> list[str]:
+    """The classes of the modules that a folder lists; none where it has no such list."""
+    try:
+        modules: Any = parse_json((folder / MODULES).read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return []
+    if not isinstance(modules, list):
+        return []
+    return [str(module.get('type', '')) for module in modules if isinstance(module, dict)]
+
+
 def folder_digest(folder: StrPath) -> str:
     """A sha256 over the names and contents of a model's files, its modules' files included.
 
-    Its card, its checksums and hidden files are left out.
+    Its card, its checksums and hidden files are left out. A file is read again only after a change.
     """
     root = Path(folder)
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob('*') if path.is_file())
@@ -82,5 +95,5 @@ def folder_digest(folder: StrPath) -> str:
     for name in names:
         is_hidden = name.startswith('.') or '/.' in name
         if not is_hidden and name not in _NO_PART:
-            lines.append(f'{digest(root / name)}  {name}')
+            lines.append(f'{remembered_digest(root / name)}  {name}')
     return hashlib.sha256('\n'.join(lines).encode()).hexdigest()

@@ -45,18 +45,21 @@ from pyserini_repbert.systems.sentence_transformers.engine import (
     Engine,
     OwnEngine,
     TheirEngine,
+    cross_encoder_tensors,
     open_either,
 )
 from pyserini_repbert.systems.sentence_transformers.folder import (
     SCORE_ACTIVATIONS,
-    SETTINGS,
     Unsupported,
     read_cross_encoder,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import folder_digest, open_model
+from pyserini_repbert.systems.sentence_transformers.loading import (
+    SETTINGS,
+    folder_digest,
+    open_model,
+)
 from pyserini_repbert.systems.sentence_transformers.pairs import read_second_type
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
-from pyserini_repbert.systems.sentence_transformers.weights import cross_encoder_tensors
 from pyserini_repbert.trace import SILENT, Trace
 
 
@@ -183,7 +186,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
             self.backend,
             device=device,
             dtype=precision.dtype(device),
-            weights_sha256=self.weights_sha256,
+            weights_sha256=lambda: self.weights_sha256,
         )
         usual = 'sigmoid' if n_labels == 1 else 'identity'
         engine = OwnEngine(tokenizer, forward, n_labels, device)

@@ -22,8 +22,13 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
-from pyserini_repbert.systems.sentence_transformers.loading import BATCH, folder_digest, open_model
-from pyserini_repbert.systems.sparse_encoder.folder import SETTINGS, sparse_folder
+from pyserini_repbert.systems.sentence_transformers.loading import (
+    BATCH,
+    SETTINGS,
+    folder_digest,
+    open_model,
+)
+from pyserini_repbert.systems.sparse_encoder.folder import sparse_folder
 
 # Passages sorted by length and encoded together.
 _WINDOW = 1024
