@@ -284,14 +284,18 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
     Raises InputError for a setting of another method of fusion.
     """
     decided = {'rankings': spec.rankings, 'adapted': spec.adapted, 'fusion': spec.fusion}
-    if spec.adapted is not None:
-        from pyserini_repbert.data.model_grades import TAUGHT_BY
-        from pyserini_repbert.pipeline.own_settings import teacher_of
-
-        teacher = teacher_of(Path(spec.adapted))
-        if teacher is not None:
-            decided[TAUGHT_BY] = teacher
     return decided | used_fusion(spec)
+
+
+def _teacher_of(spec: PipelineSpec) -> dict[str, str]:
+    """The language model whose grades taught the search, for the record; empty without one."""
+    if spec.adapted is None:
+        return {}
+    from pyserini_repbert.data.model_grades import TAUGHT_BY
+    from pyserini_repbert.pipeline.own_settings import teacher_of
+
+    teacher = teacher_of(Path(spec.adapted))
+    return {} if teacher is None else {TAUGHT_BY: teacher}
 
 
 def _shows_ranks(options: argparse.Namespace) -> bool:
@@ -578,7 +582,7 @@ def _write_run(
         models=opened.models,
         inputs=opened.indexes,
         rankers=opened.rankers,
-        used={**used, **answers_used(watcher)},
+        used={**used, **_teacher_of(resolved.spec), **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]
