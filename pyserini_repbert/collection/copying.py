@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import ADAPTATIONS
@@ -30,17 +31,25 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
+from pyserini_repbert.index.neighbours import copy_neighbours
 from pyserini_repbert.record import record_path
 
 _TRIES = 10
 
 
-def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
+def copy_collection(
+    folder: StrPath, target: StrPath, on_left_out: Callable[[str], object] = str
+) -> GenerationManifest:
     """Copy the newest generation of a collection into a new folder, with its approximate index, its
-    judgments, and what it learned from them.
+    graph of neighbours, its judgments, and what it learned from them.
 
-    The copy has the digest of what it copies. Raises InputError for a target that exists or lies in
-    the collection, DamagedFileError for a collection that holds anything else, or a link.
+    Parameters
+    ----------
+    folder, target : of the collection, and of its copy, which has the same digest
+    on_left_out : called with a line for a graph of an earlier generation, which is not copied
+
+    Raises InputError for a target that exists or lies in the collection, DamagedFileError for a
+    collection that holds anything else, or a link.
     """
     source = Path(folder)
     check_absent(target)
@@ -64,6 +73,9 @@ def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
             ignored = shutil.ignore_patterns('write.lock')
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
         copy_collection_ann(source, copy)
+        left_out = copy_neighbours(source, copy, generation.sha256)
+        if left_out:
+            on_left_out(left_out)
         _drop_other_generations(copy, generation.number)
         if (source / JUDGMENTS).is_file():
             _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)

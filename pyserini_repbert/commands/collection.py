@@ -428,11 +428,14 @@ def _compact(options: argparse.Namespace) -> None:
 def _copy(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection.copying import copy_collection
 
-    manifest = copy_collection(options.index, options.output)
+    left_out: list[str] = []
+    manifest = copy_collection(options.index, options.output, left_out.append)
     print(
         f'{options.output}: {manifest.documents} documents, {manifest.passages} passages, '
         f'generation {manifest.number}'
     )
+    for line in left_out:
+        print(line)
 
 
 def _judgments(options: argparse.Namespace) -> None:

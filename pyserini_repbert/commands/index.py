@@ -189,9 +189,9 @@ def _add_neighbours_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _neighbours(options: argparse.Namespace) -> None:
-    from pyserini_repbert.indexes.documents import build_neighbours
     from pyserini_repbert.indexes.kind import SearchOptions, kind_of
     from pyserini_repbert.indexes.machine import Machine
+    from pyserini_repbert.indexes.neighbours import build_neighbours
     from pyserini_repbert.names.indexes import ready_folder
 
     folder = ready_folder(options.index, options.encoder)

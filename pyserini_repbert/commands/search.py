@@ -283,14 +283,18 @@ def main(arguments: list[str]) -> None:
 def _used(spec: PipelineSpec) -> dict[str, Any]:
     """The values that flags have, or would have, for the record."""
     decided = {'rankings': spec.rankings, 'adapted': spec.adapted, 'fusion': spec.fusion}
-    if spec.adapted is not None:
-        from pyserini_repbert.data.model_grades import TAUGHT_BY
-        from pyserini_repbert.pipeline.own_settings import teacher_of
-
-        teacher = teacher_of(Path(spec.adapted))
-        if teacher is not None:
-            decided[TAUGHT_BY] = teacher
     return decided | used_fusion(spec)
+
+
+def _teacher_of(spec: PipelineSpec) -> dict[str, str]:
+    """The language model whose grades taught the search, for the record; empty without one."""
+    if spec.adapted is None:
+        return {}
+    from pyserini_repbert.data.model_grades import TAUGHT_BY
+    from pyserini_repbert.pipeline.own_settings import teacher_of
+
+    teacher = teacher_of(Path(spec.adapted))
+    return {} if teacher is None else {TAUGHT_BY: teacher}
 
 
 def _shows_ranks(options: argparse.Namespace) -> bool:
@@ -595,7 +599,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         models=recorded.models,
         inputs=recorded.indexes,
         rankers=recorded.rankers,
-        used={**_used(resolved.spec), **answers_used(watcher)},
+        used={**_used(resolved.spec), **_teacher_of(resolved.spec), **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]

@@ -119,37 +119,47 @@ class FolderCorpus(Corpus):
         """
         documents = []
         size = 0
-        for document in self._usable_documents(kind, file, seen):
+        left_out: set[str] = set()
+        for document in self._usable_documents(kind, file, seen, left_out):
             size += len(document.text)
             if size <= _MOST_HELD:
                 documents.append(document)
-        if size > _MOST_HELD:
-            documents = []
-            yield from self._usable_documents(kind, file, None)
-        yield from documents
+        if size <= _MOST_HELD:
+            yield from documents
+            return
+        del documents
+        for location, item in self._documents_in(kind, file):
+            if location not in left_out and isinstance(item, Document):
+                yield item
 
     def _usable_documents(
-        self, kind: FileKind, file: FileToRead, seen: SeenDocids | None
+        self, kind: FileKind, file: FileToRead, seen: SeenDocids, left_out: set[str]
     ) -> Iterator[Document]:
         """The documents of a file that pass the checks; others are skipped if that was asked for.
 
-        Raises UnreadableFile for the first other one. `seen` has the docids of files before this
-        one, and gets those of this one; None: they have been compared.
+        Parameters
+        ----------
+        kind : how the file is read
+        file : to read
+        seen : the docids of files before this one; gets those of this one
+        left_out : gets the locations of what is skipped
+
+        Raises UnreadableFile for the first that does not pass, unless it is skipped.
         """
         for location, item in self._documents_in(kind, file):
             if isinstance(item, BadPassage):
                 problem: str | None = str(item)
             else:
                 problem = self._problem(item)
-                if problem is None and seen is not None and seen.add(item.docid):
+                if problem is None and seen.add(item.docid):
                     problem = self._repetition(location, item)
                 if problem is None:
                     yield item
                     continue
             if self.on_error is not OnError.SKIP:
                 raise UnreadableFile(f'{_within_file(location, file)}{problem}')
-            if seen is not None:
-                self._leave_out(location, str(problem))
+            left_out.add(location)
+            self._leave_out(location, str(problem))
 
     def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
         with OfficeReader() as office:

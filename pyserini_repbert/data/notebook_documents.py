@@ -38,6 +38,9 @@ def _text_of_cell(cell: Any) -> str:
         source = ''.join(part for part in source if isinstance(part, str))
     if not isinstance(source, str) or not source.strip():
         return ''
-    if cell.get('cell_type') == 'code':
-        return f'```\n{source}\n```'
-    return source
+    if cell.get('cell_type') != 'code':
+        return source
+    fence = '```'
+    while fence in source:
+        fence += '`'
+    return f'{fence}\n{source}\n{fence}'

@@ -10,7 +10,8 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from io import StringIO
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from pyserini_repbert.data.documents import (
 from pyserini_repbert.data.file_to_read import FileToRead, read_text
 from pyserini_repbert.data.html_documents import value_of_text
 from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
-from pyserini_repbert.data.text_encodings import encoding_of_lines
+from pyserini_repbert.data.text_encodings import encoding_of_lines, is_utf_16
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError
@@ -52,20 +53,51 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     """
     # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
-    rows = csv.reader(_text_lines(file), delimiter=_delimiter_of(file))
+    lines = _text_lines(file)
+    first = next(lines, '')
+    rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
+    header = next(rows, _NumberedRow(()))
+    yield from _Table(file, header.values).documents(rows)
+
+
+def _rows_with_values(lines: Iterable[str], delimiter: str) -> Iterator[_NumberedRow]:
+    """The rows of a table that have a value, the header among them.
+
+    Raises UnreadableFile for a quotation mark that makes one cell of several lines that are none.
+    """
+    lines_of_row: list[str] = []
+
+    def noted() -> Iterator[str]:
+        for line in lines:
+            lines_of_row.append(line)
+            yield line
+
+    rows = csv.reader(noted(), delimiter=delimiter)
+    number = 1
     try:
-        yield from _Table(file, next(rows, [])).documents(_rows_with_values(rows))
+        for row in rows:
+            if len(lines_of_row) > 1:
+                _check_quotes(lines_of_row, delimiter, number)
+            if any(cell.strip() for cell in row):
+                yield _NumberedRow(row, number)
+            lines_of_row.clear()
+            number = rows.line_num + 1
     except csv.Error as error:
         raise UnreadableFile(f'line {rows.line_num}: {error}') from error
 
 
-def _rows_with_values(rows: Any) -> Iterator[_NumberedRow]:
-    """The rows of a `csv.reader` that have a value."""
-    line = rows.line_num + 1
-    for row in rows:
-        if any(cell.strip() for cell in row):
-            yield _NumberedRow(row, line)
-        line = rows.line_num + 1
+def _check_quotes(lines: Sequence[str], delimiter: str, number: int) -> None:
+    """Raise UnreadableFile for a row of several lines that a stray quotation mark has joined.
+
+    `number` is that of the first line. Within one line, such a mark does no harm.
+    """
+    try:
+        next(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise UnreadableFile(
+            f'line {number}: a quotation mark joins {len(lines)} lines to a cell, and is not '
+            f'closed as it should be ({error}): close it, or write it twice in quotation marks'
+        ) from error
 
 
 def parquet_documents(file: FileToRead) -> Iterator[Document]:
@@ -114,7 +146,7 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
     docids = _Docids(file)
     for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
-        row = _Row(list(record), list(record.values()))
+        row = _Row(_distinct(record), list(record.values()))
         yield row.document(docids, file.fields, identifier).at_line(line)
 
 
@@ -182,6 +214,9 @@ def has_header(path: Path) -> bool:
 
 def _text_lines(file: FileToRead) -> Iterator[str]:
     """The lines of a file with their ends. Raises UnreadableFile for what is no text."""
+    if is_utf_16(next(_raw_lines(file.path), b'')):
+        yield from StringIO(read_text(file))
+        return
     encoding = encoding_of_lines(_raw_lines(file.path))
     file.note_encoding('' if encoding == 'utf-8' else encoding)
     for number, raw in enumerate(_raw_lines(file.path), 1):
@@ -208,11 +243,10 @@ def _decoded(raw: bytes, number: int, encoding: str) -> str:
         ) from error
 
 
-def _delimiter_of(file: FileToRead) -> str:
+def _delimiter_of(file: FileToRead, header: str) -> str:
     """What stands between the cells of a table: a tab, or what is most frequent in its header."""
     if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
         return '\t'
-    header = next(_raw_lines(file.path), b'').decode('latin-1')
     names_alone = re.sub(r'"[^"]*"', '', header)
     return max(_DELIMITERS, key=names_alone.count)
 
@@ -262,7 +296,7 @@ class _Row:
 
     Parameters
     ----------
-    names : of its columns
+    names : of its columns, each another one
     values : in their order; None and '' for none
     """
 
@@ -286,14 +320,15 @@ class _Row:
         Raises ValueError for a value that no field can have.
         """
         values = dict(self._values)
-        own = _pop_first(values, DOCID_KEYS)
-        if isinstance(own, (str, int)) and not isinstance(own, bool):
-            identifier = str(own)
+        own_name = _first_of(values, DOCID_KEYS)
+        # An identifier of another kind, such as a number with a point, stays a field.
+        if own_name is not None and _is_identifier(values[own_name]):
+            identifier = str(values.pop(own_name))
         docid = docids.next(identifier)
         title = ''
         if TITLE_KEY not in fields:
-            title = _text_of(_pop_first(values, (TITLE_KEY,)))
-        texts = [_text_of(_pop_first(values, (name,))) for name in fields or TEXT_COLUMNS]
+            title = _text_of(_pop(values, TITLE_KEY))
+        texts = [_text_of(_pop(values, name)) for name in fields or TEXT_COLUMNS]
         text = '\n\n'.join(part for part in texts if part)
         if not text:
             text = '\n'.join(f'{name}: {_text_of(value)}' for name, value in values.items())
@@ -312,9 +347,9 @@ class _Table:
 
     def __init__(self, file: FileToRead, names: Sequence[str]) -> None:
         self._file = file
-        self._names = names
         if len(names) > MAX_FIELDS:
             raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
+        self._names = _distinct(names)
         known = {name.strip().lower() for name in names}
         for field in file.fields:
             if field.lower() not in known:
@@ -329,13 +364,35 @@ class _Table:
             yield document.at_line(row.line) if row.line else document.at_row(row.row)
 
 
-def _pop_first(values: dict[str, Any], names: Iterable[str]) -> Any:
-    """Take the value of the first name that is there, in any case of letters; None for none."""
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names of columns, where another one has a name with their number: 'tag', 'tag_3'."""
+    distinct: list[str] = []
+    for number, name in enumerate(names, 1):
+        stripped = name.strip()
+        if stripped and stripped in distinct:
+            stripped = f'{stripped}_{number}'
+        distinct.append(stripped)
+    return distinct
+
+
+def _first_of(values: Iterable[str], names: Iterable[str]) -> str | None:
+    """The first of some names that is there, as it is written there; None for none."""
     for wanted in names:
         for name in values:
             if name.lower() == wanted.lower():
-                return values.pop(name)
+                return name
     return None
+
+
+def _pop(values: dict[str, Any], name: str) -> Any:
+    """Take the value of a name, in any case of letters; None for none."""
+    written = _first_of(values, (name,))
+    return None if written is None else values.pop(written)
+
+
+def _is_identifier(value: Any) -> bool:
+    """Whether a value can be a docid: a text, or a whole number."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def _text_of(value: Any) -> str:

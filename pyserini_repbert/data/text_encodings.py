@@ -31,13 +31,18 @@ class DecodedText:
     encoding: str = ''
 
 
+def is_utf_16(raw: bytes) -> bool:
+    """Whether a file begins with the byte order mark of UTF-16."""
+    return _UTF_16.match(raw) is not None
+
+
 def decode_text(raw: bytes) -> DecodedText:
     """The text of a file.
 
     It is UTF-8, or UTF-16 with a byte order mark, or in the encoding that charset-normalizer
     detects. Raises UnreadableFile for bytes that are no text.
     """
-    if _UTF_16.match(raw):
+    if is_utf_16(raw):
         try:
             decoded = DecodedText(raw.decode('utf-16'))
         except UnicodeDecodeError as error:

@@ -9,9 +9,10 @@ Corpus graphs: MacAvaney, Tonellotto, Macdonald, CIKM 2022, https://arxiv.org/ab
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,12 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder, locked
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm, refuse_link
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.manifest import read_record, write_json
+from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.index.records import Count, Name
 from pyserini_repbert.record import Sha256
 
@@ -64,9 +66,73 @@ class NeighboursRecord:
         return f'{self.neighbours} neighbours of each document by {self.ranking}'
 
 
-@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
 class NeighbourGraph:
-    """A graph that is open.
+    """The graph of an index, by docids.
+
+    Parameters
+    ----------
+    numbers : of the documents of the index; within a filter, those that match are neighbours
+
+    Raises InputError if there is none, MismatchError for the graph of another state of the index,
+    and DamagedFileError for one that is not whole.
+    """
+
+    def __init__(self, numbers: DocumentNumbers) -> None:
+        self._numbers = numbers
+        self._is_searched = numbers.searched()
+        files = open_neighbours(numbers.folder, numbers.sha256)
+        self._edges = files.edges
+        self._record = files.record
+        if self._record.documents != numbers.count:
+            raise DamagedFileError(
+                f'{numbers.folder} has {numbers.count} numbers of documents, its graph of '
+                f'neighbours {self._record.documents}: {AGAIN}'
+            )
+
+    def identity(self) -> Mapping[str, Any]:
+        """Which graph it is, for records."""
+        return {
+            'ranking': self._record.ranking,
+            'neighbours': self._record.neighbours,
+            'sha256': self._record.edges_sha256,
+        }
+
+    def neighbours(self, docids: Sequence[str], n: int) -> list[tuple[str, ...]]:
+        """The n nearest documents of each document, the nearest first, or fewer.
+
+        Raises InputError for a graph with fewer than n, DamagedFileError for one that names a
+        document that is not there.
+        """
+        if n > self._record.neighbours:
+            raise InputError(
+                f'{n} neighbours of a document were asked for, and the graph of '
+                f'{self._numbers.folder} has {self._record.neighbours}: ask for fewer, or {AGAIN}'
+            )
+        numbers = self._numbers.numbers(docids)
+        rows = np.full((len(docids), n), NO_NEIGHBOUR, np.int64)
+        is_here = numbers >= 0
+        rows[is_here] = self._edges[numbers[is_here], :n]
+        least = rows.min(initial=NO_NEIGHBOUR)
+        greatest = rows.max(initial=NO_NEIGHBOUR)
+        if least < NO_NEIGHBOUR or greatest >= self._record.documents:
+            raise DamagedFileError(
+                f'the graph of neighbours of {self._numbers.folder} names a document that is not '
+                f'there: {AGAIN}'
+            )
+        is_neighbour = rows != NO_NEIGHBOUR
+        if self._is_searched is not None:
+            is_neighbour &= self._is_searched[rows]
+        distinct = np.unique(rows[is_neighbour])
+        docid_of = dict(zip(distinct.tolist(), self._numbers.docids(distinct), strict=True))
+        found: list[tuple[str, ...]] = []
+        for row, mask in zip(rows, is_neighbour, strict=True):
+            found.append(tuple(docid_of[number] for number in row[mask].tolist()))
+        return found
+
+
+@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
+class GraphFiles:
+    """The files of a graph, open.
 
     Attributes
     ----------
@@ -87,7 +153,7 @@ def write_neighbours(
     Parameters
     ----------
     folder : of the index
-    edges : as in `NeighbourGraph`
+    edges : as in `GraphFiles`
     record : what is known of it but for the sha256 of its file
     overwrite : replace a graph that is there
 
@@ -116,6 +182,27 @@ def check_target(folder: Path, overwrite: bool) -> None:
     NEIGHBOURS_FORM.check(target)
 
 
+def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> str:
+    """Copy the graph of an index into a copy of the index, if it has one.
+
+    Parameters
+    ----------
+    folder, target : of the index, and of its copy
+    index_sha256 : the state of both
+
+    Returns a line about the graph of another state, which is not copied, else ''. Raises
+    DamagedFileError for a graph that is not whole.
+    """
+    if not (folder / NEIGHBOURS).exists():
+        return ''
+    try:
+        files = open_neighbours(folder, index_sha256)
+    except MismatchError:
+        return f'{folder / NEIGHBOURS} {_OUTDATED}, and was left out: {AGAIN}'
+    write_neighbours(target, files.edges, files.record)
+    return ''
+
+
 def describe_neighbours(folder: Path, index_sha256: str) -> str:
     """A line that says what the graph of an index is, once its file is compared; '' without one.
 
@@ -125,14 +212,14 @@ def describe_neighbours(folder: Path, index_sha256: str) -> str:
     if not place.exists():
         return ''
     try:
-        graph = open_neighbours(folder, index_sha256, remembered=False)
+        files = open_neighbours(folder, index_sha256, remembered=False)
     except MismatchError:
         return f'{place}: {_OUTDATED}'
-    return f'{place}: whole, {graph.record}'
+    return f'{place}: whole, {files.record}'
 
 
-def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> NeighbourGraph:
-    """The graph of an index.
+def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> GraphFiles:
+    """Open the files of an index's graph.
 
     Parameters
     ----------
@@ -154,4 +241,4 @@ def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) ->
     compare_digest(place / EDGES, record.edges_sha256, place / RECORD, remembered)
     shape = (record.documents, record.neighbours)
     edges = mapped(place / EDGES, np.int32, shape, advice=AGAIN)
-    return NeighbourGraph(record, edges)
+    return GraphFiles(record, edges)

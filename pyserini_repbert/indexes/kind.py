@@ -25,8 +25,8 @@ from pyserini_repbert.record import Input
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filters import DocumentFilter
     from pyserini_repbert.index.ann import AnnRecord
+    from pyserini_repbert.index.numbers import DocumentNumbers
     from pyserini_repbert.index.term_weights import TermWeightsBundle
-    from pyserini_repbert.indexes.numbers import DocumentNumbers
     from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
 
@@ -351,7 +351,7 @@ class Index(Generations, ABC):
         """
         raise InputError(
             f"'{self.location}' is {self.kind.what}: a graph of neighbours is of a dense index or "
-            'a collection',
+            'a collection, so encode its passages, or make a collection of its documents',
             parameters=('index',),
         )
 

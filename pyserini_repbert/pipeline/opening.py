@@ -25,13 +25,7 @@ from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
-from pyserini_repbert.pipeline.spec import (
-    EXCERPTS,
-    NEIGHBOURS,
-    WEIGHT,
-    PipelineSpec,
-    StageSpec,
-)
+from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
@@ -333,32 +327,42 @@ def _open_documents(
 
 def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: str) -> Reranker:
     """The reranker of a stage, with its depth and its share of the score."""
-    options = dict(stage.options)
-    score_share = options.pop(WEIGHT.parameter, None)
-    n_excerpts = options.pop(EXCERPTS.parameter, 1)
-    n_neighbours = options.pop(NEIGHBOURS.parameter, None)
     from pyserini_repbert.names.rerankers import open_reranker
 
     reranker = open_reranker(
         stage.name,
         device,
-        options,
+        stage.own_options,
         precision=spec.precision,
         backend=spec.backend,
         token_budget=machine.batch_tokens,
         llm=spec.language_model,
     )
-    check_excerpts(reranker, stage.name, n_excerpts)
+    return apply_stage(reranker, stage, spec.drop_rest)
+
+
+def apply_stage(reranker: Reranker, stage: StageSpec, drop_rest: bool = False) -> Reranker:
+    """A reranker with the settings of its stage that all systems take.
+
+    Parameters
+    ----------
+    reranker : with the stage's own options
+    stage : how many candidates, passages of each, and neighbours it reads; its share of the score
+    drop_rest : whether candidates that it does not read are dropped
+
+    Raises InputError for settings that the reranker does not take.
+    """
+    _check_excerpts(reranker, stage.name, stage.n_excerpts)
     reranker = reranker.with_settings(
         reads=stage.k,
-        drop_rest=spec.drop_rest,
-        score_share=score_share,
-        n_excerpts=n_excerpts,
+        drop_rest=drop_rest,
+        score_share=stage.score_share,
+        n_excerpts=stage.n_excerpts,
     )
-    return adaptive(reranker, n_neighbours)
+    return adaptive(reranker, stage.n_neighbours)
 
 
-def check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:
+def _check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:
     """Raises InputError for several passages of a document for a reranker that compares.
 
     `name` is what the user calls it.

@@ -26,6 +26,8 @@ EXCERPTS = StageOption('passages=N', 'n_excerpts', one_or_more)
 NEIGHBOURS = StageOption('neighbours=N', 'n_neighbours', one_or_more)
 _OF_ALL = (WEIGHT, EXCERPTS, NEIGHBOURS)
 """The options that stages of all systems take."""
+OF_CLIENTS = (EXCERPTS, NEIGHBOURS)
+"""Those of them that a client of a service may set."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,32 @@ class StageSpec:
         return f'{Path(self.name).name}@{self.k}'
 
     @property
+    def score_share(self) -> float | None:
+        """The share of its score; None: it replaces that of the stage before."""
+        share_of_score: float | None = dict(self.options).get(WEIGHT.parameter)
+        return share_of_score
+
+    @property
     def n_excerpts(self) -> int:
         """How many passages of a document it reads."""
         return int(dict(self.options).get(EXCERPTS.parameter, 1))
 
     @property
+    def n_neighbours(self) -> int | None:
+        """How many neighbours of a document it reads; None: the reranker's own number, or none."""
+        n_neighbours: int | None = dict(self.options).get(NEIGHBOURS.parameter)
+        return n_neighbours
+
+    @property
+    def own_options(self) -> dict[str, Any]:
+        """The options of its reranker: those that not all systems take."""
+        of_all = [option.parameter for option in _OF_ALL]
+        return {name: value for name, value in self.options if name not in of_all}
+
+    @property
     def reads_index(self) -> bool:
         """Whether it reads the index that is searched: vectors, or neighbours of documents."""
-        return reads_index(self.name) or NEIGHBOURS.parameter in dict(self.options)
+        return reads_index(self.name) or self.n_neighbours is not None
 
 
 def parse_stage(text: str) -> StageSpec:

@@ -1,4 +1,4 @@
-"""What rerankers ask of the index that is searched: vectors, neighbours and texts of documents.
+"""What rerankers ask of the index that is searched: vectors, numbers and texts of documents.
 
 An `IndexReranker` reads an index, not only the candidates that it is given. Whoever opens a
 pipeline hands it the index as `SearchedDocuments` (`bind_documents`).
@@ -7,19 +7,27 @@ pipeline hands it the index as `SearchedDocuments` (`bind_documents`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Reranker
 
 
 class SearchedDocuments(ABC):
     """The documents, or passages, of an index that is open: within a filter, those that match."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> DocumentNumbers:
+        """The numbers of the documents, by which their graph of neighbours is kept.
+
+        Raises InputError for an index that has no such graph.
+        """
 
     @abstractmethod
     def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -43,22 +51,11 @@ class SearchedDocuments(ABC):
         """
 
     @abstractmethod
-    def neighbours(self, docids: Sequence[str], n: int) -> list[tuple[str, ...]]:
-        """The n nearest documents of each document, the nearest first, or fewer.
-
-        Raises InputError for an index without a graph of neighbours, or with fewer than n.
-        """
-
-    @abstractmethod
     def with_texts(self, query: str, ranking: Ranking, n_excerpts: int) -> Ranking:
         """The ranking with the texts of its hits, of documents with their best passages.
 
         Raises InputError where the index stores no texts.
         """
-
-    @abstractmethod
-    def graph_identity(self) -> Mapping[str, Any]:
-        """Which graph of neighbours it is, for records."""
 
     @abstractmethod
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 The documents of the first stage bound what reranking can reach. By the cluster hypothesis, the
 neighbours of a relevant document are likely relevant. `NeighbourReranker` is what the rerankers
-share that find them by the corpus graph of the index (`index.neighbours`). `AdaptiveReranker` is
+share that find them by the graph of the index (`NeighbourGraph`). `AdaptiveReranker` is
 GAR: any reranker that scores candidates one by one.
 
 GAR: MacAvaney, Tonellotto, Macdonald, "Adaptive Re-Ranking with a Corpus Graph", CIKM 2022,
@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.neighbours import DEFAULT_NEIGHBOURS
+from pyserini_repbert.index.neighbours import DEFAULT_NEIGHBOURS, NeighbourGraph
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranking, Run
 from pyserini_repbert.record import Model
@@ -52,8 +52,12 @@ class NeighbourReranker(IndexReranker):
         return {
             **super().identity(),
             'neighbours': self.n_neighbours,
-            'graph': dict(self.index.graph_identity()),
+            'graph': dict(self.graph().identity()),
         }
+
+    def graph(self) -> NeighbourGraph:
+        """The graph of the index that is searched. Raises the errors of `NeighbourGraph`."""
+        return NeighbourGraph(self.index.numbers)
 
     def merge(self, topic: Query, given: Ranking, scored: Ranking) -> Ranking:
         """What was scored, with texts for later stages, above the rest of the run.
@@ -206,6 +210,7 @@ class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
             known[qid] = {hit.docid: hit for hit in head}
             explorations[qid] = _Exploration(head.docids, self._budget(len(head)))
         notes = Notes(trace)
+        graph = self.graph()
         while True:
             batches = self._next_batches(topics, explorations, known)
             if not batches:
@@ -214,7 +219,7 @@ class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
             of_batch = Notes(trace)
             scored = self.reranker.rank(asked, batches, None, of_batch)
             _add_notes(notes, of_batch)
-            self._explore(scored, explorations)
+            self._explore(scored, explorations, graph)
             for qid, ranking in scored.items():
                 known[qid] |= {hit.docid: hit for hit in ranking}
         self._report(notes, trace, len(topics))
@@ -256,12 +261,14 @@ class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
             batches[topic.qid] = Ranking.of([candidates[docid] for docid in docids])
         return batches
 
-    def _explore(self, scored: Run, explorations: Mapping[str, _Exploration]) -> None:
+    def _explore(
+        self, scored: Run, explorations: Mapping[str, _Exploration], graph: NeighbourGraph
+    ) -> None:
         """Give each query the scores of its batch, and the neighbours of what was scored."""
         docids: list[str] = []
         for ranking in scored.values():
             docids += ranking.docids
-        neighbours = iter(self.index.neighbours(docids, self.n_neighbours))
+        neighbours = iter(graph.neighbours(docids, self.n_neighbours))
         for qid, ranking in scored.items():
             explorations[qid].add(ranking, [next(neighbours) for _ in ranking.docids])
 

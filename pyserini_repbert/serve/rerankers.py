@@ -9,12 +9,11 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
-from pyserini_repbert.pipeline.opening import check_excerpts
-from pyserini_repbert.pipeline.spec import EXCERPTS, NEIGHBOURS, StageSpec
+from pyserini_repbert.pipeline.opening import apply_stage
+from pyserini_repbert.pipeline.spec import OF_CLIENTS, StageSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.rerank.documents import IndexReranker, SearchedDocuments, bind_documents
-from pyserini_repbert.rerank.neighbours import adaptive
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import Limits, ServeSettings
 from pyserini_repbert.systems.llm.settings import NAME as LLM, is_language_model
@@ -77,11 +76,8 @@ class Rerankers:
             raise UnknownNameError(
                 f"there is no reranker '{stage.name[:80]}' here{near}: there are {known}"
             )
-        open_options = (
-            *self._system(stage.name).client_options,
-            EXCERPTS.parameter,
-            NEIGHBOURS.parameter,
-        )
+        open_options = [option.parameter for option in OF_CLIENTS]
+        open_options += self._system(stage.name).client_options
         for option, _ in stage.options:
             if option not in open_options:
                 raise InputError(
@@ -168,13 +164,7 @@ class Rerankers:
         reranker: Reranker | None = self._opened.get(spec.name)
         if reranker is None:
             reranker = queue.call(lambda: self.open(spec.name), trace)
-        options = dict(spec.options)
-        n_excerpts = options.pop(EXCERPTS.parameter, 1)
-        n_neighbours = options.pop(NEIGHBOURS.parameter, None)
-        check_excerpts(reranker, spec.name, n_excerpts)
-        chosen = reranker.with_options(**options)
-        chosen = chosen.with_settings(reads=spec.k, n_excerpts=n_excerpts)
-        return adaptive(chosen, n_neighbours)
+        return apply_stage(reranker.with_options(**spec.own_options), spec)
 
 
 def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
@@ -241,4 +231,4 @@ def _open_options() -> str:
         for system in systems().values()
         if system.client_options
     ]
-    return '; '.join([f'{EXCERPTS.form} of a document', NEIGHBOURS.form, *names])
+    return '; '.join([*(option.form for option in OF_CLIENTS), *names])

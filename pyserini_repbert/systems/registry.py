@@ -75,6 +75,7 @@ class System:
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
     task : a subclass of `tasks.task.Task`, which trains it
     group_size : how many candidates its training groups have; None: 2 or more
+    training_settings : of `training` in a recipe, those that its task reads and others do not
     stage_options : the options of its reranking stages
     stage_depths : names that a stage may have instead of its depth K
     client_options : parameters that a client of the service may set
@@ -95,6 +96,7 @@ class System:
     reranker: str | None = None
     task: str | None = None
     group_size: int | None = None
+    training_settings: tuple[str, ...] = ()
     stage_options: tuple[StageOption, ...] = ()
     stage_depths: Mapping[str, int] = field(default_factory=dict)
     client_options: tuple[str, ...] = ()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from pyserini_repbert.systems.registry import systems, trained_systems
-from pyserini_repbert.tasks.recipe import PRE_TRAINING, Recipe, Source
+from dataclasses import fields
+
+from pyserini_repbert.systems.registry import System, systems, trained_systems
+from pyserini_repbert.tasks.losses import PairLoss
+from pyserini_repbert.tasks.recipe import PRE_TRAINING, Recipe, Source, Training
 
 
 class RecipeFault(ValueError):
@@ -22,12 +25,7 @@ def check_recipe(recipe: Recipe) -> None:
         raise RecipeFault(
             f'system is {recipe.system!r}, expected one of {", ".join(known)}', 'system'
         )
-    if recipe.training.unit_layer and not _encodes_apart(recipe):
-        raise RecipeFault(
-            f"training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out",
-            'training',
-            'unit_layer',
-        )
+    _check_settings(recipe)
     _check_group(recipe)
     _check_validation_and_adapter(recipe)
     for number, source in enumerate(recipe.data):
@@ -35,6 +33,31 @@ def check_recipe(recipe: Recipe) -> None:
             _check_source(recipe, source)
         except RecipeFault as fault:
             raise RecipeFault(f'data.{number}: {fault.message}', 'data', number) from fault
+
+
+def _check_settings(recipe: Recipe) -> None:
+    """No setting of `training` would be passed over: each is one that the system's task reads."""
+    readers: dict[str, list[System]] = {}
+    for system in systems().values():
+        for name in system.training_settings:
+            readers.setdefault(name, []).append(system)
+    usual = {setting.name: setting.default for setting in fields(Training)}
+    for name, reading in readers.items():
+        is_given = getattr(recipe.training, name) != usual[name]
+        if is_given and recipe.system not in [system.name for system in reading]:
+            titles = ' and '.join(system.title for system in reading)
+            raise RecipeFault(
+                f"training.{name} is for {titles}, not for '{recipe.system}': leave it out",
+                'training',
+                name,
+            )
+    if recipe.training.group and recipe.training.loss != PairLoss.CROSS_ENTROPY:
+        raise RecipeFault(
+            f'training.loss is {recipe.training.loss}, the loss of a pair, and there are groups: '
+            'leave it or training.group out',
+            'training',
+            'loss',
+        )
 
 
 def _check_group(recipe: Recipe) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from pyserini_repbert.data.passages import Passage, PassageTexts
-from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.runs import RunFormat, read_run, run_format
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
@@ -44,7 +44,8 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
     """The topics of a source in their order, only those in its `qids` file if it has one; none for
     a source without.
 
-    With `sample`, that many of them, drawn by the seed.
+    With `sample`, that many of them, drawn by the seed. Raises InputError for a `qids` file that
+    has none of them.
     """
     if source.topics is None:
         return []
@@ -52,6 +53,8 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
     if source.qids is not None:
         chosen = _read_qids(source.qids)
         topics = [query for query in topics if query.qid in chosen]
+        if not topics:
+            raise InputError(f'{source.qids} has no qid of {source.topics}: check both')
     if sample and sample < len(topics):
         draw = random.Random(f'{seed} sample')
         positions = sorted(draw.sample(range(len(topics)), sample))
@@ -146,11 +149,19 @@ class CandidateScorer(Protocol):
 
 
 class ScoreFile:
-    """Scores from a run file in TREC's format; `where` names the source in errors."""
+    """Scores from a run file in TREC's format; `where` names the source in errors.
+
+    Raises InputError for a run of MS MARCO's format, which has no scores.
+    """
 
     def __init__(self, path: str, where: str) -> None:
         self.path = path
         self.where = where
+        if run_format(path) is not RunFormat.TREC:
+            raise InputError(
+                f"{where}: {path} has ranks alone: the teacher's scores were expected, in the "
+                "format of TREC's runs"
+            )
         self._scores = {}
         for qid, hits in read_run(path).items():
             self._scores[qid] = dict(zip(hits.docids, hits.scores, strict=True))

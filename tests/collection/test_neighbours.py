@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from graphs import documents_of, neighbours
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command
@@ -9,9 +10,9 @@ from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.neighbours import EDGES, LOCK, NEIGHBOURS, RECORD
-from pyserini_repbert.indexes.documents import IndexDocuments, build_neighbours
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.neighbours import build_neighbours
 
 DOCUMENTS = [
     ('cats', 'red cat sat on the mat', 'a'),
@@ -56,7 +57,7 @@ def documents(folder):
     def make(wanted=None):
         index = kind_of(str(folder)).open(str(folder), SearchOptions(filter=wanted))
         opened.append(index)
-        return IndexDocuments(index, Machine())
+        return documents_of(index)
 
     yield make
     for index in opened:
@@ -92,13 +93,13 @@ def test_neighbours_are_those_of_more_like_this(folder, graph, documents):
     with Collection.open(folder) as collection:
         for docid, _, _ in DOCUMENTS:
             like = tuple(hit.docid for hit in collection.more_like(docid, 3))
-            assert documents().neighbours([docid], 3) == [like]
+            assert neighbours(documents(), [docid], 3) == [like]
 
 
 def test_a_filter_leaves_out_neighbours_that_do_not_match(graph, documents):
     graph(n=4)
-    (all_of_them,) = documents().neighbours(['cats'], 4)
-    (of_a,) = documents('type:a').neighbours(['cats'], 4)
+    (all_of_them,) = neighbours(documents(), ['cats'], 4)
+    (of_a,) = neighbours(documents('type:a'), ['cats'], 4)
     assert sorted(all_of_them) == ['cat', 'dog', 'dogs', 'fish']
     assert of_a == tuple(docid for docid in all_of_them if docid in ('cat', 'dog'))
 
@@ -109,26 +110,65 @@ def test_a_new_generation_needs_a_new_graph(folder, graph, documents):
         collection.add([('hat', 'old hat')])
     said = 'before it changed: make it again with `index neighbours`'
     with pytest.raises(MismatchError, match=said):
-        documents().neighbours(['cats'], 3)
+        neighbours(documents(), ['cats'], 3)
     said = f'{folder / NEIGHBOURS}: has the neighbours of what the index was before it changed'
     assert said in kind_of(str(folder)).verify(folder, print).splitlines()
     graph(overwrite=True)
-    assert len(documents().neighbours(['hat'], 3)[0]) == 3
+    assert len(neighbours(documents(), ['hat'], 3)[0]) == 3
     with Collection.open(folder) as collection:
         collection.delete(['cat'])
     graph(n=4, overwrite=True)
-    assert documents().neighbours(['cat'], 3) == [()]
-    assert 'cat' not in documents().neighbours(['cats'], 4)[0]
+    assert neighbours(documents(), ['cat'], 3) == [()]
+    assert 'cat' not in neighbours(documents(), ['cats'], 4)[0]
+
+
+def test_a_copy_has_the_graph(folder, graph, documents, capsys):
+    graph()
+    copy = folder.with_name('copy')
+    assert run(index_command, 'copy', '--index', folder, '--output', copy) == 0
+    assert 'left out' not in capsys.readouterr().out
+    for name in (EDGES, RECORD):
+        assert (copy / NEIGHBOURS / name).read_bytes() == (folder / NEIGHBOURS / name).read_bytes()
+    assert run(index_command, 'check', '--index', copy) == 0
+    assert f'{copy / NEIGHBOURS}: whole, 3 neighbours' in capsys.readouterr().out
+
+
+def test_a_copy_has_no_graph_of_an_earlier_generation(folder, graph, capsys):
+    graph()
+    with Collection.open(folder) as collection:
+        collection.add([('hat', 'old hat')])
+    copy = folder.with_name('copy')
+    assert run(index_command, 'copy', '--index', folder, '--output', copy) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert line == (
+        f'{folder / NEIGHBOURS} has the neighbours of what the index was before it changed, and '
+        'was left out: make it again with `index neighbours`'
+    )
+    assert not (copy / NEIGHBOURS).exists()
+
+
+@pytest.mark.jvm
+def test_a_lucene_index_has_none(tmp_path, capsys):
+    corpus = tmp_path / 'corpus.tsv'
+    corpus.write_text('cats\tred cat sat\n', encoding='utf-8')
+    lucene = tmp_path / 'lucene'
+    arguments = ('--corpus', corpus, '--output', lucene, '--quiet')
+    assert run(index_command, 'lucene', *arguments) == 0
+    capsys.readouterr()
+    assert run(index_command, 'neighbours', '--index', lucene, '--quiet') == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'is a Lucene index: a graph of neighbours is of a dense index or a collection' in line
+    assert 'encode its passages, or make a collection of its documents' in line
 
 
 def test_without_a_graph_and_with_a_damaged_one(folder, graph, documents):
     with pytest.raises(InputError, match='has no graph of neighbours: make it with'):
-        documents().neighbours(['cats'], 3)
+        neighbours(documents(), ['cats'], 3)
     graph()
     path = folder / NEIGHBOURS / EDGES
     path.write_bytes(path.read_bytes()[:-1] + b'\1')
     with pytest.raises(DamagedFileError, match='is damaged'):
-        documents().neighbours(['cats'], 3)
+        neighbours(documents(), ['cats'], 3)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """A folder of files of all kinds: each is read by its own kind, or named."""
 
 import codecs
+import json
 
 import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
 
+from pyserini_repbert.data import folder_corpus
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.office_documents import can_read_office
+from pyserini_repbert.data.passages import BadFiles
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 from tests.data.mixed_files import MIXED, UNREAD, write_files
@@ -104,6 +107,59 @@ def test_columns_become_titles_texts_and_fields(tmp_path):
         documents(tmp_path / 'a.csv', fields=['none'])
 
 
+def test_columns_of_one_name_are_told_apart(tmp_path):
+    """The last one counted, and the others were lost."""
+    write_files(tmp_path, {'a.csv': 'id,tag,text,tag,\n1,x,T,y,z\n'})
+    (document,) = documents(tmp_path / 'a.csv')
+    assert document == Document('1', 'T', '', {'tag': 'x', 'tag_4': 'y', 'column 5': 'z'})
+
+
+@pytest.mark.parametrize('identifier', ['1.5', 'true', '["a"]'])
+def test_an_id_that_is_none_stays_a_field(tmp_path, identifier):
+    """It was lost."""
+    write_files(tmp_path, {'a.json': f'[{{"id": {identifier}, "text": "T"}}]'})
+    (document,) = documents(tmp_path / 'a.json')
+    assert document == Document('a.json#1', 'T', '', {'id': json.loads(identifier)})
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'line'),
+    [
+        # The other rows became part of the first one's text.
+        ('a.csv', 'id,text\n1,"one\n2,two\n3,three\n', 2),
+        ('a.tsv', 'id\ttext\ttag\n1\tone\tx\n2\t"two\ty\n3\t"three"\tz\n', 3),
+    ],
+)
+def test_a_stray_quotation_mark_takes_no_rows(tmp_path, name, content, line):
+    write_files(tmp_path, {name: content})
+    with pytest.raises(InputError, match=f'cannot be read: line {line}: a quotation mark joins'):
+        documents(tmp_path / name)
+
+
+def test_quotation_marks_within_a_line_do_no_harm(tmp_path):
+    write_files(tmp_path, {'a.csv': 'id,text\n1,5" and "6"\n2,"x" y\n3,"a ""b""\nc"\n'})
+    texts = [document.text for document in documents(tmp_path / 'a.csv')]
+    assert texts == ['5" and "6"', 'x y', 'a "b"\nc']
+
+
+def test_a_table_in_utf_16(tmp_path):
+    """It was "no text: it has bytes that are zero", which a text in UTF-16 is not."""
+    (tmp_path / 'a.csv').write_bytes('id,text\r\n1,Große Gärten\r\n'.encode('utf-16'))
+    (document,) = documents(tmp_path / 'a.csv')
+    assert (document.docid, document.text) == ('1', 'Große Gärten')
+
+
+def test_a_large_file_that_is_read_twice_skips_the_same_lines_twice(tmp_path, monkeypatch):
+    """A docid that a file has twice came twice."""
+    monkeypatch.setattr(folder_corpus, '_MOST_HELD', 3)
+    lines = ['{"id": "a", "text": "one"}', '{"id": "a", "text": "two"}', '{"id": "b"}']
+    lines.append('{"id": "c", "text": "three"}')
+    write_files(tmp_path, {'0.md': 'x', 'a.jsonl': '\n'.join(lines)})
+    corpus = open_corpus(tmp_path, on_error='skip').by_file(BadFiles.KEEP)
+    assert [document.docid for document in corpus.documents()] == ['0.md', 'a', 'c']
+    assert corpus.skipped == 2
+
+
 def test_rows_of_parquet(tmp_path):
     table = pyarrow.table({'id': ['a', 'b'], 'text': ['One.', 'Two.'], 'year': [1, None]})
     parquet.write_table(table, tmp_path / 'a.parquet')
@@ -113,6 +169,15 @@ def test_rows_of_parquet(tmp_path):
         Document('a.parquet#b', 'Two.'),
     ]
     assert [document.docid for document in documents(tmp_path / 'a.parquet')] == ['a', 'b']
+
+
+def test_a_cell_of_a_notebook_that_holds_a_fence(tmp_path):
+    """The rest of its code was read as Markdown: as a heading."""
+    cells = [{'cell_type': 'code', 'source': 'x = """\n```\n# T\n"""'}]
+    write_files(tmp_path, {'a.ipynb': json.dumps({'cells': cells})})
+    (document,) = documents(tmp_path)
+    assert document.text == 'x = """\n```\n# T\n"""'
+    assert document.origin.headings == ()
 
 
 def test_fields_of_mail(tmp_path):

@@ -5,9 +5,8 @@ Both packages are optional: `pip install pyterrier-dr pyterrier-adaptive`.
 
 import numpy as np
 import pytest
+from graphs import documents_of, neighbours, open_with_graph
 
-from pyserini_repbert.indexes.documents import IndexDocuments, build_neighbours
-from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.neighbours import AdaptiveReranker
@@ -31,26 +30,24 @@ class Graph:
         self._documents = documents
         row_of = {docid: row for row, docid in enumerate(docids)}
         rows = []
-        for neighbours in documents.neighbours(docids, NEIGHBOURS):
-            rows.append([row_of[docid] for docid in neighbours])
+        for nearest in neighbours(documents, docids, NEIGHBOURS):
+            rows.append([row_of[docid] for docid in nearest])
         self.edges_data = np.array(rows)
 
     def neighbours(self, docid):
-        (docids,) = self._documents.neighbours([docid], NEIGHBOURS)
+        (docids,) = neighbours(self._documents, [docid], NEIGHBOURS)
         return list(docids)
 
 
 @pytest.fixture
 def index(dense):
-    opened = kind_of(str(dense)).open(str(dense), SearchOptions())
-    build_neighbours(opened, Machine(), 'dense', NEIGHBOURS)
-    yield opened
-    opened.close()
+    with open_with_graph(dense, NEIGHBOURS) as opened:
+        yield opened
 
 
 @pytest.fixture
 def documents(index):
-    return IndexDocuments(index, Machine())
+    return documents_of(index)
 
 
 @pytest.fixture

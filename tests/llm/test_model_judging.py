@@ -244,7 +244,7 @@ def write_run_record(path, model):
     write_record(path, Record(command, checksum(path), (), (), settings, versions()))
 
 
-def test_learning_takes_a_models_grades_only_where_asked(folder, capsys):
+def test_learning_takes_a_models_grades_only_where_asked(folder, capsys, monkeypatch):
     store = judgments_of(folder)
     questions = [f'cat w{number}' for number in range(24)]
     store.add_questions(questions)
@@ -266,6 +266,11 @@ def test_learning_takes_a_models_grades_only_where_asked(folder, capsys):
     # Nor a run by that search.
     export = ['index', 'judgments', '--index', 'mine', '--with-model-grades', JUDGE.name]
     assert run(main, [*export, '--export-qrels', 'q.txt', '--export-topics', 't.tsv']) == 0
+    ask = ['search', '--index', 'mine', '--query', 'cat w1', '--quiet']
+    with monkeypatch.context() as patches:
+        # Only a record says who taught the search.
+        patches.delattr('pyserini_repbert.pipeline.own_settings.teacher_of')
+        assert run(main, ask) == 0
     search = ['search', '--index', 'mine', '--topics', 't.tsv', '--hits', '3', '--output', 'r.txt']
     evaluate = ['evaluate', '--qrels', 'q.txt', 'r.txt', '--measures', 'P@1']
     assert run(main, search) == 0

@@ -56,6 +56,8 @@ MEASURES = {
     'map_at_10': 'AP@10',
     'recall_at_1': 'R@1',
     'recall_at_10': 'R@10',
+    'recall_at_100': 'R@100',
+    'recall_at_1000': 'R@1000',
 }
 
 

@@ -3,9 +3,10 @@ ones.
 """
 
 import io
+import json
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -119,6 +120,29 @@ def car_paragraphs(world: World) -> bytes:
         },
         'w:xz',
     )
+
+
+def beir(world: World, name: str) -> bytes:
+    """A collection of BEIR, packed: JSON lines of passages and of topics, and judgments."""
+    passages = []
+    for docid, text in world.passages.items():
+        title, _, rest = text.partition(' ')
+        passages.append({'_id': docid, 'title': title, 'text': rest, 'metadata': {}})
+    queries = [{'_id': qid, 'text': text, 'metadata': {}} for qid, text in world.topics.items()]
+    judgments = ['query-id\tcorpus-id\tscore\n']
+    for qid, grades in world.qrels.items():
+        judgments += [f'{qid}\t{docid}\t{grade}\n' for docid, grade in grades.items()]
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, 'w') as archive:
+        archive.writestr(f'{name}/corpus.jsonl', json_lines(passages))
+        archive.writestr(f'{name}/queries.jsonl', json_lines(queries))
+        archive.writestr(f'{name}/qrels/test.tsv', ''.join(judgments))
+    return made.getvalue()
+
+
+def json_lines(records: Sequence[Mapping[str, object]]) -> str:
+    """A line of JSON for each record."""
+    return ''.join(json.dumps(record) + '\n' for record in records)
 
 
 def disks(folder: Path, world: World) -> None:

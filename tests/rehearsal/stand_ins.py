@@ -61,6 +61,9 @@ class Worlds:
             for word in FILLERS[:20]
         }
         self.car = numbered(list(headings), paragraphs, texts=headings)
+        claims = [str(number) for number in range(1, 41)]
+        abstracts = [str(number) for number in range(4000, 4060)]
+        self.scifact = numbered(claims, abstracts)
 
 
 def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: Path) -> Site:
@@ -139,6 +142,9 @@ def _served(name: str, worlds: Worlds) -> bytes:
             f'{qid}\n' for qid in worlds.car.topics
         ).encode(),
         'qrels.car17v2.0.benchmarkY1test.txt': worlds.car.qrels_trec,
+        'scifact.zip': lambda: corpora.beir(worlds.scifact, 'scifact'),
+        'topics.beir-v1.0.0-scifact.test.tsv.gz': lambda: gzipped(worlds.scifact.topics_tsv()),
+        'qrels.beir-v1.0.0-scifact.test.txt': worlds.scifact.qrels_trec,
         'topics.robust04.txt': lambda: corpora.robust_topics(worlds.robust),
         'qrels.robust04.txt': worlds.robust.qrels_trec,
         'robust04-paper2-folds.json': lambda: json.dumps(worlds.folds).encode(),

@@ -5,11 +5,10 @@
 
 import numpy as np
 import pytest
+from graphs import documents_of, neighbours, open_with_graph
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.indexes.documents import IndexDocuments, build_neighbours
-from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
@@ -36,15 +35,13 @@ def folder(tiny_checkpoint, corpus_file, tmp_path):
 @pytest.fixture
 def index(folder):
     """The bundle, open, with the graph of its passages."""
-    opened = kind_of(str(folder)).open(str(folder), SearchOptions())
-    build_neighbours(opened, Machine(), 'dense', NEIGHBOURS)
-    yield opened
-    opened.close()
+    with open_with_graph(folder, NEIGHBOURS) as opened:
+        yield opened
 
 
 @pytest.fixture
 def documents(index):
-    return IndexDocuments(index, Machine())
+    return documents_of(index)
 
 
 @pytest.fixture
@@ -67,15 +64,15 @@ def seeds(n):
 def test_the_graph_has_the_nearest_of_each_passage(documents, dense):
     for docid in ('d0', 'd7', f'd{N - 1}'):
         nearest = [hit.docid for hit in dense.more_like(docid, NEIGHBOURS)]
-        assert documents.neighbours([docid], NEIGHBOURS) == [tuple(nearest)]
-        assert documents.neighbours([docid], 2) == [tuple(nearest[:2])]
-    assert documents.neighbours(['unknown', 'd1'], 1)[0] == ()
-    assert documents.neighbours([], 1) == []
+        assert neighbours(documents, [docid], NEIGHBOURS) == [tuple(nearest)]
+        assert neighbours(documents, [docid], 2) == [tuple(nearest[:2])]
+    assert neighbours(documents, ['unknown', 'd1'], 1)[0] == ()
+    assert neighbours(documents, [], 1) == []
 
 
 def test_more_neighbours_than_the_graph_has(documents):
     with pytest.raises(InputError, match='5 neighbours .* has 4'):
-        documents.neighbours(['d0'], 5)
+        neighbours(documents, ['d0'], 5)
 
 
 def test_an_exploration_by_hand():
@@ -140,7 +137,7 @@ def test_ladr_scores_as_dense_search_does(documents, dense, method):
     expected = [score_of[docid] for docid in ranking.docids]
     assert ranking.scores == pytest.approx(expected, abs=1e-5)
     reached = {'d0', 'd1'}
-    for docids in documents.neighbours(['d0', 'd1'], 2):
+    for docids in neighbours(documents, ['d0', 'd1'], 2):
         reached |= set(docids)
     if method == 'proactive':
         assert set(ranking.docids) == reached
@@ -154,7 +151,7 @@ def test_adaptive_ladr_ends_where_the_neighbours_of_the_best_are_scored(document
     )
     ranking = ladr.rank([TOPIC], seeds(2), None)['q']
     assert len(ranking) < N
-    for docids in documents.neighbours(ranking.docids[:5], 4):
+    for docids in neighbours(documents, ranking.docids[:5], 4):
         assert set(docids) <= set(ranking.docids)
 
 
@@ -231,12 +228,12 @@ def test_an_index_without_texts(tiny_checkpoint, corpus_file, tmp_path, mono):
     """Vectors alone are enough for LADR and MMR; a reranker after them has nothing to read."""
     folder = tmp_path / 'bare'
     encode_corpus(open_corpus(corpus_file(N)), RepBertDocumentEncoder(tiny_checkpoint()), folder)
-    bare = kind_of(str(folder)).open(str(folder), SearchOptions())
-    build_neighbours(bare, Machine(), 'dense', NEIGHBOURS)
     spec = PipelineSpec(index=str(folder), stages=['ladr@20:neighbours=3', 'mmr@5'])
-    assert len(open_pipeline(spec).pipeline.search(TOPIC.text, 5)) == 5
     adaptive = AdaptiveReranker(mono.with_settings(reads=9), n_neighbours=3)
-    adaptive = adaptive.with_settings(documents=IndexDocuments(bare, Machine()))
     run = {'q': seeds(3)['q'].with_texts({'d0': 'cat', 'd1': 'dog', 'd2': 'fish'})}
-    with pytest.raises(InputError, match='from the graph of neighbours, and .* stores no texts'):
-        adaptive.rank([TOPIC], run, None)
+    with open_with_graph(folder, NEIGHBOURS) as bare:
+        assert len(open_pipeline(spec).pipeline.search(TOPIC.text, 5)) == 5
+        adaptive = adaptive.with_settings(documents=documents_of(bare))
+        said = 'from the graph of neighbours, and .* stores no texts'
+        with pytest.raises(InputError, match=said):
+            adaptive.rank([TOPIC], run, None)

@@ -214,6 +214,18 @@ def test_it_trains_goes_on_and_serves_a_collection(tiny_recipe, tmp_path):
     torch.testing.assert_close(before, open_checkpoint(folder).tensors()['layers.0.linear.weight'])
 
 
+def test_a_projection_of_another_size_begins_anew(tiny_recipe, tmp_path):
+    """It had stayed random: the base's was taken for one that fits."""
+    recipe = tiny_recipe('multi-vector', ranking=SIZES, training={'steps': 1})
+    folder = train(recipe, tmp_path / 'one', device='cpu').folder
+    wider = tiny_recipe('multi-vector', base=str(folder), ranking={**SIZES, 'dimension': 6})
+    sources = opened_sources(wider, Guard())
+    task = new_task(wider, open_base(wider.base), sources)
+    task.before_first_step(InstanceStream(sources, wider.training.seed, 100))
+    weight = task.ranker.layers[0].linear.weight
+    torch.testing.assert_close(weight @ weight.T, torch.eye(6), atol=1e-5, rtol=0)
+
+
 def test_wrong_sizes_and_other_folders_are_refused(tiny_recipe, tmp_path):
     recipe = tiny_recipe('multi-vector', ranking={'dimension': 99})
     with pytest.raises(InputError, match=r'ranking.dimension is 99, expected a whole number'):

@@ -134,6 +134,12 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
         ('data.0.run=', 'negatives are drawn from a run'),
         ('data.0.run=${NOWHERE}', r'\$\{NOWHERE\} has no value'),
         ('validation={topics: t, qrels: q}', 'validation.run is missing'),
+        # They were passed over without a word.
+        ('training.unit_layer=true', "training.unit_layer is for RepBERT, not for 'monobert'"),
+        ('training.scale=2', 'training.scale is for RepBERT, not'),
+        ('training.gather=true', 'training.gather is for RepBERT, not'),
+        ('training.vanilla_head=true', 'training.vanilla_head is for CEDR, not'),
+        ('training.loss=hinge', "training.loss is for CEDR and EPIC, not for 'monobert'"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
@@ -142,6 +148,12 @@ def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
         read_recipe(path, (setting,))
     assert '\n' not in str(caught.value)
     assert str(caught.value).startswith(f"setting '{setting}'")
+
+
+def test_a_loss_of_pairs_is_none_of_groups(recipe_file):
+    settings = ('training.loss=hinge', 'training.group=4')
+    with pytest.raises(InputError, match='training.loss is hinge, the loss of a pair, and'):
+        read_recipe(recipe_file('epic'), settings)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,20 @@ def test_judged_negatives_and_retrieved_positives(world, tmp_path):
     ]
 
 
+def test_a_list_of_qids_of_other_topics_is_refused(world, tmp_path):
+    """The source was empty without a word, if another one had instances."""
+    (tmp_path / 'fold.txt').write_text('301\n302\n', encoding='utf-8')
+    with pytest.raises(InputError, match=r'fold\.txt has no qid of .*topics\.tsv: check both'):
+        opened(world, qids=str(tmp_path / 'fold.txt'))
+
+
+def test_scores_of_a_run_with_ranks_alone_are_refused(world, tmp_path):
+    """The teacher's scores were 1, 1/2, 1/3, …"""
+    (tmp_path / 'ranks.txt').write_text('q0\td0\t1\nq0\td5\t2\n', encoding='utf-8')
+    with pytest.raises(InputError, match=r'data\.0: .*ranks\.txt has ranks alone'):
+        opened(world, scores=str(tmp_path / 'ranks.txt'))
+
+
 def test_triples_keep_their_order(world):
     stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
     first = list(itertools.islice(stream, 3))

@@ -40,6 +40,7 @@ from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.indexes.collection.numbers import GenerationNumbers
 from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
@@ -51,7 +52,6 @@ from pyserini_repbert.indexes.kind import (
     SearchOptions,
 )
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.indexes.numbers import DocumentNumbers
+from pyserini_repbert.index.numbers import DocumentNumbers
 
 
 class GenerationNumbers(DocumentNumbers):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.indexes.dense.numbers import BundleNumbers
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Building, Index
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.numbers import DocumentNumbers
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.indexes import ready_folder

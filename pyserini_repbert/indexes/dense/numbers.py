@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.indexes.numbers import DocumentNumbers
+from pyserini_repbert.index.numbers import DocumentNumbers
 
 
 class BundleNumbers(DocumentNumbers):

@@ -14,6 +14,7 @@ SYSTEM = System(
     title='CEDR',
     reranker='pyserini_repbert.systems.cedr.reranker:CedrReranker',
     task='pyserini_repbert.systems.cedr.training:CedrTask',
+    training_settings=('loss', 'vanilla_head'),
     stage_options=(
         StageOption('layers=N', 'n_layers', integer),
         StageOption('max-length=N', 'max_length', integer),

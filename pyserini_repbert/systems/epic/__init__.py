@@ -14,5 +14,6 @@ SYSTEM = System(
     representation='pyserini_repbert.systems.term_rows:TERMS',
     reranker='pyserini_repbert.systems.epic.reranker:EpicReranker',
     task='pyserini_repbert.systems.epic.training:EpicTask',
+    training_settings=('loss',),
     stage_options=TERM_WEIGHTS_OPTIONS,
 )

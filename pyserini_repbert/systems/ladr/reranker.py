@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.neighbours import NeighbourGraph
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run, by_score
 from pyserini_repbert.rerank.base import Progress, Scores
 from pyserini_repbert.rerank.neighbours import NeighbourReranker
@@ -89,11 +90,12 @@ class LadrReranker(NeighbourReranker, recorded_as='LadrReranker'):
         start = time.perf_counter()
         n_scored = 0
         whole: Run = {}
+        graph = self.graph()
         vectors = self.index.query_vectors([topic.text for topic in topics])
         for topic, query in zip(topics, vectors, strict=True):
             given = (run or {}).get(topic.qid, NO_HITS)
             head = given[: self.reads]
-            score_of = self._scores(query, head.docids)
+            score_of = self._scores(query, head.docids, graph)
             n_scored += len(score_of)
             scored = by_score(list(score_of), list(score_of.values()))
             whole[topic.qid] = self.merge(topic, given, scored)
@@ -104,14 +106,16 @@ class LadrReranker(NeighbourReranker, recorded_as='LadrReranker'):
         )
         return whole
 
-    def _scores(self, query: NDArray[np.float32], docids: Sequence[str]) -> dict[str, float]:
+    def _scores(
+        self, query: NDArray[np.float32], docids: Sequence[str], graph: NeighbourGraph
+    ) -> dict[str, float]:
         """The dense scores of seeds, and of the neighbours that the method reaches."""
         score_of = self.index.dense_scores(query, docids)
         sources = list(docids)
         # Documents without a vector: they are not looked for again.
         seen = set(docids)
         while sources:
-            found = self._neighbours(sources, seen)
+            found = _unseen(graph.neighbours(sources, self.n_neighbours), seen)
             if not found:
                 break
             seen.update(found)
@@ -121,11 +125,12 @@ class LadrReranker(NeighbourReranker, recorded_as='LadrReranker'):
             sources = list(by_score(list(score_of), list(score_of.values())).docids[: self.depth])
         return score_of
 
-    def _neighbours(self, docids: Iterable[str], seen: set[str]) -> list[str]:
-        """The neighbours of documents that were not seen, each once."""
-        found: dict[str, None] = {}
-        for neighbours in self.index.neighbours(list(docids), self.n_neighbours):
-            for docid in neighbours:
-                if docid not in seen:
-                    found[docid] = None
-        return list(found)
+
+def _unseen(neighbours: Iterable[Sequence[str]], seen: set[str]) -> list[str]:
+    """The neighbours that were not seen, each once."""
+    found: dict[str, None] = {}
+    for docids in neighbours:
+        for docid in docids:
+            if docid not in seen:
+                found[docid] = None
+    return list(found)

@@ -59,7 +59,9 @@ class MultiVectorTask(BiEncoderTask):
     def begun(self, base: Mapping[str, Tensor]) -> None:
         adapter = self.recipe.adapter
         goes_on = adapter is not None and adapter.start is not None
-        self.is_projection_new = _PROJECTION not in base and not goes_on
+        known = base.get(_PROJECTION)
+        fits = known is not None and len(known) == self.dimension
+        self.is_projection_new = not fits and not goes_on
 
     @torch.no_grad()
     def before_first_step(self, stream: Iterable[Instance]) -> None:

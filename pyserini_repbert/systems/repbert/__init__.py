@@ -12,4 +12,5 @@ SYSTEM = System(
     query_encoder='pyserini_repbert.systems.repbert.encoder:RepBertQueryEncoder',
     document_encoder='pyserini_repbert.systems.repbert.encoder:RepBertDocumentEncoder',
     task='pyserini_repbert.systems.repbert.training:RepBertTask',
+    training_settings=('unit_layer', 'scale', 'gather'),
 )
