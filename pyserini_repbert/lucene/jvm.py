@@ -89,9 +89,10 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         jar = anserini_jar()
         with needs('pyjnius', "Lucene's indexes"):
             import jnius_config
-        options = [*_options(java, jar), *extra_options]
+        options = _options(java, jar)
         if not _has_users_options():
             options += archive_options(java, jar)
+        options += extra_options
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
         jnius_config.add_options(*options)
