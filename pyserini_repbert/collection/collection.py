@@ -568,7 +568,11 @@ class Collection:
         from pyserini_repbert.collection.searching import open_collection_encoder
 
         if self._query_encoder is None or self._encoder_of != generation.settings.model_key():
-            self._query_encoder = open_collection_encoder(generation, device=self._source.device)
+            open_encoder = self._source.opened if self._source.is_opened else None
+            self._query_encoder = open_collection_encoder(
+                generation, device=self._source.device, open_encoder=open_encoder
+            )
+            self._source.query_encoder = self._query_encoder
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 

@@ -459,7 +459,9 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         name = getattr(self.query_encoder, 'name', settings.encoder)
         precision = getattr(self.query_encoder, 'precision', settings.precision)
         with stored_name(f'collection {self.generation.folder}'):
-            encoder = document_encoder(name, str(self.device), precision=precision)
+            encoder = document_encoder(
+                name, str(self.device), precision=precision, open_encoder=self.query_encoder
+            )
         shortened: TextDocumentEncoder = truncated_as(encoder, settings)
         return shortened
 

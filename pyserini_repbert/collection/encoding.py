@@ -17,7 +17,6 @@ from pyserini_repbert.collection.settings import (
 )
 from pyserini_repbert.collection.stored_values import input_digest
 from pyserini_repbert.encode.representations import Representation
-from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -72,10 +71,11 @@ class PassageEncoder:
     @cached_property
     def cutter(self) -> PassageCutter:
         """Cuts texts for this encoder."""
-        tokenizer = _fast_tokenizer(self.encoder)
+        encoder = self.encoder
+        tokenizer = self._source.tokenizer
         return PassageCutter(
             tokenizer,
-            _capacity(self.encoder, tokenizer),
+            _capacity(encoder, tokenizer),
             self._settings.passage_tokens,
             self._settings.overlap,
         )
@@ -101,20 +101,6 @@ class PassageEncoder:
         source.check(self.further_models[kind])
         self._n_further[kind] += len(inputs)
         return source.encode(inputs)
-
-
-def _fast_tokenizer(encoder: Any) -> Tokenizer:
-    """The tokenizer of an encoder, with offsets."""
-    backend = getattr(getattr(encoder, 'tokenizer', None), 'backend', None)
-    if backend is None:
-        backend = getattr(getattr(encoder, 'text_tokenizer', None), 'backend_tokenizer', None)
-    if backend is None:
-        raise InputError(
-            f"encoder '{encoder.name}' has no tokenizer of the package tokenizers, "
-            'which cuts texts into passages: choose another encoder'
-        )
-    tokenizer: Tokenizer = backend
-    return tokenizer
 
 
 def _capacity(encoder: Any, tokenizer: Tokenizer) -> int:

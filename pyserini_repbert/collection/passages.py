@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +96,34 @@ class _Wordpieces:
         return np.concatenate([_begin_words(part.encoding.word_ids) for part in self._parts])
 
 
+def cutting_tokenizer(encoder: Any) -> Tokenizer:
+    """The tokenizer of an encoder, with offsets, without truncation and padding.
+
+    Raises InputError for an encoder without a tokenizer of the package tokenizers.
+    """
+    own: Tokenizer | None = getattr(getattr(encoder, 'tokenizer', None), 'backend', None)
+    if own is not None:
+        # Nobody makes the backend of a WordPieceTokenizer truncate.
+        return own
+    backend = getattr(getattr(encoder, 'text_tokenizer', None), 'backend_tokenizer', None)
+    if backend is None:
+        raise InputError(
+            f"encoder '{encoder.name}' has no tokenizer of the package tokenizers, "
+            'which cuts texts into passages: choose another encoder'
+        )
+    # Its owner sets how it truncates, text by text.
+    copied: Tokenizer = type(backend).from_str(backend.to_str())
+    copied.no_truncation()
+    copied.no_padding()
+    return copied
+
+
 class PassageCutter:
     """Cuts texts into passages for one encoder.
 
     Parameters
     ----------
-    tokenizer : the encoder's; it is copied, without truncation and padding
+    tokenizer : as `cutting_tokenizer` gives it
     capacity : wordpieces that the encoder reads of an input, special tokens not counted
     tokens : wordpieces of a passage, its title not counted
     overlap : wordpieces of a passage that the next one repeats
@@ -117,9 +139,7 @@ class PassageCutter:
         overlap: int = OVERLAP,
     ) -> None:
         check_lengths(tokens, overlap)
-        self._tokenizer = type(tokenizer).from_str(tokenizer.to_str())
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = tokenizer
         self._capacity = capacity
         self._tokens = tokens
         self._overlap = overlap

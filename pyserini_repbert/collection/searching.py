@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
     from pyserini_repbert.collection.representation_search import RepresentationSearcher
     from pyserini_repbert.collection.rescoring import RescoredSearcher
+    from pyserini_repbert.encode.text_encoder import TextEncoder
     from pyserini_repbert.search.dense import QueryEncoder
 
     # A ranking of a generation's documents: `within` restricts it.
@@ -374,6 +375,7 @@ def open_collection_encoder(
     device: str = 'cpu',
     precision: Precision | str = 'float32',
     max_length: int | None = None,
+    open_encoder: TextEncoder | None = None,
 ) -> QueryEncoder:
     """The encoder of queries for a collection.
 
@@ -383,10 +385,15 @@ def open_collection_encoder(
     name : catalog name or checkpoint folder; default: the one that the collection names
     device : where it runs
     precision, max_length : as in `RepBertQueryEncoder`
+    open_encoder : of passages, if it is open: where it is of the same model, both share it
     """
     from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
-    settings = {'precision': Precision(precision), 'max_length': max_length}
+    settings = {
+        'precision': Precision(precision),
+        'max_length': max_length,
+        'open_encoder': open_encoder,
+    }
     if name:
         return open_query_encoder(name, device, **settings)
     with stored_name(f'collection {generation.folder}'):

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
+from pyserini_repbert.collection.passages import (
+    OVERLAP,
+    PASSAGE_TOKENS,
+    check_lengths,
+    cutting_tokenizer,
+)
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.representations import (
     ModelSource,
@@ -38,6 +43,8 @@ from pyserini_repbert.systems.registry import representations
 from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 DEFAULT_ENCODER = 'minilm'
@@ -68,6 +75,8 @@ class EncoderSource:
     Attributes
     ----------
     further : opens the further model of each representation
+    query_encoder : the collection's encoder of queries, if it is open: where it is of the same
+        model, both share it
     """
 
     def __init__(
@@ -90,6 +99,7 @@ class EncoderSource:
         self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
+        self.query_encoder: Any = None
         self._token_budget = token_budget
 
     def embed(self, encoder: TextDocumentEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -116,9 +126,14 @@ class EncoderSource:
         return self._encoder.name
 
     @property
+    def is_opened(self) -> bool:
+        """Whether the encoder is open."""
+        return 'opened' in vars(self)
+
+    @property
     def models(self) -> tuple[Model, ...]:
         """The checkpoints that were opened."""
-        models = used_models(self.opened) if 'opened' in vars(self) else ()
+        models = used_models(self.opened) if self.is_opened else ()
         for source in self.further.values():
             models = (*models, *source.models)
         return models
@@ -145,7 +160,12 @@ class EncoderSource:
         if isinstance(encoder, str):
             is_stored = self._stored is not None and encoder == self._stored.encoder
             with stored_name('the collection') if is_stored else nullcontext():
-                encoder = document_encoder(encoder, self.device, precision=self._precision)
+                encoder = document_encoder(
+                    encoder,
+                    self.device,
+                    precision=self._precision,
+                    open_encoder=self.query_encoder,
+                )
         if encoder is None:
             raise ValueError('complete() comes first')
         if self.truncate_dim is not None:
@@ -154,6 +174,14 @@ class EncoderSource:
             shortened: TextDocumentEncoder = truncated_as(encoder, self._stored)
             return shortened
         return encoder
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The opened encoder's, to cut texts with.
+
+        Raises InputError for an encoder without one of the package tokenizers.
+        """
+        return cutting_tokenizer(self.opened)
 
 
 class SparseKind(Choice, what='sparse ranking of a collection'):

@@ -327,6 +327,18 @@ def use_threads(number: int | None) -> None:
         faiss.omp_set_num_threads(number)
 
 
+def use_fastest_threads(processes: int = 1) -> None:
+    """Let models use as many threads as compute one question fastest, as `use_threads` does.
+
+    `processes` of this command share the threads.
+    """
+    import torch
+
+    from pyserini_repbert.models.question_threads import question_threads
+
+    use_threads(min(torch.get_num_threads(), processes * question_threads().threads))
+
+
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     """A tqdm bar on stderr with rate and remaining time; silent if stderr is not a terminal.
 

@@ -270,9 +270,7 @@ def main(arguments: list[str]) -> None:
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
         if measures_threads and _runs_a_model(resolved):
-            from pyserini_repbert.models.question_threads import question_threads
-
-            command.use_threads(question_threads().threads)
+            command.use_fastest_threads()
         machine = _start_engines(options, resolved, machine, held)
         if options.topics:
             _write_run(options, resolved, machine)

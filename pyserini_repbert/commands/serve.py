@@ -84,7 +84,14 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
-    add_flags(parser, 'threads', of=ServeSettings, type=command.threads)
+    add_flags(
+        parser,
+        'threads',
+        of=ServeSettings,
+        type=command.threads_or_auto,
+        help='queries that Lucene answers at a time; auto: the default, and models use as many '
+        'threads as compute one question fastest; default: %(default)s',
+    )
     return parser
 
 
@@ -118,6 +125,9 @@ def main(arguments: list[str]) -> None:
     """Serve indexes over HTTP or as MCP tools until the process is told to stop."""
     options = make_parser().parse_args(arguments)
     _check_flags(options)
+    if options.threads == 'auto':
+        options.threads = ServeSettings().threads
+        command.use_fastest_threads(options.workers)
     settings = _settings(options)
     check_workers(settings, options.workers)
     if options.mcp == 'stdio':

@@ -52,6 +52,11 @@ class TextEncoder(ABC):
         """Checksum of the tokenizer's files; None where `weights_sha256` covers them."""
         return self.checkpoint.tokenizer_sha256
 
+    def runs_model_of(self, other: TextEncoder) -> bool:
+        """Whether another encoder runs the checkpoint of this name, on this device, as this one."""
+        is_same_model = self.name == other.name and self.precision == other.precision
+        return is_same_model and self.device == other.device
+
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
             raise InputError(

@@ -89,7 +89,9 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
     ) -> None:
         self.device = device
         self.queries = query_encoder(model_name, self.device, precision=precision)
-        self.passages = document_encoder(model_name, self.device, precision=precision)
+        self.passages = document_encoder(
+            model_name, self.device, precision=precision, open_encoder=self.queries
+        )
         self.settings = {
             'weights_sha256': self.queries.weights_sha256,
             'limits': (self.queries.limit, self.passages.limit),

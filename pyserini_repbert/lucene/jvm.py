@@ -76,8 +76,9 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
 
     Waits for the thread of `started_ahead`. `-Xrs` leaves Ctrl-C to Python, so that an interrupted
     command still removes its unfinished files. The maximum heap is Java's default unless the
-    environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError where no
-    Java starts.
+    environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Where the user has no
+    options of Java, it reads the archive of `prepare_classes`, if there is one. Raises JavaError
+    where no Java starts.
     """
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
@@ -88,7 +89,10 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         jar = anserini_jar()
         with needs('pyjnius', "Lucene's indexes"):
             import jnius_config
-        options = [*_options(java, jar), *extra_options]
+        options = _options(java, jar)
+        if not _has_users_options():
+            options += archive_options(java, jar)
+        options += extra_options
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
         jnius_config.add_options(*options)
@@ -145,15 +149,14 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
     for a process that ends soon, Java gets a small initial heap, the collector that takes least
-    memory, the compiler that takes least time and the archive of `prepare_classes`. The user's own
-    options of Java replace these. `more_options` follow them.
+    memory and the compiler that takes least time. The user's own options of Java replace these.
+    `more_options` follow them.
     """
 
     def load() -> None:
         with suppress(Exception):
             if few_queries and not _has_users_options():
-                archive = archive_options(find_java(), anserini_jar())
-                start_jvm((*archive, *_FEW_QUERIES, *_PLAIN_LOGGING, *more_options))
+                start_jvm((*_FEW_QUERIES, *_PLAIN_LOGGING, *more_options))
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
         _detach()
@@ -182,7 +185,7 @@ def _has_users_options() -> bool:
 
 
 def prepare_classes() -> Path | None:
-    """Make the archive of classes with which Java starts for a few queries, unless it is there.
+    """Make the archive of classes with which Java starts, unless it is there.
 
     Returns its path; None where it cannot be made. Raises JavaError where there is no Java.
     """

@@ -2,14 +2,20 @@
 
 Processors say what instructions they have, and how many cores. What is computed with them may be
 slower all the same.
+
+A round counts where other programs did not disturb it: Linux says how long threads that could run
+waited for a core. Where every round of a contender was disturbed, the times serve this process
+alone, and the next one measures again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +31,11 @@ logger = logging.getLogger(__name__)
 _FILE = 'timing.json'
 # Lengths of the vectors that go into a layer and come out of it, as in MiniLM and BERT base.
 LAYERS = ((384, 384), (384, 1536), (1536, 384), (768, 768), (768, 3072), (3072, 768))
-# Seconds that measuring takes, about.
+# Seconds that measuring takes, about; and at most, where rounds are disturbed.
 _SECONDS = 0.1
+_MOST_SECONDS = 0.5
+# The share of a round for which its threads may wait for a core.
+_MOST_WAITING = 0.02
 
 Contenders = Mapping[str, Callable[[], object]]
 
@@ -36,7 +45,7 @@ def best_times(comparison: str, contenders: Callable[[], Contenders]) -> Mapping
     """The milliseconds that each contender takes.
 
     They are measured once for a processor, a version of PyTorch and a number of threads, and kept
-    in the cache folder.
+    in the cache folder; times that other programs have disturbed are not kept.
 
     Parameters
     ----------
@@ -48,27 +57,69 @@ def best_times(comparison: str, contenders: Callable[[], Contenders]) -> Mapping
     times_of = _read_times(path)
     known = times_of.setdefault(comparison, {})
     if machine not in known:
-        known[machine] = measured(contenders())
-        _keep(path, times_of)
+        measurement = measured(contenders())
+        known[machine] = measurement.milliseconds
+        if measurement.is_undisturbed:
+            _keep(path, times_of)
+        else:
+            logger.info('%s: other programs use the cores, so times are not kept', comparison)
     return known[machine]
 
 
-def measured(contenders: Contenders) -> dict[str, float]:
-    """The milliseconds that each contender takes: the least of some rounds, in which they take
-    turns.
+@dataclass(frozen=True)
+class Measurement:
+    """What contenders take.
+
+    Attributes
+    ----------
+    milliseconds : by the contender's name
+    is_undisturbed : whether they are times of rounds that no other program disturbed
+    """
+
+    milliseconds: dict[str, float]
+    is_undisturbed: bool
+
+
+def measured(contenders: Contenders) -> Measurement:
+    """The time that each contender takes: the least of some rounds, in which they take turns.
+
+    Disturbed rounds count only where a contender has no other.
     """
     # The first round makes kernels, and does not count.
     for run in contenders.values():
         run()
     best = dict.fromkeys(contenders, float('inf'))
-    end = time.perf_counter() + _SECONDS
+    best_undisturbed = dict.fromkeys(contenders, float('inf'))
+    began = time.perf_counter()
     while True:
         for name, run in contenders.items():
+            waited_before = _seconds_waited()
             start = time.perf_counter()
             run()
-            best[name] = min(best[name], (time.perf_counter() - start) * 1000)
-        if time.perf_counter() >= end:
-            return {name: round(milliseconds, 4) for name, milliseconds in best.items()}
+            seconds = time.perf_counter() - start
+            best[name] = min(best[name], seconds)
+            if _seconds_waited() - waited_before <= _MOST_WAITING * seconds:
+                best_undisturbed[name] = min(best_undisturbed[name], seconds)
+        taken = time.perf_counter() - began
+        is_undisturbed = max(best_undisturbed.values()) < float('inf')
+        if taken >= _MOST_SECONDS or (taken >= _SECONDS and is_undisturbed):
+            break
+    chosen = best_undisturbed if is_undisturbed else best
+    milliseconds = {name: round(1000 * seconds, 4) for name, seconds in chosen.items()}
+    return Measurement(milliseconds, is_undisturbed)
+
+
+def _seconds_waited() -> float:
+    """How long threads of this process have waited for a core, in seconds in all.
+
+    0 where the system does not say.
+    """
+    nanoseconds = 0
+    for path in Path('/proc/self/task').glob('*/schedstat'):
+        # A thread may have ended meanwhile.
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            nanoseconds += int(path.read_text(encoding='ascii').split()[1])
+    return nanoseconds / 1e9
 
 
 def layer_products(rows: int, dtype: torch.dtype) -> Callable[[], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import time
@@ -153,6 +154,16 @@ class WordPieceTokenizer:
         self.sep: int = ids[names.sep]
         self.pad: int = ids[names.pad]
         self.vocab_size = tokenizer.get_vocab_size()
+
+    def with_prompt(self, prompt: str) -> WordPieceTokenizer:
+        """The same tokenizer, which puts a prompt before each text; it counts for itself."""
+        other = copy.copy(self)
+        other.prompt = prompt
+        other.n_cut = 0
+        other.seconds = 0.0
+        other.workers = None
+        other.place = 0
+        return other
 
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:

@@ -91,18 +91,22 @@ class TextEncoders:
                 vectors = encoder.encode_batch(texts)
                 used = encoder
             else:
-                used = self._document_encoder(index.encoder_location).truncated(encoder.dimension)
+                used = self._document_encoder(index).truncated(encoder.dimension)
                 vectors = used.embed(texts)
             return EncodedTexts(str(index.encoder), vectors, _count_tokens(used, texts))
 
         embeddings: EncodedTexts = self._queue.call(encode, trace)
         return embeddings
 
-    def _document_encoder(self, name: str) -> TextDocumentEncoder:
+    def _document_encoder(self, index: ServedIndex) -> TextDocumentEncoder:
+        name = index.encoder_location
         if name not in self._of_documents:
             settings = self._settings
             self._of_documents[name] = document_encoder(
-                name, settings.device, precision=settings.precision
+                name,
+                settings.device,
+                precision=settings.precision,
+                open_encoder=index.query_encoder,
             )
         return self._of_documents[name]
 

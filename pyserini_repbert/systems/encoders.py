@@ -34,7 +34,8 @@ def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> 
     ----------
     name : catalog name, checkpoint folder, or an open checkpoint
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    settings : precision and max_length
+    settings : precision and max_length; `open_encoder`, an encoder that is open: where it runs the
+        same checkpoint on the same device in the same precision, both share the model
     """
     model = _encoding_model(name)
     encoder_class = load(str(model.system.query_encoder))

@@ -189,7 +189,7 @@ class BiEncoderTeacher:
 
     def __init__(self, model: Checkpoint) -> None:
         self._queries = query_encoder(model)
-        self._passages = document_encoder(model)
+        self._passages = document_encoder(model, open_encoder=self._queries)
         self._vectors: dict[str, np.ndarray] = {}
 
     def scores(

@@ -116,8 +116,10 @@ class Validator:
 
     def _rank_by_vectors(self, model: str, device: str) -> Run:
         topic_texts = [query.text for query in self.topics]
-        queries = query_encoder(model, device).encode_batch(topic_texts)
-        passages = document_encoder(model, device).embed(list(self.texts.values()))
+        topic_encoder = query_encoder(model, device)
+        queries = topic_encoder.encode_batch(topic_texts)
+        passage_encoder = document_encoder(model, device, open_encoder=topic_encoder)
+        passages = passage_encoder.embed(list(self.texts.values()))
         row_of = {docid: row for row, docid in enumerate(self.texts)}
         run: Run = {}
         for query, vector in zip(self.topics, queries, strict=True):

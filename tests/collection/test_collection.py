@@ -434,6 +434,20 @@ def test_a_collection_searches_after_a_write_with_the_shards_that_are_open(open_
         searched.close()
 
 
+@pytest.mark.parametrize('writes_first', [True, False])
+def test_questions_and_passages_are_encoded_by_one_network(open_collection, writes_first):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+    with open_collection() as collection:
+        if writes_first:
+            collection.add([('new', 'cat sat')])
+        collection.search('cat')
+        collection.add([('newer', 'dog sat')])
+        assert collection._query_encoder.model is collection._source.opened.model
+        found = collection.search('dog sat', k=9)
+        assert {'new' if writes_first else 'a', 'newer'} <= {hit.docid for hit in found}
+
+
 def test_a_folder_that_is_built_anew_is_another_collection(open_collection):
     """Its generations have the numbers of those before."""
     with open_collection() as reader:

@@ -49,6 +49,30 @@ def test_pyserinis_contract(tiny_checkpoint):
     np.testing.assert_array_equal(documents.encode('cat'), documents.encode(['cat']))
 
 
+def test_two_encoders_of_a_checkpoint_share_its_network(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    query = RepBertQueryEncoder(folder)
+    passage = RepBertDocumentEncoder(folder, open_encoder=query)
+    assert passage.model is query.model
+    assert passage.weights_sha256 == query.weights_sha256
+    text = 'the cat sat on the mat ' * 4
+    expected = RepBertDocumentEncoder(folder).encode(text)
+    np.testing.assert_array_equal(passage.encode(text), expected)
+    assert abs(query.encode(text) - expected).max() > 1e-3
+    assert RepBertQueryEncoder(folder, open_encoder=passage).model is query.model
+
+
+def test_encoders_of_other_models_share_nothing(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    query = RepBertQueryEncoder(folder)
+    others = (
+        RepBertDocumentEncoder(folder, open_encoder=None),
+        RepBertDocumentEncoder(folder, precision='bfloat16', open_encoder=query),
+        RepBertDocumentEncoder(tiny_checkpoint('other'), open_encoder=query),
+    )
+    assert all(other.model is not query.model for other in others)
+
+
 def test_half_precision_stays_near(tiny_checkpoint):
     folder = tiny_checkpoint()
     exact = RepBertDocumentEncoder(folder).encode(['the cat sat'])

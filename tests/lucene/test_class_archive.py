@@ -44,8 +44,24 @@ def path(archive, tmp_path, monkeypatch):
     return path
 
 
-def source_of_classes(tmp_path):
-    words = [sys.executable, '-c', _SEARCH, str(tmp_path / 'log')]
+# The same of its writer, where nobody has started Java before.
+_WRITE = """
+import sys
+from pathlib import Path
+from pyserini_repbert.lucene import jvm
+from pyserini_repbert.lucene.updating import LuceneUpdate
+log, folder = sys.argv[1:]
+jvm.start_jvm(['-Xlog:class+load:file=' + log])
+with LuceneUpdate(Path(folder), 'en') as index:
+    index.add([('d', 'some words')])
+    index.finish(most_dead=1.0)
+lines = open(log).read().splitlines()
+print(*[line.split('source: ')[1] for line in lines if 'index.IndexWriter source' in line])
+"""
+
+
+def source_of_classes(tmp_path, code=_SEARCH, *words):
+    words = [sys.executable, '-c', code, str(tmp_path / 'log'), *words]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '')
     return done.stdout
@@ -56,6 +72,11 @@ def test_java_takes_classes_of_the_archive(archive, path, tmp_path):
     os.link(archive, path)
     assert source_of_classes(tmp_path) == 'shared objects file\n'
     assert list(archive.parent.iterdir()) == [archive]
+
+
+def test_a_program_that_writes_takes_them_too(archive, path, tmp_path):
+    os.link(archive, path)
+    assert source_of_classes(tmp_path, _WRITE, str(tmp_path / 'index')) == 'shared objects file\n'
 
 
 @pytest.mark.parametrize('bytes_of_it', [0, 100, 1_000_000])

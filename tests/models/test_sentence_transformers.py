@@ -173,6 +173,24 @@ def test_prompts_length_layers_and_similarity_come_from_the_files(bi_encoder, si
     assert (encoder.limit, encoder.dimension) == (9, 6)
 
 
+@pytest.mark.parametrize('kind', ['bert', 'mpnet'])
+def test_two_encoders_of_a_folder_share_a_network_but_not_their_prompts(bi_encoder, kind):
+    prompts = {'query': 'the cat ', 'document': 'on '}
+    folder = bi_encoder(kind=kind, prompts=prompts, length=9, similarity='dot')
+    theirs = _theirs(folder)
+    queries = query_encoder(folder)
+    passages = document_encoder(folder, open_encoder=queries)
+    expected = theirs.encode_document(TEXTS)
+    np.testing.assert_allclose(passages.encode(TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(queries.encode_batch(TEXTS), theirs.encode_query(TEXTS), atol=1e-5)
+    assert passages.weights_sha256 == queries.weights_sha256
+    if kind == 'bert':
+        assert passages._engine._forward is queries._engine._forward
+    else:
+        # sentence-transformers, which runs it, keeps one limit in a model.
+        assert passages._engine._model is not queries._engine._model
+
+
 @pytest.mark.parametrize(
     ('file', 'values', 'message'),
     [

@@ -259,7 +259,9 @@ class _HydeEncoder(_RewritingEncoder):
     def __init__(self, encoder: Any, rewriting: _Rewriting) -> None:
         super().__init__(encoder, rewriting)
         checkpoint = getattr(encoder, 'checkpoint', encoder.name)
-        documents = document_encoder(checkpoint, str(encoder.device), precision=encoder.precision)
+        documents = document_encoder(
+            checkpoint, str(encoder.device), precision=encoder.precision, open_encoder=encoder
+        )
         if encoder.is_truncated:
             documents = documents.truncated(encoder.dimension)
         self._documents = documents

@@ -44,6 +44,7 @@ class _RepBertEncoder(TextEncoder):
     token_type: int
     pooling = 'mean'
     mapped: str | None = None
+    model: repbert.RepBert
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class _RepBertEncoder(TextEncoder):
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
         model_name: str | Path | None = None,
+        open_encoder: TextEncoder | None = None,
         **_: object,
     ) -> None:
         if prefix:
@@ -80,17 +82,21 @@ class _RepBertEncoder(TextEncoder):
         if max_length is None:
             max_length = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(max_length)
-        self._tokenizer_checkpoint = opened
+        if isinstance(open_encoder, _RepBertEncoder) and self.runs_model_of(open_encoder):
+            self.checkpoint = open_encoder.checkpoint
+            self.model = open_encoder.model
+        else:
+            self.checkpoint = opened
+            network = partial(repbert.RepBert, config)
+            model = load_model(network, opened, tensors=opened.tensors(self.mapped))
+            self.model = model.to(self.device, self.precision.dtype(self.device))
+        self._tokenizer_checkpoint = self.checkpoint
         if tokenizer_name:
             self._tokenizer_checkpoint = open_checkpoint(tokenizer_name)
         self.tokenizer = self._tokenizer_checkpoint.tokenizer()
-        new_network = partial(repbert.RepBert, config)
-        network = load_model(new_network, opened, tensors=opened.tensors(self.mapped))
-        self.model = network.to(self.device, self.precision.dtype(self.device))
         self._network = TextNetwork(
             self.model, self.tokenizer, self.device, self.dimension, self.token_type
         )
-        self.checkpoint = opened
 
     @property
     def tokenizer_sha256(self) -> str:
@@ -123,6 +129,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else
         the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
+    open_encoder : of the same checkpoint, if there is one: both share its network
     """
 
     token_type = repbert.QUERY_TYPE

@@ -97,6 +97,7 @@ class _SentenceEncoder(TextEncoder):
     max_length : tokens kept of a text and its prompt, special tokens included; default: as the
         folder says
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
+    open_encoder : of the same model, if there is one: both share what runs it
 
     Attributes
     ----------
@@ -123,6 +124,7 @@ class _SentenceEncoder(TextEncoder):
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
         model_name: str | Path | None = None,
+        open_encoder: TextEncoder | None = None,
         **_: object,
     ) -> None:
         wanted = Precision(precision)
@@ -135,6 +137,19 @@ class _SentenceEncoder(TextEncoder):
         self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
         self.precision = wanted.on(self.device)
+        if not self._take_model(open_encoder):
+            self._open_model(device)
+        self.engine = self._engine.name
+        if isinstance(self._engine, OwnEngine):
+            self.tokenizer = self._engine.tokenizer
+        self.dimension = self._engine.n_outputs
+        self.max_length = self._engine.max_length
+        if max_length is None:
+            max_length = self.max_length
+        self.limit = self._checked(max_length)
+
+    def _open_model(self, device: str) -> None:
+        """Open the folder's model, where it is to run."""
         settings = read_settings(self._folder)
         similarity = settings.get('similarity_fn_name')
         if similarity not in _SIMILARITIES:
@@ -150,15 +165,24 @@ class _SentenceEncoder(TextEncoder):
         )
         self._engine = opened.engine
         self.prompts = opened.prompts
-        self.engine = self._engine.name
-        if isinstance(self._engine, OwnEngine):
-            self.tokenizer = self._engine.tokenizer
-        self.dimension = self._engine.n_outputs
-        self.max_length = self._engine.max_length
-        if max_length is None:
-            max_length = self.max_length
-        self.limit = self._checked(max_length)
         self.unit_length = self.normalised or self._ends_normalised(settings)
+
+    def _take_model(self, other: TextEncoder | None) -> bool:
+        """Run the model of another encoder, with this one's prompt; returns whether it is the same.
+
+        What sentence-transformers runs is not shared: it keeps one limit for all texts.
+        """
+        if not isinstance(other, _SentenceEncoder) or not self.runs_model_of(other):
+            return False
+        if not isinstance(other._engine, OwnEngine):
+            return False
+        self.normalised = other.normalised
+        self.unit_length = other.unit_length
+        self.prompts = other.prompts
+        # What is in memory makes the vectors, whatever the folder holds by now.
+        self.weights_sha256 = other.weights_sha256
+        self._engine = other._engine.with_prompt(self.prompts.get(self.prompt_name, ''))
+        return True
 
     def _ends_normalised(self, settings: Mapping[str, Any]) -> bool:
         """Whether the model's last step scales vectors to length 1."""

@@ -10,7 +10,7 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -121,6 +121,11 @@ class OwnEngine(Engine):
         self._opened = opened
         self._forward = forward
         self._device = device
+
+    def with_prompt(self, prompt: str) -> OwnEngine:
+        """The same network, with another prompt before each text."""
+        opened = replace(self._opened, tokenizer=self.tokenizer.with_prompt(prompt))
+        return OwnEngine(opened, self._forward, self.n_outputs, self._device)
 
     @cached_property
     def _texts(self) -> TextNetwork:
