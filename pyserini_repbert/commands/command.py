@@ -336,7 +336,10 @@ def use_fastest_threads(processes: int = 1) -> None:
 
     from pyserini_repbert.models.question_threads import question_threads
 
-    use_threads(min(torch.get_num_threads(), processes * question_threads().threads))
+    threads = question_threads().threads
+    if processes > 1:
+        threads = min(torch.get_num_threads(), processes * threads)
+    use_threads(threads)
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:

@@ -207,20 +207,15 @@ def write_run(
         for qid, ranking in rankings:
             _check_names(qid, ranking.docids)
             if fmt == RunFormat.MSMARCO:
-                stream.write(_msmarco_lines(qid, ranking.docids))
+                lines = _msmarco_lines(qid, ranking)
             else:
-                stream.writelines(_trec_lines(qid, ranking, tag))
+                lines = _trec_lines(qid, ranking, tag)
+            stream.writelines(lines)
 
 
-_RANK_ENDS = tuple(f'\t{rank}\n' for rank in range(1, 1001))
-
-
-def _msmarco_lines(qid: str, docids: Sequence[str]) -> str:
-    """The lines of one query, joined: one by one, they take several times as long."""
-    further_ends = (f'\t{rank}\n' for rank in itertools.count(len(_RANK_ENDS) + 1))
-    ends = itertools.chain(_RANK_ENDS, further_ends)
-    parts = zip(itertools.repeat(f'{qid}\t'), docids, ends, strict=False)
-    return ''.join(itertools.chain.from_iterable(parts))
+def _msmarco_lines(qid: str, ranking: Ranking) -> Iterator[str]:
+    for rank, docid in enumerate(ranking.docids, 1):
+        yield f'{qid}\t{docid}\t{rank}\n'
 
 
 def _trec_lines(qid: str, ranking: Ranking, tag: str) -> Iterator[str]:
@@ -247,20 +242,10 @@ def _check_scores(qid: str, ranking: Ranking) -> None:
 
 def _check_names(qid: str, docids: Sequence[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
-        if not all(names) or _has_forbidden(''.join(names)):
+        if '' in names or _FORBIDDEN.search(''.join(names)):
             bad = next(name for name in names if not name or _FORBIDDEN.search(name))
             wrong = 'is empty or has white space, or what is no character'
             raise InputError(f'{what} {bad!r} of query {qid!r} {wrong}: run files cannot hold it')
-
-
-def _has_forbidden(text: str) -> bool:
-    """Whether a text has a character that no name in a run file may have."""
-    if text.isascii():
-        # White space and NUL are few of the characters up to the space: most texts have none.
-        codes = np.frombuffer(text.encode('ascii'), np.uint8)
-        if codes.min(initial=ord('~')) > ord(' '):
-            return False
-    return _FORBIDDEN.search(text) is not None
 
 
 def check_format(fmt: str, tag: str) -> None:
