@@ -18,7 +18,7 @@ from pyserini_repbert.collection.generation_manifest import (
     last_published,
     manifest_path,
 )
-from pyserini_repbert.collection.layout import check_layout
+from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import (
@@ -36,8 +36,8 @@ _TRIES = 10
 
 
 def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
-    """Copy the newest generation of a collection into a new folder, with its approximate index, its
-    judgments, and what it learned from them.
+    """Copy the newest generation of a collection into a new folder, with its approximate indexes,
+    its judgments, and what it learned from them.
 
     The copy has the digest of what it copies. Raises InputError for a target that exists or lies in
     the collection, DamagedFileError for a collection that holds anything else, or a link.
@@ -63,7 +63,8 @@ def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
             name = generation.lucene_folder.name
             ignored = shutil.ignore_patterns('write.lock')
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
-        copy_collection_ann(source, copy)
+        for ann_folder, copied in zip(ann_folders(source), ann_folders(copy), strict=True):
+            copy_collection_ann(ann_folder, copied)
         _drop_other_generations(copy, generation.number)
         if (source / JUDGMENTS).is_file():
             _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)
