@@ -30,7 +30,7 @@ from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.encode.representations import Representation, RepresentationModel, VectorRows
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.ann import ANN, candidate_rows, write_ann
+from pyserini_repbert.index.ann import ANN, CLEARED, candidate_rows, write_ann
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.ann import SEED, AnnSettings, ann_lock, check_count, make_ann
@@ -78,7 +78,7 @@ def build_ranking_ann(
             )
         passages = PassageVectors(generation)
         vectors = _FurtherVectors(generation, kind, passages)
-        check_count(len(vectors), folder)
+        check_count(vectors.count_of(passages.live), folder)
         target = ann_folder(folder, ranking)
         target.mkdir(exist_ok=True)
         with ann_lock(target, overwrite):
@@ -160,6 +160,10 @@ class _FurtherVectors:
             for start in range(0, len(rows.vectors), size):
                 yield first + start, rows.vectors[start : start + size]
             first += len(rows.vectors)
+
+    def count_of(self, rows: NDArray[np.bool_]) -> int:
+        """How many vectors some passages have, bool (passages,)."""
+        return int(np.diff(self.ends, prepend=0)[rows].sum())
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
@@ -275,7 +279,7 @@ class RepresentationAnn:
     ) -> None:
         self._kind = kind
         folder = generation.folder / kind.name
-        if not (folder / ANN).exists():
+        if not (folder / ANN).exists() and not (folder / CLEARED).exists():
             raise InputError(
                 f'collection {generation.folder} has no approximate index of the ranking '
                 f"'{kind.ranking}': build it with `index ann --ranking {kind.ranking}`"
@@ -284,12 +288,12 @@ class RepresentationAnn:
         self.record = self.index.record
         self._ends = np.empty(0, np.int64)
         self._rows = np.empty(0, np.int64)
-        self._place(folder, _FurtherVectors(generation, kind, passages), passages)
+        self._locate(folder, _FurtherVectors(generation, kind, passages), passages)
         self.is_covered = np.zeros(len(passages), np.bool_)
         self.is_covered[self._rows[self._rows >= 0]] = True
         self._n_covered = int(np.count_nonzero(self.is_covered))
 
-    def _place(self, folder: Path, vectors: _FurtherVectors, passages: PassageVectors) -> None:
+    def _locate(self, folder: Path, vectors: _FurtherVectors, passages: PassageVectors) -> None:
         """Find out which vectors of the index are of which passage.
 
         `_ends` has where those of each passage end, `_rows` its row; -1 for all of a shard that is
@@ -339,8 +343,8 @@ class RepresentationAnn:
         if depth >= self._n_covered:
             return np.flatnonzero(allowed)
         found = self.index.rows(self._kind.query_vectors(query), depth)
-        places = np.searchsorted(self._ends, np.unique(found[found >= 0]), side='right')
-        rows = self._rows[places]
+        positions = np.searchsorted(self._ends, np.unique(found[found >= 0]), side='right')
+        rows = self._rows[positions]
         is_candidate = allowed & ~self.is_covered
         is_candidate[rows[rows >= 0]] = True
         return np.flatnonzero(is_candidate & allowed)

@@ -71,7 +71,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         lucene = found.note(_check_lucene, generation)
         sides = [found.note(partial(_check_side, side), generation) for side in Side]
         anns = []
-        if any((place / ANN).exists() for place in ann_folders(folder)):
+        if any((parent / ANN).exists() for parent in ann_folders(folder)):
             # Their modules import PyTorch.
             from pyserini_repbert.collection.approximate import describe_ann
             from pyserini_repbert.collection.approximate_representation import describe_further_anns

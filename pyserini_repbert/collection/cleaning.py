@@ -86,12 +86,12 @@ def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     for path in _folders_in(folder / SHARDS, SHARD_FOLDER):
         if path.name not in names:
             SHARD_FORM.remove(path)
-    for place in ann_folders(folder):
-        if (place / ANN).exists():
+    for parent in ann_folders(folder):
+        if (parent / ANN).exists():
             # Its module imports PyTorch.
             from pyserini_repbert.collection.approximate import remove_unused_ann
 
-            remove_unused_ann(place, names)
+            remove_unused_ann(parent, names)
 
 
 def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:
