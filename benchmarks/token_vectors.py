@@ -8,9 +8,9 @@ The collections are those of `confidence.py`, with all their questions, or 200 o
 They stay in the work folder: said again with another model, dense vectors are not encoded again.
 
 The first table has nDCG@10 of each ranking and fusion, and the difference from the dense ranking
-and from its fusion with BM25, with the p of a paired t-test over questions. With `--ann`, the second
-one has for each depth what `index ann --ranking multi` reports, the share of exact search's hits
-that are found for the collection's questions, and the processor seconds of a question.
+and from its fusion with BM25, with the p of a paired t-test over questions. With `--ann`, the
+second one has for each depth what `index ann --ranking multi` reports, the share of exact search's
+hits that are found for the collection's questions, and the processor time of a question.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from confidence import MOST_TOPICS, SEED, SOURCES
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
+from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.search.ann import AnnSettings

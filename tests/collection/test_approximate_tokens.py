@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sentence_folders import write_multi_vector
 
-from pyserini_repbert.collection import Collection, approximate_representation
+from pyserini_repbert.collection import Collection, approximate_representation, compacting
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -70,8 +70,9 @@ def template(shared, tiny_checkpoint):
 
 
 @pytest.fixture
-def collection(template, tmp_path):
-    """A copy of the template, for tests that change it."""
+def collection(template, tmp_path, monkeypatch):
+    """A copy of the template, for tests that change it; its shards stay as they are."""
+    monkeypatch.setattr(compacting, 'SMALL_ROWS', 5)
     copy_collection(template, tmp_path / 'mine')
     with Collection.open(tmp_path / 'mine') as opened:
         yield opened
@@ -110,8 +111,8 @@ def assert_hits_equal(collection, **settings):
 
 def mix(collection):
     """Add, change and delete documents of the first shard, and make a new one."""
-    collection.add(documents(30, seed=1, first=130))
-    collection.delete([f'd{number}' for number in range(20)])
+    collection.add(documents(30, seed=1, first=140))
+    collection.delete([f'd{number}' for number in range(15)])
 
 
 @pytest.mark.parametrize('aggregate', list(PassageAggregation))
