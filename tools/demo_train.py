@@ -58,6 +58,7 @@ class Training:
 
 TRAININGS = (
     Training('repbert-demo', 'demo-repbert'),
+    Training('colbert-demo', 'demo-colbert'),
     Training('epic-first-demo', 'demo-epic-first', taught=False),
     Training('epic-second-demo', 'demo-epic-second', 'START', 'epic-first-demo'),
     Training('epic-demo', 'demo-epic', 'START', 'epic-second-demo'),

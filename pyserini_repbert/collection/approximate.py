@@ -43,6 +43,7 @@ from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.index.records import Count
 from pyserini_repbert.search.ann import (
     AnnSettings,
+    DenseRecall,
     allowed_rows,
     ann_lock,
     best_of,
@@ -113,7 +114,9 @@ def build_collection_ann(
         vectors = PassageVectors(generation)
         check_count(int(np.count_nonzero(vectors.live)), folder)
         with ann_lock(folder, overwrite):
-            built = make_ann(vectors, settings or AnnSettings(), vectors.live, on_progress)
+            wanted = settings or AnnSettings()
+            measure = DenseRecall(vectors, wanted, vectors.live)
+            built = make_ann(vectors, wanted, measure, on_progress)
             shards = tuple(CoveredShard(shard.name, len(shard)) for shard in vectors.shards)
             record = CollectionAnnRecord(**vars(built.record), shards=shards)
             return write_ann(folder, built.index, record)
@@ -122,10 +125,11 @@ def build_collection_ann(
 def open_collection_ann(
     folder: Path, verify: bool = True, remembered: bool = True
 ) -> AnnIndex[CollectionAnnRecord]:
-    """The approximate index of a collection, opened once for all generations that use it.
+    """The approximate index in a folder, opened once for all generations that use it.
 
-    `verify` and `remembered` are as in `AnnIndex`. Raises InputError if there is none,
-    DamagedFileError for one that is not whole.
+    `folder` is the collection's, or the one in it that has the index of a further model
+    (`approximate_representation`). `verify` and `remembered` are as in `AnnIndex`. Raises
+    InputError if there is none, DamagedFileError for one that is not whole.
     """
     for _ in range(_TRIES):
         record = _read_record(folder)
@@ -154,7 +158,7 @@ def _read_record(folder: Path) -> CollectionAnnRecord:
 
 
 def copy_collection_ann(source: Path, target: Path) -> None:
-    """Copy the approximate index of a collection, if it has one, into another folder.
+    """Copy the approximate index in a folder, if it has one, into another folder.
 
     Raises BusyError where other processes replace it all the time.
     """
@@ -175,7 +179,7 @@ def copy_collection_ann(source: Path, target: Path) -> None:
 
 
 def remove_unused_ann(folder: Path, shards: Sequence[str]) -> None:
-    """Remove a collection's approximate index if it has none of these shards.
+    """Remove the approximate index in a folder if it has none of these shards.
 
     One that is being built, cannot be read, or holds what this package does not write, stays.
     """
@@ -338,18 +342,26 @@ def _rows_in(vectors: PassageVectors, record: CollectionAnnRecord) -> NDArray[np
             parts.append(np.full(covered.rows, -1))
             continue
         if n_rows[covered.name] != covered.rows or record.dimension != vectors.settings.dimension:
-            raise DamagedFileError(
-                f'{vectors.folder / ANN} is not of the vectors of shard {covered.name}: {AGAIN}'
-            )
+            raise other_vectors(vectors.folder, covered)
         parts.append(first_rows[covered.name] + np.arange(covered.rows))
     return np.concatenate(parts)
 
 
+def other_vectors(folder: Path, covered: CoveredShard) -> DamagedFileError:
+    """The error for the index in a folder that has other vectors than a shard of that name."""
+    return DamagedFileError(
+        f'{folder / ANN} is not of the vectors of shard {covered.name}: {AGAIN}'
+    )
+
+
 def describe_ann(generation: Generation) -> str:
-    """A line that says what a generation's approximate index is, once its files are compared.
+    """A line that says what a generation's approximate index is, once its files are compared; ''
+    without one.
 
     Raises DamagedFileError for an index that is not whole, or does not fit.
     """
+    if not (generation.folder / ANN).exists():
+        return ''
     vectors = PassageVectors(generation)
     record = open_collection_ann(generation.folder, remembered=False).record
     rows = _rows_in(vectors, record)

@@ -15,7 +15,7 @@ from pyserini_repbert.collection.adaptation import fits_models, judgments_of, le
 from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
-from pyserini_repbert.collection.layout import check_layout
+from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.settings import CollectionSettings, cuts_alike
 from pyserini_repbert.collection.shards import SHARDS, open_shard
 from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
@@ -55,9 +55,9 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     folder : of the collection
     on_difference : called with a line for each of the first 20 things that do not fit
 
-    Returns a line that says what the collection holds, and further ones for its approximate index,
-    its graph of neighbours, its trial, and what was before it went over to one, if there are any.
-    Raises DamagedFileError, which names the first difference.
+    Returns a line that says what the collection holds, and further ones for its approximate
+    indexes, its graph of neighbours, its trial, and what was before it went over to one, if there
+    are any. Raises DamagedFileError, which names the first difference.
     """
     check_layout(folder)
     found = _Differences(on_difference)
@@ -70,12 +70,14 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
         sides = [found.note(partial(_check_side, side), generation) for side in Side]
-        ann = ''
-        if (folder / ANN).exists():
-            # Its module imports PyTorch.
+        anns = []
+        if any((parent / ANN).exists() for parent in ann_folders(folder)):
+            # Their modules import PyTorch.
             from pyserini_repbert.collection.approximate import describe_ann
+            from pyserini_repbert.collection.approximate_representation import describe_further_anns
 
-            ann = found.note(describe_ann, generation)
+            anns.append(found.note(describe_ann, generation))
+            anns.append(found.note(describe_further_anns, generation))
         neighbours = found.note(_check_neighbours, generation)
     if found.lines:
         raise _damage(folder, found)
@@ -87,7 +89,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
     )
-    return '\n'.join(text for text in (line, ann, neighbours, *sides) if text)
+    return '\n'.join(text for text in (line, *anns, neighbours, *sides) if text)
 
 
 def _check_neighbours(generation: Generation) -> str:

@@ -15,6 +15,7 @@ from pyserini_repbert.collection.generation_manifest import (
     manifest_path,
     read_manifest,
 )
+from pyserini_repbert.collection.layout import ann_folders
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
 from pyserini_repbert.collection.side_folders import LUCENE_FOLDER, SHARD_FOLDER
@@ -85,11 +86,12 @@ def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     for path in _folders_in(folder / SHARDS, SHARD_FOLDER):
         if path.name not in names:
             SHARD_FORM.remove(path)
-    if (folder / ANN).exists():
-        # Its module imports PyTorch.
-        from pyserini_repbert.collection.approximate import remove_unused_ann
+    for parent in ann_folders(folder):
+        if (parent / ANN).exists():
+            # Its module imports PyTorch.
+            from pyserini_repbert.collection.approximate import remove_unused_ann
 
-        remove_unused_ann(folder, names)
+            remove_unused_ann(parent, names)
 
 
 def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:

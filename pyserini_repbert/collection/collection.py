@@ -344,6 +344,7 @@ class Collection:
         self,
         settings: AnnSettings | None = None,
         *,
+        ranking: str = 'dense',
         overwrite: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> CollectionAnnRecord:
@@ -354,17 +355,20 @@ class Collection:
         Parameters
         ----------
         settings : what it has to reach; default: 0.98 of exact search's 1,000 best passages
+        ranking : whose vectors it finds passages by: 'dense', or 'multi', of token vectors
         overwrite : replace the approximate index
         on_progress : called with the number of vectors added since the last call
 
-        Raises InputError for fewer than 624 passages, and where no setting finds enough; nothing is
+        Raises InputError for fewer than 624 vectors, and where no setting finds enough; nothing is
         written then.
         """
-        from pyserini_repbert.collection.approximate import build_collection_ann
+        from pyserini_repbert.collection.approximate_representation import build_ranking_ann
 
         self._check_exists()
         self._check_folder()
-        return build_collection_ann(self.folder, settings, overwrite, on_progress)
+        return build_ranking_ann(
+            self.folder, ranking, settings, overwrite=overwrite, on_progress=on_progress
+        )
 
     def search(
         self, query: Any, k: int = 10, filter: str | None = None, confidence: bool = False
@@ -457,7 +461,7 @@ class Collection:
             else all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
-        ann : find passages by the collection's approximate index, which `build_ann` builds
+        ann : find passages by the approximate indexes of the rankings, which `build_ann` builds
         fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation of scores over
             the best, 0.6 for the dense ranking
 

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.generation_manifest import (
     last_published,
     manifest_path,
 )
-from pyserini_repbert.collection.layout import check_layout
+from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import (
@@ -40,8 +40,8 @@ _TRIES = 10
 def copy_collection(
     folder: StrPath, target: StrPath, on_left_out: Callable[[str], object] = str
 ) -> GenerationManifest:
-    """Copy the newest generation of a collection into a new folder, with its approximate index, its
-    graph of neighbours, its judgments, and what it learned from them.
+    """Copy the newest generation of a collection into a new folder, with its approximate indexes,
+    its graph of neighbours, its judgments, and what it learned from them.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def copy_collection(
             name = generation.lucene_folder.name
             ignored = shutil.ignore_patterns('write.lock')
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
-        copy_collection_ann(source, copy)
+        for ann_folder, copied in zip(ann_folders(source), ann_folders(copy), strict=True):
+            copy_collection_ann(ann_folder, copied)
         left_out = copy_neighbours(source, copy, generation.sha256)
         if left_out:
             on_left_out(left_out)

@@ -19,8 +19,12 @@ from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.index.neighbours import NEIGHBOURS_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
+from pyserini_repbert.systems.registry import representations
 
 _NUMBER = '[0-9]{6,}'
+# The folders of further models whose vectors have an approximate index.
+_ANN_FOLDERS = tuple(kind.name for kind in representations() if kind.has_ann)
+_FURTHER_ANN = FolderForm('folder of an approximate index', (re.escape(ANN_LOCK), *ANN_FILES))
 
 _GENERATIONS = FolderForm(
     'folder of generations',
@@ -45,10 +49,18 @@ COLLECTION_FORM = FolderForm(
         *LUCENES_FORM.below('lucene'),
         *_LEARNED.below('adapted'),
         *ANN_FILES,
+        *_FURTHER_ANN.below(f'({"|".join(_ANN_FOLDERS)})'),
         *NEIGHBOURS_FILES,
         *SIDE_FORM.below(_SIDES),
     ),
 )
+
+
+def ann_folders(folder: Path) -> list[Path]:
+    """The folders in which a collection may have an approximate index, `ann`: the collection's, of
+    dense vectors, and one for each further model that has vectors.
+    """
+    return [folder, *(folder / name for name in _ANN_FOLDERS)]
 
 
 def check_layout(folder: Path) -> None:

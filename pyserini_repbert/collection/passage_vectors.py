@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,16 @@ from pyserini_repbert.search.products import shard_pair_scores
 
 # Passages of `PassageVectors.sample`.
 _SAMPLE = 256
+
+
+@dataclass(frozen=True)
+class ScoredDocuments:
+    """Documents with a passage that counts: their positions among those that were asked for, int64
+    (n,), and their scores, float32 (n,).
+    """
+
+    positions: NDArray[np.int64]
+    totals: NDArray[np.float32]
 
 
 class PassageVectors:
@@ -186,20 +197,28 @@ class PassageVectors:
         scores_of : the scores of rows, float32 (m,) from int64 (m,)
         aggregation : how passages' scores become document scores
         """
+        docnos = self._generation.docnos(docids)
+        scored = self.score_documents(docnos, counted, scores_of, aggregation)
+        pairs = zip(scored.positions.tolist(), scored.totals.tolist(), strict=True)
+        return {docids[position]: total for position, total in pairs}
+
+    def score_documents(
+        self,
+        docnos: NDArray[np.int64],
+        counted: NDArray[np.bool_],
+        scores_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        aggregation: PassageAggregation | str,
+    ) -> ScoredDocuments:
+        """As `scores_by_docid`, of documents by their numbers, int64 (m,)."""
         chosen = PassageAggregation(aggregation)
-        rows, counts = self.rows_of(self._generation.docnos(docids))
+        rows, counts = self.rows_of(docnos)
         is_counted = counted[rows]
-        owners = np.repeat(np.arange(len(docids)), counts)[is_counted]
+        owners = np.repeat(np.arange(len(docnos)), counts)[is_counted]
         found, starts = np.unique(owners, return_index=True)
-        if not len(found):
-            return {}
         scores = scores_of(rows[is_counted])
-        if chosen is PassageAggregation.FIRST:
-            totals = scores[starts]
-        else:
-            totals = aggregate_groups(scores, starts, chosen)
-        pairs = zip(found.tolist(), totals.tolist(), strict=True)
-        return {docids[owner]: total for owner, total in pairs}
+        if chosen is PassageAggregation.FIRST or not len(found):
+            return ScoredDocuments(found, scores[starts])
+        return ScoredDocuments(found, aggregate_groups(scores, starts, chosen))
 
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""

@@ -1,18 +1,21 @@
 """Search for documents by what a further model made of their passages: weights of terms, or vectors
 of tokens.
 
-The search is exact: each passage is scored, and documents are ranked by their passages.
+The search is exact: each passage is scored, and documents are ranked by their passages. With an
+approximate index (`approximate_representation`), some documents may be missed: those with no
+passage that it finds. The scores of the others are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.approximate_representation import RepresentationAnn
 from pyserini_repbert.collection.dense_search import best_positions
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import further_model
@@ -34,6 +37,9 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Trace
 
+# How much deeper each further search for candidates goes.
+_DEEPER = 4
+
 
 class RepresentationSearcher(Searcher):
     """Searches the documents of a collection's generation by a representation of their passages.
@@ -45,12 +51,15 @@ class RepresentationSearcher(Searcher):
     vectors : the rows of the passages
     query_encoder : the collection's model of this kind
     aggregation : how passages' scores become document scores
+    ann : find passages by the approximate index of the representation's vectors
 
     Attributes
     ----------
+    approximate : finds passages by that index, or None
     takes_docids : whether the texts of topics are docids, see `by_documents`
 
-    Raises InputError for a collection without such a model, MismatchError for another model.
+    Raises InputError for a collection without such a model or index, MismatchError for another
+    model.
     """
 
     takes_docids: bool = False
@@ -62,6 +71,7 @@ class RepresentationSearcher(Searcher):
         vectors: PassageVectors,
         query_encoder: Any,
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
+        ann: bool = False,
     ) -> None:
         self.aggregation = PassageAggregation(aggregation)
         self.generation = generation
@@ -78,6 +88,9 @@ class RepresentationSearcher(Searcher):
         self._counted: NDArray[np.bool_] = vectors.live & np.concatenate(can_match)
         if self.aggregation is PassageAggregation.FIRST:
             self._counted = self._counted & (vectors.numbers == 0)
+        self.approximate: RepresentationAnn | None = None
+        if ann:
+            self.approximate = RepresentationAnn(generation, kind, vectors)
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""
@@ -115,7 +128,11 @@ class RepresentationSearcher(Searcher):
         """The queries of topics of these texts; None for one that finds nothing."""
         if self.takes_docids:
             return [self._document_query(docid) for docid in texts]
-        return self.kind.encode_queries(self.query_encoder, texts)
+        return self.encode(texts)
+
+    def encode(self, queries: Sequence[str]) -> list[Any]:
+        """Questions as the representation reads them; None for one that finds nothing."""
+        return self.kind.encode_queries(self.query_encoder, queries)
 
     @property
     def gives_document_scores(self) -> bool:
@@ -140,6 +157,8 @@ class RepresentationSearcher(Searcher):
         """The ranking of a query of `queries_of`, ties by docid; k None: all hits."""
         if query is None or not len(self._vectors):
             return NO_HITS
+        if self.approximate is not None and k is not None:
+            return self._of_candidates(self.approximate, query, k)
         scores = self._scores(query)
         is_hit = self._counted if self.kind.scores_all else self._counted & (scores != 0)
         found = np.flatnonzero(is_hit)
@@ -153,6 +172,34 @@ class RepresentationSearcher(Searcher):
         best = best_positions(totals, len(totals) if k is None else k)
         docids = np.array(self.generation.docids(docnos[best]), dtype=object)
         return rank_by_score(docids, totals[best], k)
+
+    def _of_candidates(self, approximate: RepresentationAnn, query: Any, k: int) -> Ranking:
+        """The ranking of the documents that the approximate index finds, k deep."""
+        # So many passages are of k documents, if these have as many as others.
+        depth = k * -(-len(self._vectors) // max(len(self), 1))
+        n_counted = int(np.count_nonzero(self._counted))
+        rows = approximate.candidates(query, depth, self._counted)
+        docnos = np.unique(self._vectors.documents[rows])
+        while len(docnos) < k and len(rows) < n_counted:
+            depth *= _DEEPER
+            rows = approximate.candidates(query, depth, self._counted)
+            docnos = np.unique(self._vectors.documents[rows])
+        scored = self._vectors.score_documents(
+            docnos.astype(np.int64),
+            self._counted,
+            partial(self._scores_of, query),
+            self.aggregation,
+        )
+        best = best_positions(scored.totals, k)
+        found = docnos[scored.positions[best]]
+        docids = np.array(self.generation.docids(found), dtype=object)
+        return rank_by_score(docids, scored.totals[best], k)
+
+    def identity(self) -> Mapping[str, Any]:
+        identity = super().identity()
+        if self.approximate is None:
+            return identity
+        return {**identity, 'ann': self.approximate.record.index_sha256}
 
     def _scores(self, query: Any) -> NDArray[np.float32]:
         """The scores of all rows, float32 (n,)."""

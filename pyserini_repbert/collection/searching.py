@@ -23,6 +23,7 @@ from pyserini_repbert.collection.rankings import (
     learned_rankings,
     rankings_of,
     rescoring_kind,
+    searched_rankings,
 )
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.encode.representations import Representation
@@ -80,7 +81,7 @@ class SearchSettings:
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
     query_map : learned from judgments, float32 (d, d), as in `VectorSearcher`
-    ann : find passages by the collection's approximate index
+    ann : find passages by the approximate index of each ranking of vectors
     """
 
     rankings: Sequence[str] = ()
@@ -183,12 +184,14 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         self.generation = generation
         self.further_encoders = further_encoders or FurtherEncoders()
         self._search_settings = settings
+        searched = searched_rankings(generation.settings, rankings)
+        self._approximates_dense = settings.ann and CollectionRanking.DENSE in searched
 
         def open_dense() -> DenseDocumentSearcher:
             from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 
             dense = DenseDocumentSearcher(
-                generation, open_encoder(), device, settings.aggregation, settings.ann
+                generation, open_encoder(), device, settings.aggregation, self._approximates_dense
             )
             name = Path(dense.name).name
             return dense.with_settings(name=name, query_map=settings.query_map)
@@ -217,7 +220,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             return self._rescored_ranking()
         for kind in representations():
             if kind.ranking == ranking.value:
-                return self._further_ranking(kind)
+                return self._further_ranking(kind, settings.ann and kind.has_ann)
         usual = SparseSettings()
         words = SparseSettings(
             k1=usual.k1 if settings.k1 is None else settings.k1,
@@ -238,7 +241,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         searcher = RescoredSearcher(fusion, self._further_ranking(kind))
         return searcher.with_settings(name=CollectionRanking.RESCORED.value)
 
-    def _further_ranking(self, kind: Representation) -> RepresentationSearcher:
+    def _further_ranking(self, kind: Representation, ann: bool = False) -> RepresentationSearcher:
         from pyserini_repbert.collection.representation_search import RepresentationSearcher
 
         searcher = RepresentationSearcher(
@@ -247,6 +250,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             vectors=self.dense.vectors,
             query_encoder=self.further_encoders.get(self.generation, kind, str(self.dense.device)),
             aggregation=self._search_settings.aggregation,
+            ann=ann,
         )
         return searcher.with_settings(name=kind.ranking)
 
@@ -303,7 +307,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     def identity(self) -> Mapping[str, Any]:
         approximation = {}
-        if self._search_settings.ann:
+        if self._approximates_dense:
             assert self.dense.approximate is not None
             approximation['ann'] = self.dense.approximate.record.index_sha256
         return {

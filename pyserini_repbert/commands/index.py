@@ -127,7 +127,12 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--index', required=True, help='a collection, a dense index, or a catalog name')
     add('--encoder', help='the encoder of a catalog index, and of --topics')
-    add('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
+    add('--ranking', default='dense', help='whose vectors: dense, multi of a collection')
+    add(
+        '--kind',
+        choices=('pq', 'hnsw', 'ivf'),
+        help='kind of index; default: pq, of multi ivf',
+    )
     add(
         '--recall',
         type=command.finite_number,
@@ -152,12 +157,14 @@ def _ann(options: argparse.Namespace) -> None:
     settings = _ann_settings(options)
     folder = ready_folder(options.index, options.encoder)
     with command.progress(None, 'add', 'vectors', options.quiet) as bar:
-        built = kind_of(options.index).build_ann(folder, settings, bar.update, options.overwrite)
+        built = kind_of(options.index).build_ann(
+            folder, settings, bar.update, overwrite=options.overwrite, ranking=options.ranking
+        )
     print(f'{options.index}: {built.record}, {human_size(built.size)}')
 
 
 def _ann_settings(options: argparse.Namespace) -> AnnSettings:
-    """What an approximate index has to reach, with the vectors of --topics."""
+    """What an approximate index has to reach, with the queries of --topics as they are encoded."""
     from pyserini_repbert.indexes.kind import SearchOptions, kind_of
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
@@ -167,8 +174,8 @@ def _ann_settings(options: argparse.Namespace) -> AnnSettings:
     if options.topics:
         index = kind_of(options.index).open(options.index, SearchOptions(encoder=options.encoder))
         with contextlib.closing(index):
-            dense: Any = index.ranking('dense', Machine())
-            queries = dense.encode([topic.text for topic in load_topics(options.topics)])
+            ranking: Any = index.ranking(options.ranking, Machine())
+            queries = ranking.encode([topic.text for topic in load_topics(options.topics)])
     settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
     return AnnSettings(queries=queries, sample=options.topics, **settings)
 

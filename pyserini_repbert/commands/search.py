@@ -639,7 +639,9 @@ def _write_confidence(
 def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:
     """Say on stderr that --ann is slower for so many topics, if it is."""
     together = min(n_topics, options.batch_size)
-    if options.ann and together >= _MANY and not options.quiet:
+    # Exact search multiplies the vectors of many questions together, not those of their tokens.
+    is_dense = not options.rankings or 'dense' in options.rankings
+    if options.ann and is_dense and together >= _MANY and not options.quiet:
         print(
             f'for {together} topics together, exact search is faster, and misses '
             'nothing: leave out --ann',

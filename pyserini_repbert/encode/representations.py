@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Model
@@ -143,6 +144,20 @@ class Rows(ABC):
         """The scores of some rows, int64 (m,): float32 (m,)."""
 
 
+class VectorRows(Rows):
+    """Rows that have several vectors each, by which an approximate index finds them.
+
+    Attributes
+    ----------
+    offsets : where the vectors of each row begin, and where those of the last one end, int64
+        (n + 1,)
+    vectors : float16 or int8 (total, d)
+    """
+
+    offsets: NDArray[np.int64]
+    vectors: StoredVectors
+
+
 @dataclass(frozen=True, eq=False)
 class CopiedRows:
     """Rows of one of several `Rows` that are copied together: where their values lie.
@@ -215,6 +230,8 @@ class Representation(ABC):
     rescores : whether it scores the best hits of the other rankings, unless a user says
     scores_all : whether each passage that it can match is a hit, whatever its score; else a score
         of 0 is none
+    has_ann : whether an approximate index can find passages by it: its rows are `VectorRows`, and
+        it has `query_vectors` and `sample_query`
     """
 
     name: str
@@ -230,6 +247,7 @@ class Representation(ABC):
     shard_rows: int = SHARD_ROWS
     rescores: bool = False
     scores_all: bool = False
+    has_ann: bool = False
 
     @abstractmethod
     def open(self, name: str, device: str, precision: str) -> Any:
@@ -270,6 +288,14 @@ class Representation(ABC):
     @abstractmethod
     def matches(self, encoder: Any, query: Any, passage: Any) -> tuple[WordWeight, ...]:
         """What of a passage made its score, the greatest share first; none where nothing did."""
+
+    def query_vectors(self, query: Any) -> NDArray[np.float32]:
+        """The vectors of a query, each of which finds vectors of passages: float32 (q, d)."""
+        raise NotImplementedError(f'{self.what} has no vectors of queries')
+
+    def sample_query(self, passage: Any, random: np.random.Generator) -> Any:
+        """A query that a passage answers, to measure an approximate index with."""
+        raise NotImplementedError(f'{self.what} has no vectors of queries')
 
 
 class ModelSource:

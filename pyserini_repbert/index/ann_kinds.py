@@ -18,6 +18,7 @@ _IVF_POINTS = 64  # training points a centroid: FAISS asks for 39 to 256
 _LISTS = 4  # times the square root of the number of vectors: FAISS's guideline
 _FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # PQ: candidates for each hit
 _LINKS = 32  # HNSW's M
+_LEAST_TOKENS = 32  # candidates of each vector of a question, where few hits are wanted
 
 
 class AnnKind(Choice, what='kind of approximate index'):
@@ -78,6 +79,28 @@ def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
         yield Effort(spare, value)
         value *= 2
     yield Effort(spare, most)
+
+
+def token_efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
+    """The settings to try for `hits` passages of several vectors each, cheapest first.
+
+    Each vector of a question has candidates: half as many vectors as hits, and then twice as many
+    each time, from twice as many lists. The last setting looks at all vectors.
+    """
+    chosen = AnnKind(kind)
+    candidates = max(_LEAST_TOKENS, hits // 2)
+    lists = 1
+    while candidates < count or (chosen is AnnKind.IVF and lists < _n_lists(count)):
+        yield _token_effort(chosen, min(candidates, count), min(lists, _n_lists(count)))
+        candidates *= 2
+        lists *= 2
+    yield _token_effort(chosen, count, _n_lists(count))
+
+
+def _token_effort(kind: AnnKind, candidates: int, lists: int) -> Effort:
+    """The effort for so many candidates; of an HNSW, `efSearch` is their number."""
+    parameters = {AnnKind.IVF: lists, AnnKind.HNSW: candidates}
+    return Effort(candidates, parameters.get(kind))
 
 
 def search_parameters(kind: AnnKind, parameter: int | None) -> Any:

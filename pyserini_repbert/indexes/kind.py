@@ -35,6 +35,8 @@ Building = Callable[[Any], Any]
 
 # The kind of a name that no kind knows: it says what is missing.
 _USUAL = 'dense'
+# The ranking whose vectors an approximate index has, unless a user says.
+USUAL_RANKING = 'dense'
 # What the options are for that only some kinds of indexes take.
 _PURPOSES = {
     'rankings': 'a collection',
@@ -204,6 +206,7 @@ class IndexKind(ABC):
         settings: AnnSettings,
         on_progress: Callable[[int], object],
         overwrite: bool = False,
+        ranking: str = USUAL_RANKING,
     ) -> WrittenAnn:
         """Build an approximate index of the vectors.
 
@@ -213,8 +216,9 @@ class IndexKind(ABC):
         settings : what it has to reach
         on_progress : called with the number of vectors added
         overwrite : replace one that is there
+        ranking : whose vectors they are
 
-        Raises InputError for an index without vectors.
+        Raises InputError for an index without vectors, or without those of this ranking.
         """
         raise InputError(
             f"'{folder}' is {self.what}: an approximate index is of dense vectors",

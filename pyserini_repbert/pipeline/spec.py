@@ -170,7 +170,7 @@ class PipelineSpec(CheckedValues):
     )
     max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
     ann: bool = Field(
-        default=False, description='search the approximate index: faster for single queries'
+        default=False, description='search approximate indexes: faster for single queries'
     )
     device_dtype: Literal['float16', 'float32'] = Field(
         default='float16', description='how a GPU holds the vectors; a CPU uses float32'

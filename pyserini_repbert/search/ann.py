@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,21 +58,25 @@ HITS = 1000
 SAMPLE = 200
 # Noise that makes a query of a passage's vector, in standard deviations of each dimension.
 _NOISE = 0.5
-_SEED = 0
+SEED = 0
 # Vectors that are added at a time.
 _ROWS = 65536
 
 
-class ShardedVectors(Blocks, Protocol):
+class SizedVectors(Blocks, Protocol):
+    """Vectors whose length is known."""
+
+    @property
+    def settings(self) -> Any:
+        """`dimension`, the length of a vector."""
+
+
+class ShardedVectors(SizedVectors, Protocol):
     """Vectors in the rows of the shards of a bundle, or of a collection."""
 
     @property
     def folder(self) -> Path:
         """Where the index is."""
-
-    @property
-    def settings(self) -> Any:
-        """`dimension`, the length of a vector."""
 
     @property
     def shards(self) -> Sequence[VectorShard]:
@@ -85,26 +89,28 @@ class AnnSettings:
 
     Attributes
     ----------
-    kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
+    kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`; None: 'pq', or 'ivf' for vectors of tokens
     recall : the least that is accepted, above 0, at most 1
     hits : the depth at which recall is measured; reduced to the number of passages
-    queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed
-        seed, each with Gaussian noise of half the standard deviation of each dimension
+    queries : to measure on, as the ranking encodes them: float32 (n, d) of dense vectors; default:
+        the vectors of 200 passages drawn with a fixed seed, each with Gaussian noise of half the
+        standard deviation of each dimension
     sample : a description of `queries`, for the record
     threads : of FAISS
 
     Raises InputError for values that are none of these.
     """
 
-    kind: AnnKind | str = AnnKind.PQ
+    kind: AnnKind | str | None = None
     recall: float = RECALL
     hits: int = HITS
-    queries: NDArray[np.float32] | None = None
+    queries: Any = None
     sample: str | None = None
     threads: int = 1
 
     def __post_init__(self) -> None:
-        AnnKind(self.kind)
+        if self.kind is not None:
+            AnnKind(self.kind)
         if not 0 < self.recall <= 1 or self.hits < 1:
             raise InputError(
                 f'recall {self.recall} at {self.hits} hits was asked for, expected a recall above '
@@ -176,7 +182,7 @@ def best_of(
 
 def build_ann(
     bundle: DenseBundle,
-    kind: str = AnnKind.PQ,
+    kind: str | None = None,
     recall: float = RECALL,
     hits: int = HITS,
     queries: NDArray[np.float32] | None = None,
@@ -204,7 +210,7 @@ def build_ann(
     check_count(len(bundle), bundle.folder)
     with ann_lock(bundle.folder, overwrite):
         manifest = digest(bundle.folder / MANIFEST)
-        built = make_ann(bundle, settings, on_progress=on_progress)
+        built = make_ann(bundle, settings, DenseRecall(bundle, settings), on_progress=on_progress)
         record = BundleAnnRecord(**vars(built.record), manifest_sha256=manifest)
         check = partial(_check_manifest, bundle.folder, manifest)
         return write_ann(bundle.folder, built.index, record, check)
@@ -242,10 +248,75 @@ def ann_lock(folder: Path, overwrite: bool) -> Iterator[None]:
         yield
 
 
+class RecallMeasure(Protocol):
+    """Measures which share of exact search's hits an index of FAISS finds.
+
+    Attributes
+    ----------
+    usual : the kind of index, unless a user says
+    hits : the depth
+    queries : those that are searched
+    sample : a description of them
+    """
+
+    usual: AnnKind
+    hits: int
+    queries: Sequence[Any]
+    sample: str
+
+    def efforts(self, kind: AnnKind) -> Iterator[Effort]:
+        """The settings to try, cheapest first."""
+
+    def recall(self, index: Any, kind: AnnKind, effort: Effort) -> float:
+        """The mean share that is found with a setting, 0 to 1."""
+
+
+class DenseRecall:
+    """The recall of passages' vectors, one a passage, as a `RecallMeasure`.
+
+    Parameters
+    ----------
+    vectors : of the passages
+    settings : `queries` and `hits` are taken
+    live : the rows that can be hits, bool (rows,); None: all
+    """
+
+    usual = AnnKind.PQ
+
+    def __init__(
+        self,
+        vectors: ShardedVectors,
+        settings: AnnSettings,
+        live: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._live = live
+        n_live = len(vectors) if live is None else int(np.count_nonzero(live))
+        self.hits = min(settings.hits, n_live)
+        self.sample = settings.sample or 'queries'
+        self.queries = settings.queries
+        if self.queries is None:
+            self.queries = _sample_queries(vectors)
+            self.sample = f'passages with noise, seed {SEED}'
+
+    @cached_property
+    def _truth(self) -> list[TopRows]:
+        return ExactIndex(self._vectors).search(self.queries, self.hits, self._live)
+
+    def efforts(self, kind: AnnKind) -> Iterator[Effort]:
+        return efforts(kind, len(self._vectors), self.hits)
+
+    def recall(self, index: Any, kind: AnnKind, effort: Effort) -> float:
+        found = candidate_rows(index, kind, self.queries, effort)
+        candidates = allowed_rows(found, self._live)
+        tops = best_of(self._vectors, self.queries, candidates, self.hits)
+        return mean_recall(self._truth, tops, self.hits)
+
+
 def make_ann(
-    vectors: ShardedVectors,
+    vectors: SizedVectors,
     settings: AnnSettings,
-    live: NDArray[np.bool_] | None = None,
+    measure: RecallMeasure,
     on_progress: Callable[[int], object] = int,
 ) -> BuiltAnn:
     """An approximate index of vectors, in memory, with the cheapest setting that reaches a recall.
@@ -254,46 +325,35 @@ def make_ann(
     ----------
     vectors : all rows are added to it
     settings : what it has to reach
-    live : the rows that can be hits, bool (rows,); None: all
+    measure : of the recall
     on_progress : called with the number of vectors added since the last call
 
     Raises InputError where no setting reaches the recall.
     """
-    kind = AnnKind(settings.kind)
+    kind = AnnKind(settings.kind or measure.usual)
     count = len(vectors)
-    n_live = count if live is None else int(np.count_nonzero(live))
-    hits = min(settings.hits, n_live)
-    queries = settings.queries
-    sample = settings.sample or 'queries'
     with faiss_threads(settings.threads):
         index = _filled(vectors, kind, settings.threads, on_progress)
-        if queries is None:
-            queries = _sample_queries(vectors)
-            sample = f'passages with noise, seed {_SEED}'
-        truth = ExactIndex(vectors).search(queries, hits, live)
-        measure = partial(
-            _measure, vectors, index, kind, queries=queries, live=live, truth=truth, hits=hits
-        )
-        effort, reached = _cheapest(measure, efforts(kind, count, hits), settings, hits)
+        chosen = _cheapest(measure, index, kind, settings.recall)
     record = AnnRecord(
         ann=kind,
         factory=factory(kind, vectors.settings.dimension, count),
         index_sha256='0' * 64,
         dimension=vectors.settings.dimension,
         count=count,
-        hits=hits,
-        candidates=effort.candidates,
-        parameter=effort.parameter,
-        recall=reached,
+        hits=measure.hits,
+        candidates=chosen.effort.candidates,
+        parameter=chosen.effort.parameter,
+        recall=chosen.recall,
         asked=float(settings.recall),
-        sample=sample,
-        queries=len(queries),
+        sample=measure.sample,
+        queries=len(measure.queries),
     )
     return BuiltAnn(index, record)
 
 
 def _filled(
-    vectors: ShardedVectors, kind: AnnKind, threads: int, on_progress: Callable[[int], object]
+    vectors: SizedVectors, kind: AnnKind, threads: int, on_progress: Callable[[int], object]
 ) -> Any:
     import faiss
 
@@ -309,9 +369,9 @@ def _filled(
     return index
 
 
-def _drawn(vectors: ShardedVectors, n: int) -> NDArray[np.float32]:
+def _drawn(vectors: SizedVectors, n: int) -> NDArray[np.float32]:
     """n vectors drawn with a fixed seed, in the order of their rows: float32 (n, d)."""
-    rows = np.sort(np.random.default_rng(_SEED).choice(len(vectors), n, replace=False))
+    rows = np.sort(np.random.default_rng(SEED).choice(len(vectors), n, replace=False))
     parts = []
     for first, block in vectors.blocks(_ROWS):
         in_block = (rows >= first) & (rows < first + len(block))
@@ -319,9 +379,9 @@ def _drawn(vectors: ShardedVectors, n: int) -> NDArray[np.float32]:
     return np.concatenate(parts).astype(np.float32)
 
 
-def _sample_queries(vectors: ShardedVectors) -> NDArray[np.float32]:
+def _sample_queries(vectors: SizedVectors) -> NDArray[np.float32]:
     """Queries to measure recall on: passages' vectors with noise, float32 (n, d)."""
-    random = np.random.default_rng(_SEED)
+    random = np.random.default_rng(SEED)
     drawn = _drawn(vectors, min(len(vectors), training_points(AnnKind.PQ, len(vectors))))
     rows = np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))
     chosen = drawn[rows]
@@ -338,38 +398,28 @@ def allowed_rows(rows: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> 
     return np.where((rows >= 0) & allowed[rows], rows, -1)
 
 
-def _measure(
-    vectors: ShardedVectors,
-    index: Any,
-    kind: AnnKind,
-    effort: Effort,
-    *,
-    queries: NDArray[np.float32],
-    live: NDArray[np.bool_] | None,
-    truth: list[TopRows],
-    hits: int,
-) -> float:
-    """The recall of an index of FAISS with a setting, as in `mean_recall`."""
-    candidates = allowed_rows(candidate_rows(index, kind, queries, effort), live)
-    return mean_recall(truth, best_of(vectors, queries, candidates, hits), hits)
+@dataclass(frozen=True)
+class _MeasuredEffort:
+    """A setting of the search, and the recall that it reaches."""
+
+    effort: Effort
+    recall: float
 
 
-def _cheapest(
-    measure: Callable[[Effort], float], tried: Iterator[Effort], wanted: AnnSettings, hits: int
-) -> tuple[Effort, float]:
-    """The first setting that reaches the recall that is wanted, and the recall that it reaches.
+def _cheapest(measure: RecallMeasure, index: Any, kind: AnnKind, asked: float) -> _MeasuredEffort:
+    """The first setting that reaches the recall that is asked for.
 
     Raises InputError if none does.
     """
     best = 0.0
-    for effort in tried:
-        reached = measure(effort)
-        if reached >= wanted.recall:
-            return effort, reached
+    for effort in measure.efforts(kind):
+        reached = measure.recall(index, kind, effort)
+        if reached >= asked:
+            return _MeasuredEffort(effort, reached)
         best = max(best, reached)
     raise InputError(
-        f"an index of kind '{wanted.kind}' reaches recall@{hits} {best:.4f} of exact "
-        f'search, but {wanted.recall} was asked for: ask for less, or choose another kind',
+        f"an index of kind '{kind}' reaches recall@{measure.hits} {best:.4f} of exact search, but "
+        f'{asked} was asked for: ask for less, or choose another kind',
         parameters=('recall', 'kind'),
     )
 

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, WrittenAnn
+from pyserini_repbert.indexes.kind import (
+    USUAL_RANKING,
+    Index,
+    IndexKind,
+    SearchOptions,
+    WrittenAnn,
+)
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.ann import AnnSettings
@@ -39,11 +45,17 @@ class CollectionKind(IndexKind):
         settings: AnnSettings,
         on_progress: Callable[[int], object],
         overwrite: bool = False,
+        ranking: str = USUAL_RANKING,
     ) -> WrittenAnn:
-        from pyserini_repbert.collection.approximate import build_collection_ann
+        from pyserini_repbert.collection.approximate_representation import (
+            ann_folder,
+            build_ranking_ann,
+        )
 
-        record = build_collection_ann(folder, settings, overwrite, on_progress)
-        return WrittenAnn.at(folder, record)
+        record = build_ranking_ann(
+            folder, ranking, settings, overwrite=overwrite, on_progress=on_progress
+        )
+        return WrittenAnn.at(ann_folder(folder, ranking), record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.collection.collection_index import CollectionIndex

@@ -150,11 +150,15 @@ class CollectionIndex(Index):
         self.stages = own.stages
 
     def _check_approximate(self) -> None:
-        """Raises InputError for an approximate search without the dense ranking."""
-        if self.options.ann and CollectionRanking.DENSE not in self._searched:
+        """Raises InputError for an approximate search without a ranking of vectors."""
+        of_vectors = {str(CollectionRanking.DENSE)}
+        for kind in self.generation.settings.further_models:
+            if kind.has_ann:
+                of_vectors.add(kind.ranking)
+        if self.options.ann and not of_vectors & set(map(str, self._searched)):
             raise InputError(
-                f'an approximate index is of the dense ranking, and {" ".join(self.rankings)} was '
-                'asked for: leave one out',
+                f'an approximate index is of a ranking of vectors, and {" ".join(self.rankings)} '
+                'was asked for: leave one out',
                 parameters=('ann', 'rankings'),
             )
 

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.faiss_layout import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.index.records import DenseSettings
-from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, WrittenAnn
+from pyserini_repbert.indexes.kind import (
+    USUAL_RANKING,
+    Index,
+    IndexKind,
+    SearchOptions,
+    WrittenAnn,
+)
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.ann import AnnSettings
@@ -39,7 +46,13 @@ class DenseKind(IndexKind):
         settings: AnnSettings,
         on_progress: Callable[[int], object],
         overwrite: bool = False,
+        ranking: str = USUAL_RANKING,
     ) -> WrittenAnn:
+        if ranking != USUAL_RANKING:
+            raise InputError(
+                f"'{folder}' is {self.what}, and has no ranking '{ranking}': leave it out",
+                parameters=('ranking',),
+            )
         from pyserini_repbert.index.dense import DenseBundle
         from pyserini_repbert.search.ann import build_ann
 

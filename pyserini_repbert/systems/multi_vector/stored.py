@@ -23,8 +23,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pyserini_repbert.encode.representations import (
     Representation,
     RepresentationModel,
-    Rows,
     ShardFiles,
+    VectorRows,
     copied_offsets,
     copied_rows,
 )
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 # Of a document as a query, so many token vectors at most, evenly spaced.
 _QUERY_TOKENS = 256
+# Of a query to measure an approximate index with: tokens of a passage that follow each other, and
+# their noise, in standard deviations of the passage's values.
+_SAMPLE_TOKENS = 16
+_SAMPLE_NOISE = 0.5
 # Matches that a reason names.
 _REASON_MATCHES = 6
 _JOINED = -1
@@ -109,7 +113,7 @@ class QueryTokenVectors:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenRows(Rows):
+class TokenRows(VectorRows):
     """The token vectors of many passages, one passage after the other.
 
     Attributes
@@ -211,6 +215,7 @@ class _Tokens(Representation):
     shard_rows = 8192
     rescores = True
     scores_all = True
+    has_ann = True
 
     def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
         from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
@@ -310,6 +315,20 @@ class _Tokens(Representation):
         count = min(len(ids), _QUERY_TOKENS)
         chosen = np.linspace(0, len(ids) - 1, count).astype(np.int64)
         return QueryTokenVectors(vectors[chosen].astype(np.float32), ids[chosen], divisor=1)
+
+    def query_vectors(self, query: QueryTokenVectors) -> NDArray[np.float32]:
+        return query.vectors
+
+    def sample_query(
+        self, passage: PassageTokenVectors, random: np.random.Generator
+    ) -> QueryTokenVectors:
+        """Some tokens of a passage that follow each other, with Gaussian noise."""
+        count = min(len(passage.ids), _SAMPLE_TOKENS)
+        first = int(random.integers(len(passage.ids) - count + 1))
+        vectors = np.asarray(passage.vectors[first : first + count], np.float32)
+        noise = random.standard_normal(vectors.shape, dtype=np.float32)
+        noisy = vectors + np.float32(_SAMPLE_NOISE * vectors.std()) * noise
+        return QueryTokenVectors(noisy, passage.ids[first : first + count], divisor=1)
 
     def matches(
         self,
