@@ -26,11 +26,14 @@ def names_of_choices():
 
 
 def public_functions(tree):
-    """(its name, its definition) for each public function, method and constructor of a module."""
+    """(its name, its definition) for each public function, method and constructor of a module.
+
+    A protocol has none of its own.
+    """
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, node
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.ClassDef) and 'Protocol' not in map(ast.unparse, node.bases):
             for part in node.body:
                 if isinstance(part, ast.FunctionDef) and part.name != '__init__':
                     yield f'{node.name}.{part.name}', part

@@ -197,8 +197,9 @@ class PassageVectors:
         scores_of : the scores of rows, float32 (m,) from int64 (m,)
         aggregation : how passages' scores become document scores
         """
+        chosen = PassageAggregation(aggregation)
         docnos = self._generation.docnos(docids)
-        scored = self.score_documents(docnos, counted, scores_of, aggregation)
+        scored = self.score_documents(docnos, counted, scores_of, chosen)
         pairs = zip(scored.positions.tolist(), scored.totals.tolist(), strict=True)
         return {docids[position]: total for position, total in pairs}
 

@@ -304,10 +304,11 @@ class DenseRecall:
         return ExactIndex(self._vectors).search(self.queries, self.hits, self._live)
 
     def efforts(self, kind: AnnKind) -> Iterator[Effort]:
-        return efforts(kind, len(self._vectors), self.hits)
+        return efforts(AnnKind(kind), len(self._vectors), self.hits)
 
     def recall(self, index: Any, kind: AnnKind, effort: Effort) -> float:
-        found = candidate_rows(index, kind, self.queries, effort)
+        chosen = AnnKind(kind)
+        found = candidate_rows(index, chosen, self.queries, effort)
         candidates = allowed_rows(found, self._live)
         tops = best_of(self._vectors, self.queries, candidates, self.hits)
         return mean_recall(self._truth, tops, self.hits)
