@@ -185,13 +185,15 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         self.further_encoders = further_encoders or FurtherEncoders()
         self._search_settings = settings
         searched = searched_rankings(generation.settings, rankings)
-        self._approximates_dense = settings.ann and CollectionRanking.DENSE in searched
+        approximates_dense = settings.ann and CollectionRanking.DENSE in searched
+        self._approximates_dense = approximates_dense
 
+        # Without this searcher in it, which would never end by itself.
         def open_dense() -> DenseDocumentSearcher:
             from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 
             dense = DenseDocumentSearcher(
-                generation, open_encoder(), device, settings.aggregation, self._approximates_dense
+                generation, open_encoder(), device, settings.aggregation, approximates_dense
             )
             name = Path(dense.name).name
             return dense.with_settings(name=name, query_map=settings.query_map)
