@@ -282,7 +282,7 @@ class RepresentationAnn:
         if not (folder / ANN).exists() and not (folder / CLEARED).exists():
             raise InputError(
                 f'collection {generation.folder} has no approximate index of the ranking '
-                f"'{kind.ranking}': build it with `index ann --ranking {kind.ranking}`"
+                f"'{kind.ranking}': build it with `index ann`, for this ranking"
             )
         self.index = open_collection_ann(folder, verify, remembered)
         self.record = self.index.record

@@ -1,12 +1,11 @@
 """Approximate search of collections: the hits of exact search, whatever became of the shards."""
 
-import os
 import shutil
-import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from killed_steps import after_each_kill
 
 from pyserini_repbert.collection import Collection, approximate
 from pyserini_repbert.collection.checking import check_collection
@@ -267,45 +266,17 @@ def test_an_index_of_other_vectors_is_refused(collection, encoder):
 def test_a_killed_build_leaves_the_index_before(collection, encoder):
     """SIGKILL at every rename and removal of a build that replaces the index."""
     folder = collection.folder
-    killed_at = 0
-    while True:
-        child = os.fork()
-        if child == 0:
-            _build_and_die(folder, killed_at)
-        _, status = os.waitpid(child, 0)
+
+    def build():
+        approximate.build_collection_ann(folder, COMPLETE, overwrite=True)
+
+    for _ in after_each_kill(build):
         check_collection(folder)
-        if not os.WIFSIGNALED(status):
-            break
         if (folder / 'ann').exists():
             assert_hits_equal(collection, encoder)
-        killed_at += 1
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert killed_at >= 3
+    check_collection(folder)
     assert_hits_equal(collection, encoder)
     assert sorted(path.name for path in folder.glob('.ann*')) == []
-
-
-def _build_and_die(folder, killed_at):
-    """In a child process: build the index, and kill this process at the n-th step."""
-    passed = 0
-
-    def dying(original):
-        def step(*arguments, **options):
-            nonlocal passed
-            if passed == killed_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            passed += 1
-            return original(*arguments, **options)
-
-        return step
-
-    for name in ('rename', 'replace', 'unlink', 'rmdir'):
-        setattr(os, name, dying(getattr(os, name)))
-    try:
-        approximate.build_collection_ann(folder, COMPLETE, overwrite=True)
-        os._exit(0)
-    except BaseException:
-        os._exit(1)
 
 
 def test_commands(template, tmp_path, capsys):

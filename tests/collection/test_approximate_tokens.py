@@ -1,13 +1,12 @@
 """Approximate search of token vectors: the hits of exact search, whatever became of the shards."""
 
 import contextlib
-import os
 import shutil
-import signal
 import string
 
 import numpy as np
 import pytest
+from killed_steps import after_each_kill
 from sentence_folders import write_multi_vector
 
 from pyserini_repbert.collection import Collection, approximate_representation, compacting
@@ -211,7 +210,7 @@ def test_compaction_and_copies(collection, tmp_path):
     collection.close()
     collection.compact()
     assert not (collection.folder / 'tokens' / 'ann').exists()
-    with pytest.raises(InputError, match='build it with `index ann --ranking multi`'):
+    with pytest.raises(InputError, match='build it with `index ann`, for this ranking'):
         collection.searcher(rankings=('multi',), ann=True)
     collection.build_ann(COMPLETE, ranking='multi')
     assert_hits_equal(collection)
@@ -247,45 +246,17 @@ def test_what_is_not_ours_is_refused(collection):
 def test_a_killed_build_leaves_the_index_before(collection):
     """SIGKILL at every rename and removal of a build that replaces the index."""
     folder = collection.folder
-    killed_at = 0
-    while True:
-        child = os.fork()
-        if child == 0:
-            _build_and_die(folder, killed_at)
-        _, status = os.waitpid(child, 0)
+
+    def build():
+        approximate_representation.build_ranking_ann(folder, 'multi', COMPLETE, overwrite=True)
+
+    for _ in after_each_kill(build):
         check_collection(folder)
-        if not os.WIFSIGNALED(status):
-            break
         if (folder / 'tokens' / 'ann').exists():
             assert_hits_equal(collection)
-        killed_at += 1
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert killed_at >= 3
+    check_collection(folder)
     assert_hits_equal(collection)
     assert sorted(path.name for path in (folder / 'tokens').glob('.ann*')) == []
-
-
-def _build_and_die(folder, killed_at):
-    """In a child process: build the index, and kill this process at the n-th step."""
-    passed = 0
-
-    def dying(original):
-        def step(*arguments, **options):
-            nonlocal passed
-            if passed == killed_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            passed += 1
-            return original(*arguments, **options)
-
-        return step
-
-    for name in ('rename', 'replace', 'unlink', 'rmdir'):
-        setattr(os, name, dying(getattr(os, name)))
-    try:
-        approximate_representation.build_ranking_ann(folder, 'multi', COMPLETE, overwrite=True)
-        os._exit(0)
-    except BaseException:
-        os._exit(1)
 
 
 def test_commands(template, tmp_path, capsys):
@@ -311,7 +282,7 @@ def test_commands(template, tmp_path, capsys):
     assert command.run(search_command, [*search, str(tmp_path / 'none'), *multi, '--ann']) == 2
     assert capsys.readouterr().err == (
         f"error: collection {index} has no approximate index of the ranking 'multi': build it with "
-        '`index ann --ranking multi`\n'
+        '`index ann`, for this ranking\n'
     )
     assert command.run(index_command, ['ann', '--index', index, '--ranking', 'bm25']) == 2
     assert capsys.readouterr().err == (
