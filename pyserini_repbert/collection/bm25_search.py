@@ -35,6 +35,8 @@ _DEEPER = 4
 _DECIMALS = 4
 _TIES_WITHIN = np.float32(1e-4)
 _OFF_EACH_TIE = 1e-6
+# Lowered scores that tie are no further apart: the first of them is lowered by 1e-6.
+_MAY_TIE_WITHIN = 2e-4
 
 
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
@@ -174,18 +176,20 @@ def _scores_before_ties(scores: Sequence[float]) -> list[float]:
 
     What `ScoreTiesAdjusterReranker` takes off depends on what else is found.
     """
-    rounded: list[float] = []
-    before = inf
+    rounded: list[float] = np.round(scores, _DECIMALS).tolist()
+    may_tie = 1 + np.flatnonzero(-np.diff(scores) < _MAY_TIE_WITHIN)
     n_before = 0
-    for lowered in scores:
+    last_row = 0
+    for row in may_tie.tolist():
+        n_before = n_before + 1 if row == last_row + 1 else 1
+        last_row = row
+        lowered = scores[row]
         score = round(lowered + n_before * _OFF_EACH_TIE, _DECIMALS)
         is_lowered = abs(_lowered(score, n_before) - lowered) <= 2 * np.spacing(np.float32(lowered))
-        if not is_lowered or not _ties_with(score, before):
-            score = round(lowered, _DECIMALS)
+        if is_lowered and _ties_with(score, scores[row - 1]):
+            rounded[row] = score
+        else:
             n_before = 0
-        rounded.append(score)
-        before = lowered
-        n_before += 1
     return rounded
 
 

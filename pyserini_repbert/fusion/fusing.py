@@ -181,7 +181,7 @@ def _weighted(
         ) from error
 
 
-def scaled(scores: Sequence[float], scale: Normalization) -> Array:
+def scaled(scores: Sequence[float] | Array, scale: Normalization) -> Array:
     """A ranking's scores, normalised: float64 (n,)."""
     chosen = Normalization(scale)
     values = np.fromiter(scores, np.float64, len(scores))

@@ -14,9 +14,10 @@ alike, the k best documents among these hits are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import fsum, inf
 
 import numpy as np
@@ -95,14 +96,14 @@ class FirstHits:
     scores_of: Callable[[Sequence[str]], Sequence[float]]
 
     @cached_property
-    def known(self) -> dict[str, float]:
-        """The scores of the hits."""
-        return dict(zip(self.docids, self.scores_of(self.docids), strict=True))
+    def scores(self) -> NDArray[np.float64]:
+        """The scores of the hits, float64 (hits,)."""
+        return np.array(self.scores_of(self.docids), np.float64)
 
     @cached_property
     def best(self) -> float:
         """The score of the best hit; 0 without hits."""
-        return max(self.known.values(), default=0.0)
+        return float(self.scores.max()) if self.docids else 0.0
 
     @property
     def lacking(self) -> float:
@@ -112,19 +113,26 @@ class FirstHits:
     @cached_property
     def greatest_unseen(self) -> float:
         """The greatest score that a document may have that is not among the hits."""
-        return self.lacking if self.is_whole else min(self.known.values())
+        return self.lacking if self.is_whole else float(self.scores.min())
 
-    def scores_to_fuse(self, docids: Sequence[str]) -> Sequence[float]:
+    def column(self, row_of: Mapping[str, int], unseen: float) -> NDArray[np.float64]:
+        """The scores of documents that have these rows, float64 (rows,); `unseen` of those that are
+        not among the hits.
+        """
+        scores = np.full(len(row_of), unseen)
+        scores[[row_of[docid] for docid in self.docids]] = self.scores
+        return scores
+
+    def scores_to_fuse(self, docids: Sequence[str]) -> list[float]:
         """The scores of documents; `lacking` of one that the ranking lacks."""
-        scores = self.scores_of(docids)
-        if self.best > 0:
-            return scores
-        # A document that the ranking lacks has 0, which is not below its hits.
-        own = []
-        for docid, score in zip(docids, scores, strict=True):
-            is_lacking = docid not in self.known and (self.is_whole or score > self.best)
-            own.append(self.lacking if is_lacking else score)
-        return own
+        known = dict(zip(self.docids, self.scores.tolist(), strict=True))
+        others = [docid for docid in docids if docid not in known]
+        if others:
+            for docid, score in zip(others, self.scores_of(others), strict=True):
+                # A document that the ranking lacks has 0, which may not be below its hits.
+                is_lacking = self.best <= 0 and (self.is_whole or score > self.best)
+                known[docid] = self.lacking if is_lacking else score
+        return [known[docid] for docid in docids]
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,8 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     for part in parts:
         # The last row is that of a document which no ranking found. It is computed as the others:
         # rounding cannot make it less than such a document's.
-        columns.append([*part.scores_to_fuse(candidates), part.greatest_unseen])
+        scores = [*part.scores_to_fuse(candidates), part.greatest_unseen]
+        columns.append(np.array(scores, np.float64))
     totals = _fused_scores(parts, columns, settings)
     ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
@@ -160,30 +169,29 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
 
 def _possible_candidates(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> list[str]:
     """The hits of all parts, without those that cannot be among the k best of them."""
-    found: dict[str, None] = {}
-    for part in parts:
-        found |= dict.fromkeys(part.docids)
-    docids = list(found)
+    docids = list(dict.fromkeys(chain.from_iterable(part.docids for part in parts)))
+    if len(docids) <= k:
+        return docids
+    row_of = {docid: row for row, docid in enumerate(docids)}
     least = []
     greatest = []
     for part in parts:
-        least.append([part.known.get(docid, part.lacking) for docid in docids])
-        greatest.append([part.known.get(docid, part.greatest_unseen) for docid in docids])
-    if len(docids) <= k:
-        return docids
+        least.append(part.column(row_of, part.lacking))
+        greatest.append(part.column(row_of, part.greatest_unseen))
     at_least = np.partition(_fused_scores(parts, least, settings), -k)[-k]
     rows = np.flatnonzero(_fused_scores(parts, greatest, settings) >= at_least)
     return [docids[row] for row in rows.tolist()]
 
 
 def _fused_scores(
-    parts: Sequence[FirstHits], columns: Sequence[Sequence[float]], settings: FusionSettings
+    parts: Sequence[FirstHits], columns: Sequence[NDArray[np.float64]], settings: FusionSettings
 ) -> NDArray[np.float64]:
     """The fused scores of documents by their scores in each part, float64 (documents,)."""
     weighted = []
     weights = settings.weights_for(len(parts))
     for part, column, weight in zip(parts, columns, weights, strict=True):
         # The best hit may not be among the documents.
-        scores = [*column, part.best]
-        weighted.append(weight * scaled(scores, Normalization(settings.normalize))[:-1])
+        scores = np.append(column, part.best)
+        normalized = scaled(scores, Normalization(settings.normalize))[:-1]
+        weighted.append((weight * normalized).tolist())
     return np.array([fsum(row) for row in zip(*weighted, strict=True)], np.float64)
