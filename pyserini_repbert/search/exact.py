@@ -64,7 +64,10 @@ _DEVIATIONS = 5
 _BUFFER = 4
 # The share of the available memory that rounded vectors may take.
 _ROUNDED_SHARE = 1 / 4
-# So many queries are worth rounding the vectors in the first search; later searches always are.
+# After so many queries, the vectors are worth rounding: a command that asks one question may search
+# for it several times.
+_ROUNDED_AFTER = 4
+# A search of so many queries is worth it by itself.
 _ROUNDED_FROM = 256
 # Of a smaller share of all rows, missing rounded copies are made at the first search.
 _ROUNDED_AT_ONCE = 1 / 16
@@ -110,8 +113,8 @@ class ScoredPairs(NamedTuple):
 class ExactIndex:
     """Searches an index's vectors by exact inner products (RepBERT eq. 3).
 
-    From the second search on, or the first of many queries, a CPU with native bfloat16 multiplies
-    vectors rounded to bfloat16, or to int8 for a query alone. The copies take 2 bytes and 1 byte a
+    After some queries, or in a search of many, a CPU with native bfloat16 multiplies vectors
+    rounded to bfloat16, or to int8 for a query alone. The copies take 2 bytes and 1 byte a
     dimension, and each at most a quarter of the available memory. They only tell which pairs to
     score: hits and scores are the same.
 
@@ -133,7 +136,6 @@ class ExactIndex:
         self._device = torch.device(device)
         self._parts = IndexParts([IndexPart(index)] if parts is None else parts)
         self._copies: dict[type, RoundedParts[Any]] = {}
-        self._searches = 0
         self._lock = threading.Lock()
 
     def search(
@@ -263,14 +265,17 @@ class ExactIndex:
         None without them, or where they cannot be used.
         """
         with self._lock:
-            self._searches += 1
             if kind not in self._copies:
                 missing = [part for part in self._parts.parts if kind not in part.copies]
                 n_missing = sum(len(part.vectors) for part in missing)
                 # A search in float32 takes longer than rounding a small share.
                 is_small = n_missing <= _ROUNDED_AT_ONCE * len(self._index)
-                is_worth_it = is_small or self._searches > 1 or len(queries) >= _ROUNDED_FROM
+                n_before = min((part.n_queries for part in missing), default=0)
+                are_many = n_before >= _ROUNDED_AFTER or len(queries) >= _ROUNDED_FROM
+                is_worth_it = is_small or are_many
                 if missing and not (is_worth_it and self._round(missing, kind, queries.shape[1])):
+                    for part in missing:
+                        part.n_queries += len(queries)
                     return None
                 copies = [part.copies[kind] for part in self._parts.parts]
                 self._copies[kind] = RoundedParts(copies)

@@ -28,12 +28,14 @@ class IndexPart:
     vectors : the rows
     largest : the greatest absolute value of each block, by the block's first row
     copies : the rounded copies of the rows, by class (`rounded`)
+    n_queries : how many queries were searched without such a copy
     """
 
     def __init__(self, vectors: Blocks) -> None:
         self.vectors = vectors
         self.largest: dict[int, float] = {}
         self.copies: dict[type, Any] = {}
+        self.n_queries = 0
 
 
 class ArrayVectors:

@@ -220,6 +220,7 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
         patch.setattr(exact, 'has_native_bfloat16', lambda device: True)
         patch.setattr(exact, '_available_memory', lambda: 1 << 30)
         patch.setattr(exact, '_ROUNDED_ROWS', 0)
+        patch.setattr(exact, '_ROUNDED_AFTER', 1)
         patch.setattr(exact, '_DEVIATIONS', 0)
         patch.setattr(rounded, 'BLOCK_ROWS', 128)
         patch.setattr(rounded, '_IN_THREADS', int(random.integers(1, 2 * len(queries))))
@@ -263,6 +264,7 @@ class Joined:
 def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, has_filter):
     monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
     monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    monkeypatch.setattr(exact, '_ROUNDED_AFTER', 1)
     random = np.random.default_rng(n_queries)
     arrays = [random.standard_normal((n, 24)).astype(np.float32) for n in (300, 1, 470, 90)]
     first, single, second, newer = (IndexPart(ArrayVectors(array)) for array in arrays)
@@ -306,6 +308,24 @@ def test_the_first_search_rounds_a_small_part_that_is_missing(monkeypatch):
     assert rounded.RoundedVectors in small.copies
     ExactIndex(Joined([large, other]), parts=[large, other]).search(queries, 10)
     assert rounded.RoundedVectors not in other.copies
+
+
+@pytest.mark.skipif(not BYTES, reason='saturates')
+def test_one_question_rounds_nothing_however_often_it_is_searched(monkeypatch):
+    """A fused question is searched twice or three times: rounding a million vectors takes seconds.
+
+    Queries count by part, so that an index with new parts every few questions is rounded, too.
+    """
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    random = np.random.default_rng(0)
+    part = IndexPart(ArrayVectors(random.standard_normal((320, 24)).astype(np.float32)))
+    query = random.standard_normal((1, 24)).astype(np.float32)
+    for _ in range(4):
+        ExactIndex(part.vectors, parts=[part]).search(query, 10)
+        assert rounded.ByteVectors not in part.copies
+    ExactIndex(part.vectors, parts=[part]).search(query, 10)
+    assert rounded.ByteVectors in part.copies
 
 
 def test_threads_that_search_blocks_compute_alone():
