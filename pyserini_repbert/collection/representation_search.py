@@ -51,15 +51,13 @@ class RepresentationSearcher(Searcher):
     vectors : the rows of the passages
     query_encoder : the collection's model of this kind
     aggregation : how passages' scores become document scores
-    ann : find passages by the approximate index of the representation's vectors
 
     Attributes
     ----------
-    approximate : finds passages by that index, or None
+    approximate : finds passages by the approximate index of the representation's vectors, or None
     takes_docids : whether the texts of topics are docids, see `by_documents`
 
-    Raises InputError for a collection without such a model or index, MismatchError for another
-    model.
+    Raises InputError for a collection without such a model, MismatchError for another model.
     """
 
     takes_docids: bool = False
@@ -71,7 +69,6 @@ class RepresentationSearcher(Searcher):
         vectors: PassageVectors,
         query_encoder: Any,
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
-        ann: bool = False,
     ) -> None:
         self.aggregation = PassageAggregation(aggregation)
         self.generation = generation
@@ -89,8 +86,14 @@ class RepresentationSearcher(Searcher):
         if self.aggregation is PassageAggregation.FIRST:
             self._counted = self._counted & (vectors.numbers == 0)
         self.approximate: RepresentationAnn | None = None
-        if ann:
-            self.approximate = RepresentationAnn(generation, kind, vectors)
+
+    def approximately(self) -> Self:
+        """The same search by the approximate index of the representation's vectors.
+
+        Raises InputError if there is none, DamagedFileError for one that is not whole.
+        """
+        approximate = RepresentationAnn(self.generation, self.kind, self._vectors)
+        return self.with_settings(approximate=approximate)
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""

@@ -212,17 +212,23 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """The search of passages, also where the dense ranking is not asked for."""
         return self._dense.get()
 
-    def ranking(self, ranking: CollectionRanking | str) -> DocumentRanking:
-        """A ranking of all documents, whether or not it is among the parts."""
+    def ranking(self, ranking: CollectionRanking | str, ann: bool = False) -> DocumentRanking:
+        """A ranking of all documents, whether or not it is among the parts.
+
+        With `ann`, it finds passages by its approximate index, whatever the settings say. Raises
+        InputError where there is none.
+        """
         ranking = CollectionRanking(ranking)
         settings = self._search_settings
         if ranking is CollectionRanking.DENSE:
-            return self.dense
+            return self.dense.approximately() if ann else self.dense
         if ranking is CollectionRanking.RESCORED:
             return self._rescored_ranking()
         for kind in representations():
             if kind.ranking == ranking.value:
-                return self._further_ranking(kind, settings.ann and kind.has_ann)
+                further = self._further_ranking(kind)
+                is_approximate = kind.has_ann and (ann or settings.ann)
+                return further.approximately() if is_approximate else further
         usual = SparseSettings()
         words = SparseSettings(
             k1=usual.k1 if settings.k1 is None else settings.k1,
@@ -243,7 +249,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         searcher = RescoredSearcher(fusion, self._further_ranking(kind))
         return searcher.with_settings(name=CollectionRanking.RESCORED.value)
 
-    def _further_ranking(self, kind: Representation, ann: bool = False) -> RepresentationSearcher:
+    def _further_ranking(self, kind: Representation) -> RepresentationSearcher:
         from pyserini_repbert.collection.representation_search import RepresentationSearcher
 
         searcher = RepresentationSearcher(
@@ -252,7 +258,6 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             vectors=self.dense.vectors,
             query_encoder=self.further_encoders.get(self.generation, kind, str(self.dense.device)),
             aggregation=self._search_settings.aggregation,
-            ann=ann,
         )
         return searcher.with_settings(name=kind.ranking)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class OfferedRankings:
     of_documents : take a document in place of a question
     with_feedback : move a query's vector towards its best hits
     with_confidence : have hits with probabilities
+    approximate : by the name of each that searches an approximate index, the ranking whose hits it
+        finds
     usual : is searched where none is named; '' where the first ones of vectors and words are
     fused : are fused where all are asked for; none where there are no two
     """
@@ -27,5 +30,6 @@ class OfferedRankings:
     of_documents: frozenset[str] = frozenset()
     with_feedback: frozenset[str] = frozenset()
     with_confidence: frozenset[str] = frozenset()
+    approximate: Mapping[str, str] = field(default_factory=dict)
     usual: str = ''
     fused: tuple[str, ...] = ()

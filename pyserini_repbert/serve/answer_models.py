@@ -421,6 +421,13 @@ class IndexInfo(TypedDict):
     default: Annotated[
         list[str], Field(description='the rankings that are fused if a search names none')
     ]
+    approximate: Annotated[
+        dict[str, str],
+        Field(
+            description='by the name of each ranking of an approximate index, the exact ranking '
+            'whose hits it finds'
+        ),
+    ]
     like: Annotated[
         list[str], Field(description='the rankings that take a document in place of a question')
     ]

@@ -49,7 +49,6 @@ from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 logger = logging.getLogger(__name__)
 
 DENSE = 'dense'
-ANN = 'ann'
 BM25 = 'bm25'
 HYBRID = 'hybrid'
 ADAPTED = 'adapted'
@@ -86,6 +85,12 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
 
 def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_type: str) -> None:
     """Raises InputError for settings that an index of this kind does not take."""
+    if settings.ann and 'ann' not in kind.takes:
+        raise InputError(
+            f"index '{alias}' is of type '{index_type}', and approximate search is of vectors: "
+            'leave it out',
+            parameters=('ann',),
+        )
     if settings.ray and (index_type == 'faiss' or 'ray' not in kind.takes):
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -147,7 +152,7 @@ class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
     The systems are the rankings of the index, sparse ones that the settings name or that a base
-    index has, and what `adapt` wrote.
+    index has, and what `adapt` wrote. Approximate rankings are among them if the settings say so.
 
     Parameters
     ----------
@@ -197,6 +202,8 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
+        # By approximate systems whose index is gone, the rankings that are searched in their place.
+        self._exact: dict[str, str] = {}
         # By systems and stages.
         self._estimators: dict[tuple[tuple[str, ...], tuple[str, ...]], ConfidenceEstimator] = {}
         self.index_type = index_type_of(alias, settings)
@@ -208,6 +215,8 @@ class ServedIndex:
         try:
             self.beside = self._specs_beside()
             self._open_vectors(before)
+            if settings.ann:
+                self._open_approximate(before)
             self._choose_systems()
             self._open_documents()
             self._load_judgments()
@@ -241,7 +250,7 @@ class ServedIndex:
         return sparse_specs(where.location, settings.sparse, where.language)
 
     def _open_vectors(self, before: Self | None) -> None:
-        """Open exact search of the vectors, and approximate search if it is offered."""
+        """Open exact search of the vectors."""
         if not self.index.offered.of_vectors:
             return
         queue = self._queues['dense']
@@ -252,9 +261,6 @@ class ServedIndex:
             # Not in the queue, where requests to the earlier generation wait.
             dense = self._open_dense()
         self._rankers[DENSE] = BatchedRanker(dense, queue, DENSE)
-        if self.settings.ann:
-            ann = self._open_ann(dense, is_needed=before is None)
-            self._rankers[ANN] = BatchedRanker(ann, queue, ANN)
         self.query_encoder = dense.query_encoder
         self.encoder_location = self.index.encoder or ''
         self.encoder = Path(self.encoder_location).name
@@ -272,24 +278,40 @@ class ServedIndex:
         self.index.prepare(machine)
         return dense
 
-    def _open_ann(self, dense: Ranker, is_needed: bool) -> Ranker:
-        """The approximate search.
+    def _open_approximate(self, before: Self | None) -> None:
+        """Open the rankings whose approximate indexes there are.
 
-        Raises InputError where there is none and it is needed. Where it is not, because an earlier
-        generation had one, vectors are searched exactly.
+        One that an earlier generation had, and whose index is gone, is searched exactly. Raises
+        InputError where no ranking has an index.
         """
-        try:
-            return self.index.ranking(ANN, self._machine)
-        except InputError as error:
-            if is_needed:
-                raise
-            logger.warning("index '%s' is searched exactly: %s", self.alias, error)
-            return dense
+        approximate = self.index.offered.approximate
+        refusals = {}
+        for name, exact in approximate.items():
+            try:
+                ranker = self.index.ranking(name, self._machine)
+            except InputError as error:
+                refusals[name] = error
+            else:
+                self._rankers[name] = BatchedRanker(ranker, self.ranker(exact).queue, name)
+        if before is None and not approximate.keys() - refusals.keys():
+            raise next(iter(refusals.values()))
+        for name, refusal in refusals.items():
+            if before is None:
+                logger.warning("index '%s' answers without '%s': %s", self.alias, name, refusal)
+            elif name in before.systems:
+                logger.warning("index '%s' is searched exactly: %s", self.alias, refusal)
+                self._exact[name] = approximate[name]
+                ranker = self.ranker(approximate[name])
+                self._rankers[name] = BatchedRanker(ranker.ranker, ranker.queue, name)
 
     def _choose_systems(self) -> None:
         """Decide which systems there are, and which of them answer where none is named."""
-        # One ranking of the vectors and one of Lucene, before `adapted` is one more.
-        usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
+        # One ranking of the vectors and one of Lucene.
+        of_vectors = self.index.offered.of_vectors
+        known = [*self._own_systems(), *self.beside]
+        vectors = [name for name in known if name in of_vectors]
+        others = [name for name in known if name not in of_vectors]
+        usual = [*vectors[:1], *others[:1]]
         learned = self.index.learned()
         self.adapted = self.settings.adapted or learned
         if self.adapted:
@@ -345,20 +367,28 @@ class ServedIndex:
         return None
 
     def _list_systems(self) -> tuple[str, ...]:
-        """Vectors, then sparse systems, then what `adapt` wrote."""
-        vectors = [name for name in self._rankers if name != ADAPTED]
-        systems = (*vectors, *self._sparse_systems())
+        """The rankings of the index, then those beside it, then what `adapt` wrote."""
+        systems = (*self._own_systems(), *self.beside)
         if self.adapted:
             systems += (ADAPTED,)
         return systems
 
-    def _sparse_systems(self) -> list[str]:
-        """The names of the rankings by words, and of those beside the index."""
-        offered = self.index.offered
-        own = [name for name in offered.names if name not in offered.of_vectors]
+    def _own_systems(self) -> list[str]:
+        """The rankings of the index, approximate ones where they are open."""
         if self.settings.sparse is not None and self.index.searches_words:
-            own = []
-        return [*own, *self.beside]
+            return []
+        offered = self.index.offered
+        names = []
+        for name in offered.names:
+            if name not in offered.approximate or name in self._rankers:
+                names.append(name)
+        return names
+
+    @property
+    def approximate(self) -> dict[str, str]:
+        """By the name of each approximate system, the ranking whose hits it finds."""
+        known = self.index.offered.approximate
+        return {name: known[name] for name in self.systems if name in known}
 
     def _load_judgments(self) -> None:
         settings = self.settings
@@ -639,9 +669,10 @@ class ServedIndex:
             within = ranker.queue.call(lambda: changed.within(wanted))
             return within
         index = self.index.within(wanted)
-        if index.is_open(ranker.name):
-            return index.ranking(ranker.name, self._machine)
-        within = ranker.queue.call(lambda: index.ranking(ranker.name, self._machine))
+        name = self._exact.get(ranker.name, ranker.name)
+        if index.is_open(name):
+            return index.ranking(name, self._machine)
+        within = ranker.queue.call(lambda: index.ranking(name, self._machine))
         return within
 
     def holds(self, docid: str, systems: Sequence[str]) -> bool:

@@ -173,7 +173,7 @@ class IndexSettings(_Settings):
     encoder : of the queries of a dense index or of a bundle of weights of terms; of another
         program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
-    ann : whether approximate search is offered, too
+    ann : whether approximate search is offered, too, of each ranking that has an index for it
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
         those that fit the Lucene index
@@ -193,7 +193,7 @@ class IndexSettings(_Settings):
         default=None, description='the encoder of --index; default: the one that the index names'
     )
     base_index: str | None = None
-    ann: bool = Field(default=False, description='also offer the approximate index of --index')
+    ann: bool = Field(default=False, description='also offer the approximate indexes of --index')
     ray: str | None = None
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
     adapted: _File | None = None

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
     from pyserini_repbert.search.dense import QueryEncoder
 
-# The approximate search of the passages' vectors.
+# The approximate search of the passages' vectors; that of a further ranking has its name before it.
 APPROXIMATE = 'ann'
 # Filters whose rankings are kept.
 _MOST_FILTERS = 32
@@ -151,10 +151,7 @@ class CollectionIndex(Index):
 
     def _check_approximate(self) -> None:
         """Raises InputError for an approximate search without a ranking of vectors."""
-        of_vectors = {str(CollectionRanking.DENSE)}
-        for kind in self.generation.settings.further_models:
-            if kind.has_ann:
-                of_vectors.add(kind.ranking)
+        of_vectors = set(self._approximate.values())
         if self.options.ann and not of_vectors & set(map(str, self._searched)):
             raise InputError(
                 f'an approximate index is of a ranking of vectors, and {" ".join(self.rankings)} '
@@ -172,15 +169,25 @@ class CollectionIndex(Index):
         return searched_rankings(self.generation.settings, self._rankings)
 
     @property
+    def _approximate(self) -> dict[str, str]:
+        """By the name of each approximate ranking, the ranking whose hits it finds."""
+        exact_of = {APPROXIMATE: str(CollectionRanking.DENSE)}
+        for kind in self.generation.settings.further_models:
+            if kind.has_ann:
+                exact_of[f'{kind.ranking}-{APPROXIMATE}'] = kind.ranking
+        return exact_of
+
+    @property
     def offered(self) -> OfferedRankings:
         settings = self.generation.settings
         stored = tuple(map(str, stored_rankings(settings)))
         first = tuple(map(str, first_rankings(settings)))
-        names = (*stored, APPROXIMATE)
+        approximate = self._approximate
+        names = (*stored, *approximate)
         usual = ''
         if rescoring_kind(settings) is not None:
             usual = str(CollectionRanking.RESCORED)
-            names = (*stored, usual, APPROXIMATE)
+            names = (*stored, usual, *approximate)
         of_vectors = frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
         return OfferedRankings(
             names,
@@ -189,13 +196,16 @@ class CollectionIndex(Index):
             of_documents=frozenset(names),
             with_feedback=of_vectors,
             with_confidence=frozenset(stored if not usual else (*stored, usual)),
+            approximate=approximate,
             usual=usual,
             fused=first if len(first) > 1 else (),
         )
 
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
-        if len(rankings) > 1 and set(rankings) <= set(stored_rankings(self.generation.settings)):
-            return default_fusion(rankings)
+        exact = [self._approximate.get(name, name) for name in rankings]
+        is_fused = 1 < len(exact) == len(set(exact))
+        if is_fused and set(exact) <= set(stored_rankings(self.generation.settings)):
+            return default_fusion(exact)
         return None
 
     @property
@@ -291,11 +301,9 @@ class CollectionIndex(Index):
             return self._opened[name]
 
     def _open_ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
-        if name == APPROXIMATE:
-            ranking: DocumentRanking = self._all_documents(machine).dense.approximately()
-        else:
-            (known,) = rankings_of(self.generation.settings, [name])
-            ranking = self._all_documents(machine).ranking(known)
+        exact = self._approximate.get(name, name)
+        (known,) = rankings_of(self.generation.settings, [exact])
+        ranking = self._all_documents(machine).ranking(known, ann=exact != name)
         return ranking if self.filter.is_open else ranking.within(self.filter)
 
     def _all_documents(self, machine: Machine) -> CollectionSearcher:

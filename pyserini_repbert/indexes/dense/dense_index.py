@@ -45,6 +45,7 @@ class DenseIndex(Index):
             of_models=frozenset(names),
             of_documents=frozenset(at_hand),
             with_feedback=frozenset(at_hand),
+            approximate={APPROXIMATE: EXACT},
         )
 
     def searcher(

@@ -2,7 +2,10 @@
 
 import { address } from './api.js';
 import { button, h, openDialog } from './dom.js';
-import { comparisonBody, filterParameters, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
+import { comparisonBody, exactOf, filterParameters, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
+
+/** Rankings without vectors, which --ann leaves as they are. */
+const OF_TERMS = ['bm25', 'sparse'];
 
 /** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
@@ -22,24 +25,31 @@ export function asCurl(state) {
 /** The command of this package; null if its flags cannot give the order of the systems. */
 export function asCommand(state, about, pipeline) {
   const systems = systemsOf(about, pipeline);
-  if (about.index_type === 'collection') return commandOf(state, pipeline, collectionWords(about, systems));
-  const dense = systems.filter((own) => own === 'dense' || own === 'ann');
+  if (about.index_type === 'collection') {
+    const words = collectionWords(about, systems);
+    return words && commandOf(state, pipeline, words);
+  }
+  const dense = systems.filter((own) => exactOf(about, own) === 'dense');
   const place = systems.indexOf(dense[0]);
   if (dense.length > 1 || (place > 0 && place < systems.length - 1)) return null;
   const words = ['python -m pyserini_repbert.search'];
   if (dense.length) words.push(`--index ${quoted(about.name)}`);
   if (dense.length && about.encoder) words.push(`--encoder ${quoted(about.encoder)}`);
-  if (dense[0] === 'ann') words.push('--ann');
+  if (dense[0] in about.approximate) words.push('--ann');
   const beside = about.base_index ? `@${about.base_index}` : dense.length ? '' : `@${about.name}`;
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
   return commandOf(state, pipeline, words);
 }
 
-/** What the command searches of a collection. */
+/** What the command searches of a collection; null where some of its vectors are searched exactly, and others are not. */
 function collectionWords(about, systems) {
   const words = ['python -m pyserini_repbert.search', `--index ${quoted(about.name)}`];
-  if (String(systems) !== String(about.default)) words.push(`--rankings ${systems.join(' ')}`);
+  if (String(systems) !== String(about.default)) words.push(`--rankings ${systems.map((own) => exactOf(about, own)).join(' ')}`);
+  const ofVectors = systems.filter((own) => !OF_TERMS.includes(own));
+  const approximate = ofVectors.filter((own) => own in about.approximate);
+  if (approximate.length && approximate.length < ofVectors.length) return null;
+  if (approximate.length) words.push('--ann');
   return words;
 }
 

@@ -31,12 +31,18 @@ export function systemsOf(about, { system }) {
   return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? hybrid : [own]));
 }
 
+/** The ranking whose hits a system finds: for one that searches an approximate index, the exact ranking. */
+export function exactOf(about, system) {
+  return about.approximate[system] ?? system;
+}
+
 /** How an index fuses systems unless it is told: {fusion, weights, normalize}; a collection has a way of its own for all its rankings. */
 export function ownFusion(about, systems) {
   const fused = about.systems.slice(0, about.weights?.length ?? 0);
-  if (systems.length !== fused.length || !fused.every((own) => systems.includes(own))) return { fusion: 'interleave', weights: [], normalize: 'minmax' };
+  const exact = systems.map((own) => exactOf(about, own));
+  if (systems.length !== fused.length || !fused.every((own) => exact.includes(own))) return { fusion: 'interleave', weights: [], normalize: 'minmax' };
   const { fusion, normalize } = about;
-  return { fusion, weights: systems.map((own) => about.weights[fused.indexOf(own)]), normalize };
+  return { fusion, weights: exact.map((own) => about.weights[fused.indexOf(own)]), normalize };
 }
 
 /** How a pipeline fuses its systems. */

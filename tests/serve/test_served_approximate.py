@@ -1,0 +1,187 @@
+"""Approximate search of a served collection: of its dense vectors, and of its token vectors."""
+
+import asyncio
+import shutil
+import time
+from contextlib import ExitStack, closing
+
+import pytest
+from sentence_folders import write_multi_vector
+from starlette.testclient import TestClient
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.search.ann import AnnSettings
+from pyserini_repbert.serve import service as services
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+pytest.importorskip('sentence_transformers')
+
+WORDS = 'cat dog fish bird moon tree sea'.split()
+COUNT = 630  # an approximate index takes 624 vectors at least
+# All vectors are candidates: nothing is missed.
+COMPLETE = AnnSettings(recall=1.0, hits=10_000)
+DENSE_INDEX = 'ann'
+TOKEN_INDEX = 'tokens/ann'
+
+
+def documents():
+    made = []
+    for number in range(COUNT):
+        text = ' '.join(WORDS[number % place] for place in range(2, 7))
+        made.append({'id': f'd{number}', 'text': text, 'year': number % 10})
+    return made
+
+
+@pytest.fixture(scope='module')
+def shared(tmp_path_factory):
+    """A folder of all tests here."""
+    return tmp_path_factory.mktemp('shared')
+
+
+@pytest.fixture
+def folder(shared, tiny_checkpoint, tmp_path, monkeypatch):
+    """A copy of a collection with both approximate indexes, and services that look often."""
+    monkeypatch.setattr(services, '_LOOKED_EVERY', 0.02)
+    template = shared / 'mine'
+    if not template.exists():
+        tiny_checkpoint().rename(shared / 'encoder')
+        models = {
+            'encoder': str(shared / 'encoder'),
+            'multi_vector': write_multi_vector(shared / 'late'),
+        }
+        with Collection.open(template, sparse='none', **models) as collection:
+            collection.add(documents())
+            collection.build_ann(COMPLETE)
+            collection.build_ann(COMPLETE, ranking='multi')
+    copy_collection(template, tmp_path / 'mine')
+    return tmp_path / 'mine'
+
+
+@pytest.fixture
+def serve(folder):
+    """serve() -> a client of a service that offers the collection's approximate indexes."""
+    with ExitStack() as held:
+
+        def open_service():
+            app = create_app(_settings(folder))
+            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
+            while client.get('/readyz').status_code == 503:
+                assert app.state.service.failure is None
+            return client
+
+        yield open_service
+
+
+def _settings(folder):
+    return ServeSettings(indexes={'mine': IndexSettings(path=str(folder), ann=True)}, rerankers=[])
+
+
+def hits(client, *systems, query='moon tree', **parameters):
+    """The docids and scores of seven hits of systems."""
+    parameters = {'query': query, 'hits': 7, 'system': systems, **parameters}
+    answer = client.get('/v1/mine/search', params=parameters)
+    assert answer.status_code == 200, answer.text
+    return [(hit['docid'], hit['score']) for hit in answer.json()['candidates']]
+
+
+def assert_hits_equal(client):
+    """Compare with exact search, also within filters; returns the docids by token vectors."""
+    for approximate, exact in (('ann', 'dense'), ('multi-ann', 'multi')):
+        for parameters in ({}, {'filter': 'year:[0 TO 6]'}, {'filter': 'year:3'}):
+            found = hits(client, approximate, **parameters)
+            assert found == hits(client, exact, **parameters)
+            assert len(found) == 7
+    return [docid for docid, _ in hits(client, 'multi-ann')]
+
+
+def wait_for(client, generation):
+    deadline = time.monotonic() + 60
+    while client.get('/v1/mine').json()['generation'] < generation:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def add(folder, docid):
+    with Collection.open(folder) as collection:
+        collection.add([{'id': docid, 'text': 'moon tree moon tree', 'year': 3}])
+
+
+def test_each_approximate_ranking_is_a_system(serve, folder):
+    client = serve()
+    index = client.get('/v1/mine').json()
+    assert index['systems'] == ['dense', 'multi', 'rescored', 'ann', 'multi-ann']
+    assert index['approximate'] == {'ann': 'dense', 'multi-ann': 'multi'}
+    assert index['default'] == ['rescored']
+    assert set(index['like']) == set(index['systems'])
+    assert_hits_equal(client)
+    near = client.get('/v1/mine/search', params={'like': 'd4', 'system': 'multi-ann'}).json()
+    exact = client.get('/v1/mine/search', params={'like': 'd4', 'system': 'multi'}).json()
+    assert near['candidates'] == exact['candidates']
+    asked = {'query': 'moon tree', 'docid': 'd4'}
+    explained = client.get('/v1/mine/explain', params={**asked, 'model': 'multi-ann'})
+    assert explained.status_code == 200, explained.text
+    # As `search --ann --rankings dense multi`.
+    with (
+        Collection.open(folder) as collection,
+        closing(collection.searcher(rankings=('dense', 'multi'), ann=True)) as searcher,
+    ):
+        expected = [(hit.docid, round(hit.score, 6)) for hit in searcher.search('moon tree', 7)]
+    assert hits(client, 'ann', 'multi-ann') == expected
+
+
+def test_they_serve_later_generations(serve, folder, caplog):
+    client = serve()
+    service = client.app.state.service
+    before = service.served['mine'].ranker('multi-ann').ranker.approximate
+    add(folder, 'newer')
+    wait_for(client, 2)
+    assert 'newer' in assert_hits_equal(client)
+    after = service.served['mine'].ranker('multi-ann').ranker.approximate
+    assert after.index is before.index
+    with Collection.open(folder) as collection:
+        collection.build_ann(COMPLETE, ranking='multi', overwrite=True)
+    assert 'newer' in assert_hits_equal(client)
+    shutil.rmtree(folder / DENSE_INDEX)
+    shutil.rmtree(folder / TOKEN_INDEX)
+    add(folder, 'newest')
+    wait_for(client, 3)
+    assert caplog.text.count("index 'mine' is searched exactly: ") == 2
+    assert {'newer', 'newest'} <= set(assert_hits_equal(client))
+    assert list(client.get('/v1/mine').json()['approximate']) == ['ann', 'multi-ann']
+
+
+@pytest.mark.parametrize(
+    ('missing', 'systems', 'left_out'),
+    [
+        (DENSE_INDEX, ['dense', 'multi', 'rescored', 'multi-ann'], "answers without 'ann'"),
+        (TOKEN_INDEX, ['dense', 'multi', 'rescored', 'ann'], "answers without 'multi-ann'"),
+    ],
+)
+def test_one_index_is_enough(serve, folder, caplog, missing, systems, left_out):
+    (folder / missing).rename(folder.parent / 'away')
+    client = serve()
+    assert client.get('/v1/mine').json()['systems'] == systems
+    assert left_out in caplog.text
+    (folder.parent / 'away').rename(folder / missing)
+    add(folder, 'newer')
+    wait_for(client, 2)
+    assert 'newer' in assert_hits_equal(client)
+
+
+def test_without_any_it_is_refused(folder):
+    shutil.rmtree(folder / DENSE_INDEX)
+    shutil.rmtree(folder / TOKEN_INDEX)
+
+    async def open_service():
+        service = Service(_settings(folder))
+        try:
+            await service.open()
+        finally:
+            await service.close()
+
+    with pytest.raises(InputError, match='has no approximate index: build it with `index ann`'):
+        asyncio.run(open_service())
