@@ -85,12 +85,7 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
 
 def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_type: str) -> None:
     """Raises InputError for settings that an index of this kind does not take."""
-    if settings.ann and 'ann' not in kind.takes:
-        raise InputError(
-            f"index '{alias}' is of type '{index_type}', and approximate search is of vectors: "
-            'leave it out',
-            parameters=('ann',),
-        )
+    kind.check(settings.location, SearchOptions(ann=settings.ann))
     if settings.ray and (index_type == 'faiss' or 'ray' not in kind.takes):
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
