@@ -210,7 +210,13 @@ class PassageVectors:
         scores_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
         aggregation: PassageAggregation | str,
     ) -> ScoredDocuments:
-        """As `scores_by_docid`, of documents by their numbers, int64 (m,)."""
+        """The scores of documents by their passages, of those with a passage that counts.
+
+        Parameters
+        ----------
+        docnos : the numbers of the documents, int64 (m,)
+        counted, scores_of, aggregation : as in `scores_by_docid`
+        """
         chosen = PassageAggregation(aggregation)
         rows, counts = self.rows_of(docnos)
         is_counted = counted[rows]

@@ -79,7 +79,14 @@ class ShardFiles(Protocol):
     def array(
         self, name: str, dtype: DTypeLike, shape: tuple[int, ...], is_compared: bool = False
     ) -> NDArray[Any]:
-        """The array of a file, mapped; it may be compared with its checksum first."""
+        """The array of a file, mapped.
+
+        Parameters
+        ----------
+        name : of the file
+        dtype, shape : of the array
+        is_compared : compare the file with its checksum first
+        """
 
 
 class Rows(ABC):
