@@ -66,6 +66,11 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         ]
         self.times = StageTimes()
 
+    @property
+    def reads_scores(self) -> bool:
+        # The other stages read the scores of the stage before.
+        return self.parts[0].reads_scores
+
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
         """As of every ranker; where workers tokenise, a batch is read and tokenised while the
         one before is ranked.
@@ -364,7 +369,7 @@ class _Reranking:
         return {
             'pipeline': self.rerankers.identity(),
             'batch_inputs': self.batch_inputs,
-            'run': run_digest(self.topics, self.run),
+            'run': run_digest(self.topics, self.run, self.rerankers.reads_scores),
             'about': dict(about),
         }
 

@@ -125,6 +125,10 @@ class Reranker(Ranker):
         Returns an array for each list, float (n,), in the order of its candidates.
         """
 
+    @property
+    def reads_scores(self) -> bool:
+        return self.score_share is not None
+
     def relevance(self, score: float) -> float:
         """A score as a number from 0 to 1, in the same order; by default its sigmoid.
 
