@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
@@ -18,7 +19,7 @@ from pyserini_repbert.commands.reranking import (
 )
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.ranking import Query, Ranker, Run
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +124,7 @@ def _rerank(options: argparse.Namespace) -> None:
         opened = open_pipeline(spec, machine)
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
+        _check_scores(options.run, pipeline)
         recorded = opened.recorded()
         bars = held.enter_context(ProgressBars(options))
         reranked = run_pipeline(
@@ -183,6 +185,20 @@ def _check_topics(topics: Sequence[Query], run: Run) -> None:
     n_unknown = len(run.keys() - qids)
     if n_unknown:
         logger.warning('%d queries of the run are not among the topics: left out', n_unknown)
+
+
+def _check_scores(path: str, pipeline: Ranker) -> None:
+    """Raise InputError for a run file without scores, if the first stage reads them."""
+    from pyserini_repbert.data.runs import RunFormat, run_format
+
+    # What is no file can be read once.
+    if not pipeline.reads_scores or not Path(path).is_file():
+        return
+    if run_format(path) is RunFormat.MSMARCO:
+        raise InputError(
+            f'run file {path} has no scores, which the first reranker reads (weight=W, mmr): give '
+            'a TREC run'
+        )
 
 
 def _replay(options: argparse.Namespace) -> None:

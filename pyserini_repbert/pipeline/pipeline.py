@@ -146,6 +146,10 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
         self.name = '+'.join(part.label for part in self.parts)
 
+    @property
+    def reads_scores(self) -> bool:
+        return self.rerankers is not None and self.rerankers.reads_scores
+
     def searching_deeper(self, depth: int) -> Self:
         """The same, with each fused ranking searched at least so deep: for who shows its ranks."""
         if self.first is None:
