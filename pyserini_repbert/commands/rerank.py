@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
@@ -136,7 +137,7 @@ def _rerank(options: argparse.Namespace) -> None:
             output=options.output,
             resume=options.resume,
             overwrite=options.overwrite,
-            about={'passages': options.corpus or options.index, 'fields': options.fields},
+            about=_about_passages(options),
         )
     write_run(options.output, reranked, options.output_format, options.tag)
     record_output(
@@ -150,6 +151,19 @@ def _rerank(options: argparse.Namespace) -> None:
     about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}
     report(options, pipeline.rerankers, bars, about)
     finished(options.output)
+
+
+def _about_passages(options: argparse.Namespace) -> dict[str, Any]:
+    """What decides the texts that are read: compared where a reranking is resumed."""
+    from pyserini_repbert.record import checksum
+
+    passages = options.corpus or options.index
+    return {
+        'passages': passages,
+        'passages_sha256': checksum(passages),
+        'corpus_format': options.corpus_format,
+        'fields': options.fields,
+    }
 
 
 def _find_passages(options: argparse.Namespace) -> None:

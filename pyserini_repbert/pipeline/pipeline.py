@@ -374,7 +374,7 @@ class _Reranking:
             'pipeline': self.rerankers.identity(),
             'batch_inputs': self.batch_inputs,
             'run': run_digest(self.topics, self.run, self.rerankers.reads_scores),
-            'about': dict(about),
+            **about,
         }
 
     def run_batches(self, trace: Trace, part_file: PartFile | None, keep_runs: bool) -> Run:

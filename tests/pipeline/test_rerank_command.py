@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run, write_run
@@ -105,6 +107,28 @@ def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
         '(--overwrite)' in capsys.readouterr().err
     )
     assert command.run(main, arguments(world, output, '--overwrite')) == 0
+
+
+@pytest.mark.parametrize('change', ['text', 'format'])
+def test_resuming_refuses_other_passages(change, world, tmp_path, monkeypatch, capsys):
+    output = tmp_path / 'out.txt'
+
+    def be_killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killing:
+        killing.setattr('pyserini_repbert.data.runs.write_run', be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            main(arguments(world, output))
+    assert (tmp_path / 'out.txt.part').is_file()
+    more = ['--resume']
+    if change == 'text':
+        world.corpus.write_text(world.corpus.read_text().replace('cat', 'dog'))
+    else:
+        more += ['--corpus-format', 'jsonl']
+    assert command.run(main, arguments(world, output, *more)) == 2
+    expected = {'text': 'passages_sha256 was', 'format': 'corpus_format was "auto"'}
+    assert f'begun with other settings: {expected[change]}' in capsys.readouterr().err
 
 
 def test_a_run_without_scores_has_none_to_mix(world, tmp_path, capsys):
