@@ -27,8 +27,7 @@ def run_digest(topics: Iterable[Query], run: Run, with_scores: bool) -> str:
     """sha256 of a reranking's input: qids, texts, and docids in order, of topics that the run
     has.
 
-    `with_scores` says whether scores decide the result, too (`Ranker.reads_scores`). Where they do
-    not, a first stage may round its scores otherwise.
+    `with_scores` says whether scores decide the result, too (`Ranker.reads_scores`).
     """
     seen = hashlib.sha256()
     for query in topics:
