@@ -409,6 +409,7 @@ class Ranker(StoredTexts, ABC):
     threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own
         settings
     n_excerpts : how many passages of a document a reranker reads
+    reads_scores : whether a reranker reads the scores of a run, beside its order and its texts
     takes_feedback : whether its attribute `feedback` moves a query's vector
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
     recorded_as : what records and messages call a ranker of this class, `class X(Ranker,
@@ -423,6 +424,10 @@ class Ranker(StoredTexts, ABC):
     remove_duplicates: bool = False
     n_excerpts: int = 1
     takes_feedback: bool = False
+
+    @property
+    def reads_scores(self) -> bool:
+        return False
 
     def __init_subclass__(cls, recorded_as: str | None = None, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)

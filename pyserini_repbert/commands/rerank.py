@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import logging
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
@@ -18,7 +20,7 @@ from pyserini_repbert.commands.reranking import (
 )
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.ranking import Query, Ranker, Run
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +125,7 @@ def _rerank(options: argparse.Namespace) -> None:
         opened = open_pipeline(spec, machine)
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
+        _check_scores(options.run, pipeline)
         recorded = opened.recorded()
         bars = held.enter_context(ProgressBars(options))
         reranked = run_pipeline(
@@ -134,7 +137,7 @@ def _rerank(options: argparse.Namespace) -> None:
             output=options.output,
             resume=options.resume,
             overwrite=options.overwrite,
-            about={'passages': options.corpus or options.index, 'fields': options.fields},
+            about=_about_passages(options),
         )
     write_run(options.output, reranked, options.output_format, options.tag)
     record_output(
@@ -148,6 +151,19 @@ def _rerank(options: argparse.Namespace) -> None:
     about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}
     report(options, pipeline.rerankers, bars, about)
     finished(options.output)
+
+
+def _about_passages(options: argparse.Namespace) -> dict[str, Any]:
+    """What decides the texts that are read: compared where a reranking is resumed."""
+    from pyserini_repbert.record import checksum
+
+    passages = options.corpus or options.index
+    return {
+        'passages': passages,
+        'passages_sha256': checksum(passages),
+        'corpus_format': options.corpus_format,
+        'fields': options.fields,
+    }
 
 
 def _find_passages(options: argparse.Namespace) -> None:
@@ -183,6 +199,20 @@ def _check_topics(topics: Sequence[Query], run: Run) -> None:
     n_unknown = len(run.keys() - qids)
     if n_unknown:
         logger.warning('%d queries of the run are not among the topics: left out', n_unknown)
+
+
+def _check_scores(path: str, pipeline: Ranker) -> None:
+    """Raise InputError for a run file without scores, if the first stage reads them."""
+    from pyserini_repbert.data.runs import RunFormat, run_format
+
+    # What is no file can be read once.
+    if not pipeline.reads_scores or not Path(path).is_file():
+        return
+    if run_format(path) is RunFormat.MSMARCO:
+        raise InputError(
+            f'run file {path} has no scores, which the first reranker reads (weight=W, mmr): give '
+            'a TREC run'
+        )
 
 
 def _replay(options: argparse.Namespace) -> None:

@@ -64,7 +64,8 @@ def answers_used(notes: Notes) -> dict[str, Any]:
     for part in notes.walk():
         cost = part.cost
         if cost is not None and cost.repaired is not None:
-            stages[cost.stage] = {
+            # Two stages may have one label, and never one name.
+            stages[part.name] = {
                 'answers': cost.inferences,
                 'tokens': cost.tokens,
                 'answer_tokens': cost.answer_tokens,

@@ -15,6 +15,8 @@ from pyserini_repbert.evaluate.measures import Evaluation
 SAMPLES = 10_000
 # Topics up to which all assignments of signs may be tried.
 _MOST_EXACT = 20
+# Differences that are equal on paper differ by less than this share of their size.
+_ROUNDING = 1e-9
 # Numbers that a test has in the memory at a time.
 _NUMBERS_AT_ONCE = 2_000_000
 
@@ -114,13 +116,19 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
     differences = [a - b for a, b in zip(first, second, strict=True)]
     if not any(differences):
         return TTest(0.0, 1.0)
-    if len(set(differences)) == 1:
+    if _are_alike(differences):
         # Without variance, the difference is certain.
         return TTest(math.copysign(math.inf, differences[0]), 0.0)
     from scipy.stats import ttest_rel
 
     result = ttest_rel(first, second)
     return TTest(float(result.statistic), float(result.pvalue))
+
+
+def _are_alike(differences: Sequence[float]) -> bool:
+    """Whether differences are the same but for the rounding of what was subtracted."""
+    spread = max(differences) - min(differences)
+    return spread <= _ROUNDING * max(map(abs, differences))
 
 
 def randomization_test(
@@ -144,8 +152,8 @@ def randomization_test(
     differences = np.subtract(first, second)
     n = len(differences)
     observed = abs(float(differences.sum()))
-    # Sums of floats that are equal on paper may differ in their last bits.
-    threshold = observed - 1e-9 * max(observed, 1e-9)
+    # Sums that are equal on paper may differ by rounding, also where they are nearly 0.
+    threshold = observed - _ROUNDING * float(np.abs(differences).sum())
     if n <= _MOST_EXACT and 2**n <= samples:
         signs = np.array(list(product((-1.0, 1.0), repeat=n)))
         return float(np.mean(np.abs(signs @ differences) >= threshold))

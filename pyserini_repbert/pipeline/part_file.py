@@ -23,13 +23,19 @@ from pyserini_repbert.trace import Notes, StageCost
 SUFFIX = '.part'
 
 
-def run_digest(topics: Iterable[Query], run: Run) -> str:
+def run_digest(topics: Iterable[Query], run: Run, with_scores: bool) -> str:
     """sha256 of a reranking's input: qids, texts, and docids in order, of topics that the run
     has.
+
+    `with_scores` says whether scores decide the result, too (`Ranker.reads_scores`).
     """
     seen = hashlib.sha256()
     for query in topics:
-        seen.update(json.dumps([query.qid, query.text, run[query.qid].docids]).encode('utf-8'))
+        ranking = run[query.qid]
+        decisive: list[Any] = [query.qid, query.text, ranking.docids]
+        if with_scores:
+            decisive.append(ranking.scores)
+        seen.update(json.dumps(decisive).encode('utf-8'))
     return seen.hexdigest()
 
 

@@ -66,6 +66,11 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         ]
         self.times = StageTimes()
 
+    @property
+    def reads_scores(self) -> bool:
+        # The other stages read the scores of the stage before.
+        return self.parts[0].reads_scores
+
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
         """As of every ranker; where workers tokenise, a batch is read and tokenised while the
         one before is ranked.
@@ -140,6 +145,10 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
                 self.reads = self.rerankers.reads
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
         self.name = '+'.join(part.label for part in self.parts)
+
+    @property
+    def reads_scores(self) -> bool:
+        return self.rerankers is not None and self.rerankers.reads_scores
 
     def searching_deeper(self, depth: int) -> Self:
         """The same, with each fused ranking searched at least so deep: for who shows its ranks."""
@@ -364,8 +373,8 @@ class _Reranking:
         return {
             'pipeline': self.rerankers.identity(),
             'batch_inputs': self.batch_inputs,
-            'run': run_digest(self.topics, self.run),
-            'about': dict(about),
+            'run': run_digest(self.topics, self.run, self.rerankers.reads_scores),
+            **about,
         }
 
     def run_batches(self, trace: Trace, part_file: PartFile | None, keep_runs: bool) -> Run:

@@ -37,11 +37,13 @@ class ChainFacts(NamedTuple):
     ----------
     identity, models : the rerankers'
     planned : the model inputs of lists of 0, 1, … candidates
+    reads_scores : as of every ranker
     """
 
     identity: Mapping[str, Any]
     planned: list[int]
     models: tuple[Model, ...]
+    reads_scores: bool
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,12 @@ class RerankBatches:
 
 def _answer(chain: Ranker, request: Request) -> Any:
     if not isinstance(request, Batch):
-        return ChainFacts(chain.identity(), chain.planned(request), models_of(chain))
+        return ChainFacts(
+            identity=chain.identity(),
+            planned=chain.planned(request),
+            models=models_of(chain),
+            reads_scores=chain.reads_scores,
+        )
     ((number, run, notes),) = chain.stream([request])
     for part in notes.walk():
         part.progress = SILENT
@@ -119,6 +126,10 @@ class SpreadRerankers(Ranker, recorded_as='SpreadRerankers'):
 
     def identity(self) -> Mapping[str, Any]:
         return self._facts.identity
+
+    @property
+    def reads_scores(self) -> bool:
+        return self._facts.reads_scores
 
     @property
     def models(self) -> tuple[Model, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -256,10 +257,13 @@ def _read_table(table: Path) -> list[dict[str, Any]]:
 def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
     """The score in the only row that agrees with `where`; None without one.
 
-    It is in the column `value`, or in the one named after the measure.
+    It is in the column `value`, or in the one named after the measure. What is no number is no
+    score.
     """
     fitting = [row for row in rows if expected.where.items() <= row.items()]
     if len(fitting) != 1:
         return None
     value = fitting[0].get('value', fitting[0].get(expected.measure))
-    return float(value) if value else None
+    with contextlib.suppress(TypeError, ValueError):
+        return float(value)
+    return None

@@ -125,6 +125,10 @@ class Reranker(Ranker):
         Returns an array for each list, float (n,), in the order of its candidates.
         """
 
+    @property
+    def reads_scores(self) -> bool:
+        return self.score_share is not None
+
     def relevance(self, score: float) -> float:
         """A score as a number from 0 to 1, in the same order; by default its sigmoid.
 
@@ -212,7 +216,10 @@ class Reranker(Ranker):
 
     def reason(self, query: str, hit: Candidate) -> str:
         """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
-        return f'scored {hit.score:.4f} by {self.recorded_as}'
+        scored = f'scored {hit.score:.4f} by {self.recorded_as}'
+        if self.score_share is None:
+            return scored
+        return f'{scored} ({self.score_share:g}) and the stage before ({1 - self.score_share:g})'
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], k: int | None = None

@@ -15,9 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder, check_fits
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
@@ -125,6 +127,8 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
         identity = {**super().identity(), 'prune': self.prune, 'dtype': str(self.precision)}
         if self.index is not None:
             identity['index_weights'] = self.index.settings.weights
+            # The manifest has the digests of all that is stored.
+            identity['index_sha256'] = remembered_digest(self.index.folder / MANIFEST)
         identity['max_length'] = self.encoder.limit
         return identity
 

@@ -84,18 +84,21 @@ def test_a_bundle_is_not_pruned_onto_itself(bundle):
 
 @pytest.fixture
 def compare_pruning(tiny_epic, corpus_file, tmp_path):
-    """run(FLAGS, corpus=FILE): the command on two topics with 20 hits each; its exit status."""
+    """run(FLAGS, corpus=FILE, prune=NUMBERS): the command on two topics with 20 hits each.
+
+    Returns its exit status.
+    """
     (tmp_path / 'topics.tsv').write_text('1\tblue fish\n2\tthe old moon\n3\tno hits\n')
     (tmp_path / 'qrels').write_text('1 0 d3 1\n2 0 d4 1\n')
     hits = Ranking([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
     write_run(tmp_path / 'run', {'1': hits, '2': hits})
     whole = corpus_file(30)
-    given = ['epic-pruning', '--model', str(tiny_epic()), '--fp32', '--prune', '0', '10']
+    given = ['epic-pruning', '--model', str(tiny_epic()), '--fp32']
     for name, file in (('topics', 'topics.tsv'), ('qrels', 'qrels'), ('run', 'run')):
         given += [f'--{name}', str(tmp_path / file)]
 
-    def run(*flags, corpus=whole):
-        return command.run(main, [*given, '--corpus', str(corpus), *flags])
+    def run(*flags, corpus=whole, prune=('0', '10')):
+        return command.run(main, [*given, '--corpus', str(corpus), '--prune', *prune, *flags])
 
     return run
 
@@ -117,9 +120,30 @@ def test_the_command_uses_indexes_that_were_kept(compare_pruning, tmp_path, caps
     written = set()
     for _ in range(2):
         assert compare_pruning('--folder', str(folder)) == 0
-        written.add((folder / 'top10-uint8' / 'manifest.json').stat().st_mtime_ns)
+        (pruned,) = folder.glob('*top10-uint8')
+        written.add((pruned / 'manifest.json').stat().st_mtime_ns)
         assert '100.0%' in capsys.readouterr().out
     assert len(written) == 1
+
+
+def test_kept_indexes_of_another_run_are_not_used(compare_pruning, tmp_path, capsys):
+    """Another number of weights makes another index of candidates, and all that follow from it."""
+    folder = ['--folder', str(tmp_path / 'kept'), '--weights', 'fp16']
+    assert compare_pruning(*folder, prune=['10']) == 0
+    others = Ranking([f'd{number}' for number in range(10, 30)], list(range(20, 0, -1)))
+    write_run(tmp_path / 'run', {'1': others, '2': others})
+    capsys.readouterr()
+    assert compare_pruning(*folder) == 0
+    with_kept = capsys.readouterr().out.splitlines()
+    assert compare_pruning('--weights', 'fp16') == 0
+    anew = capsys.readouterr().out.splitlines()
+    for kept_line, line in zip(with_kept, anew, strict=True):
+        assert _without_times(kept_line) == _without_times(line)
+
+
+def _without_times(line):
+    cells = line.split('|')
+    return cells[:4] + cells[5:]
 
 
 def test_the_command_refuses_a_corpus_that_lacks_hits(compare_pruning, corpus_file, capsys):

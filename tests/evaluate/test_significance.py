@@ -55,12 +55,20 @@ def test_compare():
     assert comparison.t == pytest.approx(1.0)
 
 
+@pytest.mark.filterwarnings('error')
+def test_differences_that_are_equal_on_paper():
+    """0.3 - 0.2 and 0.4 - 0.3 differ as floats."""
+    assert paired_t_test([0.3, 0.4, 0.5], [0.2, 0.3, 0.4]) == (math.inf, 0.0)
+
+
 def test_randomization_by_hand():
     """Of the 8 assignments of signs to 1, 2, 3, those of +++ and --- reach the mean 2."""
     assert randomization_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(2 / 8)
     assert randomization_test([1.0, 2.0], [1.0, 2.0]) == 1.0
     # Of 16 assignments to 0.1 four times, two have the greatest sum, whatever floats add up to.
     assert randomization_test([0.1] * 4, [0.0] * 4) == pytest.approx(2 / 16)
+    # No assignment has a mean nearer to 0 than 0, whatever floats add up to.
+    assert randomization_test([0.1, 0.1, 0.1, 0.0], [0.0, 0.0, 0.0, 0.3]) == 1.0
 
 
 def paired_values(n):

@@ -120,3 +120,23 @@ def test_a_run_is_repeated_without_the_model(tmp_path, monkeypatch, capsys):
     row = capsys.readouterr().out.splitlines()[2].split('|')[1:-1]
     cells = [cell.strip() for cell in row]
     assert cells == ['again.txt: llm@3', 'm', '1', '10', '2', '3.0000']
+
+
+def test_costs_of_two_stages_of_one_depth(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = [{'id': f'd{value}', 'contents': f'value {value}'} for value in range(3)]
+    (tmp_path / 'c.jsonl').write_text('\n'.join(map(json.dumps, texts)), encoding='utf-8')
+    run = ''.join(f'1 Q0 d{value} {value + 1} {9 - value} x\n' for value in range(3))
+    (tmp_path / 'run.txt').write_text(run, encoding='utf-8')
+    (tmp_path / 'topics.tsv').write_text('1\tgreatest\n', encoding='utf-8')
+    words = ['--run', 'run.txt', '--topics', 'topics.tsv', '--corpus', 'c.jsonl']
+    words += ['--reranker', 'llm@3', '--reranker', 'llm@3:window=2,step=1', '--llm-model', 'm']
+    with chat_server(by_last_number) as server:
+        main([*words, '--llm', server.address, '--output', 'out.txt'])
+    capsys.readouterr()
+    evaluate(['costs', 'out.txt'])
+    rows = [line.split('|')[1:-1] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ['out.txt: llm@3', 'm', '1', '10', '2'],
+        ['out.txt: llm@3#2', 'm', '2', '20', '4'],
+    ]

@@ -1,8 +1,10 @@
 import json
 
+import pytest
+
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
-from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.pipeline.part_file import open_part_file
 
 
@@ -105,6 +107,40 @@ def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
         '(--overwrite)' in capsys.readouterr().err
     )
     assert command.run(main, arguments(world, output, '--overwrite')) == 0
+
+
+@pytest.mark.parametrize('change', ['text', 'format'])
+def test_resuming_refuses_other_passages(change, world, tmp_path, monkeypatch, capsys):
+    output = tmp_path / 'out.txt'
+
+    def be_killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killing:
+        killing.setattr('pyserini_repbert.data.runs.write_run', be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            main(arguments(world, output))
+    assert (tmp_path / 'out.txt.part').is_file()
+    more = ['--resume']
+    if change == 'text':
+        world.corpus.write_text(world.corpus.read_text().replace('cat', 'dog'))
+    else:
+        more += ['--corpus-format', 'jsonl']
+    assert command.run(main, arguments(world, output, *more)) == 2
+    expected = {'text': 'passages_sha256 was', 'format': 'corpus_format was "auto"'}
+    assert f'begun with other settings: {expected[change]}' in capsys.readouterr().err
+
+
+def test_a_run_without_scores_has_none_to_mix(world, tmp_path, capsys):
+    ranks = tmp_path / 'ranks.tsv'
+    write_run(ranks, world.run, 'msmarco')
+    given = arguments(world, tmp_path / 'out.txt')
+    given[given.index(str(world.run_file))] = str(ranks)
+    given[given.index(f'{world.mono}@10')] = f'{world.mono}@10:weight=0.5'
+    assert command.run(main, given) == 2
+    assert f'run file {ranks} has no scores, which the first reranker' in capsys.readouterr().err
+    given[given.index(str(ranks))] = str(world.run_file)
+    assert command.run(main, given) == 0
 
 
 def test_a_run_without_hits_stays_one(world, tmp_path, caplog):

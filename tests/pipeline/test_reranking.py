@@ -202,3 +202,35 @@ def test_only_mono_and_duo_scores_are_kept(world):
     assert [item.docid for item in replay(duo.saved[0], 0, 4)] == list(duo.run['q1'].docids)
     with pytest.raises(InputError, match='two whose last is duoBERT'):
         run_stages(world, [stages_of(world)[0]] * 2, **settings)
+
+
+@pytest.mark.parametrize(
+    ('stage', 'reads_scores'), [('{mono}@10:weight=0.5', True), ('{mono}@10', False)]
+)
+def test_resuming_refuses_other_scores_where_they_are_mixed(stage, reads_scores, world, tmp_path):
+    stages = [stage.format(mono=world.mono)]
+    settings = {'output': tmp_path / 'out.txt', 'batch_inputs': 1}
+    run_stages(world, stages, **settings)
+    docids = world.run['q1'].docids
+    steeper = world.run | {'q1': Ranking(docids, [2.0**-rank for rank in range(len(docids))])}
+    if reads_scores:
+        with pytest.raises(MismatchError, match='begun with other settings: run was'):
+            run_stages(world, stages, run=steeper, resume=True, **settings)
+    else:
+        run_stages(world, stages, run=steeper, resume=True, **settings)
+
+
+@pytest.mark.parametrize(
+    'stages',
+    [
+        ['{mono}@10:weight=0.5'],
+        ['{mono}@10:weight=0.5', '{duo}@4'],
+        ['{mono}@10', '{duo}@4:weight=0.5'],
+    ],
+)
+def test_scores_that_depend_on_the_depth_are_not_saved(stages, world):
+    """A replay of fewer candidates would have other scores than a run of these."""
+    named = [stage.format(mono=world.mono, duo=world.duo) for stage in stages]
+    with pytest.raises(InputError, match='mixes its score') as refused:
+        run_stages(world, named, save_scores=True)
+    assert refused.value.parameters == ('pairs',)

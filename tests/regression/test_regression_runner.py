@@ -85,6 +85,20 @@ def test_a_missing_score_is_red(run_with_table):
     assert outcome.why == 'no score was measured'
 
 
+@pytest.mark.usefixtures('commands_here')
+def test_a_cell_that_is_no_number_is_no_score(regression_file, workspace):
+    path = regression_file()
+    head, _, _ = path.read_text(encoding='utf-8').partition('conditions:')
+    names = WITH_TABLE.replace('fusion-table', 'recall-depth --depths 5')
+    names = names.replace('B={b} ', '').replace('--measures RR@10 ', '')
+    names = names.replace(
+        'measure: RR@10, where: {first: A, second: SECOND}', 'measure: run, where: {depth: "5"}'
+    )
+    path.write_text(head + names, encoding='utf-8')
+    outcome = run(workspace(path))
+    assert (outcome.status, outcome.why) == (Status.FAIL, 'no score was measured')
+
+
 def test_a_failed_command_is_red_with_its_last_lines(regression_file, workspace, data):
     (data / 'a.txt').write_text('1 Q0 x one 9 a\n', encoding='utf-8')
     outcome = run(workspace(regression_file()))

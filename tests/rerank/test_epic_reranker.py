@@ -211,4 +211,9 @@ def test_an_identity_has_what_decides_scores_from_texts_and_from_an_index(
     assert EpicReranker(encoder, prune=7).identity() == identity
     encode_corpus(passages[:5], encoder, tmp_path / 'index', prune=15, weights='uint8')
     indexed = EpicReranker(encoder, index=tmp_path / 'index', prune=7)
-    assert indexed.identity() == {**identity, 'prune': 15, 'index_weights': 'uint8'}
+    manifest = hashlib.sha256((tmp_path / 'index' / 'manifest.json').read_bytes()).hexdigest()
+    of_index = {'prune': 15, 'index_weights': 'uint8', 'index_sha256': manifest}
+    assert indexed.identity() == {**identity, **of_index}
+    encode_corpus(passages[1:6], encoder, tmp_path / 'other', prune=15, weights='uint8')
+    other = EpicReranker(encoder, index=tmp_path / 'other')
+    assert other.identity() != indexed.identity()

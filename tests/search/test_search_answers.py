@@ -79,6 +79,15 @@ def test_the_command_explains(bundle, cross_encoder_folder, capsys):
     assert shown.count('ranks: tiny ') == 3 and shown.count('why: relevant with p = 0.') == 2
 
 
+def test_a_mixed_score_is_no_probability(bundle, cross_encoder_folder, capsys):
+    mono = cross_encoder_folder('monobert')
+    command = ['--index', str(bundle), '--query', 'red cat', '--hits', '2', '--quiet', '--explain']
+    assert run(main, [*command, '--rerank', f'{mono}@2:weight=0.75']) == 0
+    shown = capsys.readouterr().out
+    assert 'relevant with p' not in shown
+    assert shown.count('by MonoBertReranker (0.75) and the stage before (0.25)') == 2
+
+
 def test_a_terminal_does_not_obey_what_a_corpus_says():
     hits = Ranking(['\x1b[31md'], [1.0], ['red\x1b]0;title\x07 \u202ecat'])
     shown = hits_text('a\tquery\x9b2J', hits)

@@ -156,7 +156,8 @@ def _pruned_index(
     base: TermWeightsBundle, setting: PruningSetting, folder: Path
 ) -> TermWeightsBundle:
     """The index of a setting, made from one with more weights unless it is there."""
-    path = folder / f'top{setting.prune}-{setting.weights}'
+    # `base` was compared with model, corpus and run: what bears its name was made from it.
+    path = folder / f'{base.folder.name}-top{setting.prune}-{setting.weights}'
     if (path / 'manifest.json').is_file():
         return TermWeightsBundle(path)
     return prune_bundle(base, path, setting.prune, setting.weights, resume=True)

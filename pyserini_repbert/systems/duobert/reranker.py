@@ -226,6 +226,8 @@ class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
         }
 
     def reason(self, query: str, hit: Candidate) -> str:
+        if self.score_share is not None:
+            return super().reason(query, hit)
         return f'{hit.score:.4f} from comparisons with the others'
 
 

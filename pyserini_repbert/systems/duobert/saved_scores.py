@@ -208,11 +208,29 @@ def _queries(
         yield SavedScores(qid, query, tuple(docids), scores[start:end], rows, matrix)
 
 
+def _check_depth_independence(stage: Reranker) -> None:
+    """Raise InputError for a stage whose scores are of one depth alone."""
+    why = ''
+    if stage.score_share is not None:
+        why = 'mixes its score with that of the stage before'
+    elif stage.compares and not isinstance(stage, DuoBertReranker):
+        why = 'compares the candidates of a list'
+    if why:
+        raise InputError(
+            f"'{stage.label}' {why}, so that its scores are right for one depth alone: no scores "
+            'can be saved for others',
+            parameters=('pairs',),
+        )
+
+
 class ScoreRecorder(Ranker, recorded_as='ScoreRecorder'):
     """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
 
     `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of
     further `depths` k0.
+
+    Raises InputError for stages of another kind, and for those whose scores depend on how many
+    candidates they read: none of these is right for a replay of fewer.
     """
 
     def __init__(self, stages: Sequence[Reranker], depths: Sequence[int] = ()) -> None:
@@ -220,6 +238,8 @@ class ScoreRecorder(Ranker, recorded_as='ScoreRecorder'):
         self.pairwise = last if isinstance(last, DuoBertReranker) else None
         if before and self.pairwise is None:
             raise InputError('scores are saved of one stage, or of two whose last is duoBERT')
+        for stage in stages:
+            _check_depth_independence(stage)
         self.pointwise: Reranker | None = None
         if before:
             self.pointwise = before[-1]
@@ -229,6 +249,10 @@ class ScoreRecorder(Ranker, recorded_as='ScoreRecorder'):
         self.depths = tuple(depths)
         self.name = '+'.join(stage.name for stage in stages)
         self.reads = stages[0].reads
+
+    @property
+    def reads_scores(self) -> bool:
+        return self.parts[0].reads_scores
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}

@@ -36,6 +36,7 @@ class MmrReranker(IndexReranker, recorded_as='MmrReranker'):
 
     needs_text = False
     compares = True
+    reads_scores = True
 
     def __init__(self, name: str = 'mmr', device: str = 'cpu', diversify: float = DIVERSIFY):
         if not 0 <= diversify <= 1:

@@ -314,7 +314,9 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         }
 
     def reason(self, query: str, hit: Candidate) -> str:
-        # Mixed with the score of the stage before it, a score may be no probability.
+        if self.score_share is not None:
+            # A mixed score is no probability.
+            return super().reason(query, hit)
         if self._engine.n_outputs > 1:
             return f'relevant with p = {np.exp(min(hit.score, 0.0)):.4f}'
         if self._activation == 'sigmoid':
