@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 # Of MkDocs: '!!! note "Title"', '??? note', '=== "Tab"'. What they hold is indented below.
 _INDENTED = re.compile(r'( *)(?:!!!|\?\?\?\+?|===\+?!?)[ \t]+(?!=)([^\n]*)$')
 _QUOTED_TITLE = re.compile(r'"([^"]*)"')
 # Of PyMdown and VitePress: '/// tab | Title', '::: tip Title'; a line of the signs alone ends them.
 _FENCED = re.compile(
-    r' {0,3}(/{3,}|:{3,})[ \t]*(?:\{[^{}\n]*\}|[\w.-]+(?:\{[^{}\n]*\})?)?[ \t]*(?:\|[ \t]*)?([^\n]*)$'
+    r' {0,3}(/{3,}|:{3,})[ \t]*(?:\{[^{}\n]*\}|[\w.-]+(?:\{[^{}\n]*\})?)?[ \t]*'
+    r'(?:\|[ \t]*)?([^\n]*)$'
 )
 _FENCE_END = re.compile(r' {0,3}(/{3,}|:{3,})[ \t]*$')
 # A line that includes a file: of FastAPI, of PyMdown's snippets. Code has them, too.
@@ -85,26 +87,48 @@ def _plain_lines(lines: list[str]) -> Iterator[str]:
         if fence:
             yield line
             continue
-        if _TEMPLATE.match(line):
-            yield _shown(line)
-            continue
-        mark = _INDENTED.match(line)
-        if mark is not None and indents_below[row] >= indent + _INDENT:
-            open_marks.append(_INDENT * len(open_marks) + len(mark[1]))
-            title = _QUOTED_TITLE.search(mark[2])
-            yield '' if title is None else f'{mark[1]}{title[1]}'
-            continue
-        note = _NOTE.match(line)
-        if note is not None:
-            open_marks.append(_INDENT * len(open_marks) + len(note[1]))
-            yield note[3]
-            continue
-        mark = _FENCED.match(line)
-        if mark is not None and row <= ends.get(mark[1][0], -1):
-            words = mark[2].strip().strip('[]')
-            yield f'{_shown(line)} {words}'.strip()
-            continue
-        yield line
+        opening = _opening_of(line, holds_more=indents_below[row] >= indent + _INDENT)
+        if opening is None:
+            yield _without_tags(line, is_fenced=row <= ends.get(line.strip()[:1], -1))
+        else:
+            open_marks.append(_INDENT * len(open_marks) + opening.indent)
+            yield opening.words
+
+
+class _Opening(NamedTuple):
+    """A mark that holds what is indented below it.
+
+    Attributes
+    ----------
+    indent : of the mark
+    words : that a person sees in its line
+    """
+
+    indent: int
+    words: str
+
+
+def _opening_of(line: str, holds_more: bool) -> _Opening | None:
+    """The mark that a line is; None for none. `holds_more`: the lines below are indented."""
+    note = _NOTE.match(line)
+    if note is not None:
+        return _Opening(len(note[1]), note[3])
+    mark = _INDENTED.match(line)
+    if mark is None or not holds_more:
+        return None
+    title = _QUOTED_TITLE.search(mark[2])
+    return _Opening(len(mark[1]), '' if title is None else f'{mark[1]}{title[1]}')
+
+
+def _without_tags(line: str, is_fenced: bool) -> str:
+    """A line without tags of templates, or what begins or ends a fence, if there is one."""
+    if _TEMPLATE.match(line):
+        return _shown(line)
+    mark = _FENCED.match(line) if is_fenced else None
+    if mark is None:
+        return line
+    words = mark[2].strip().strip('[]')
+    return f'{_shown(line)} {words}'.strip()
 
 
 def _indents_below(lines: list[str]) -> list[int]:
