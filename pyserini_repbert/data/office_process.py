@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
@@ -62,8 +63,9 @@ def _converter() -> Callable[[str], ReadFile]:
 
     Of Excel, MarkItDown takes what pandas prints: numbers of seven digits, and 'NaN' for 'None'.
     """
-    import openpyxl
     from markitdown import StreamInfo, converters
+
+    openpyxl = import_module('openpyxl')
 
     by_suffix = {
         '.pdf': converters.PdfConverter(),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from pathlib import Path
 
 from webencodings.labels import LABELS
 
 from pyserini_repbert.data.markup import MOST_HEAD, parse_head
+from pyserini_repbert.files import open_binary
 
 _MARKS = (
     (codecs.BOM_UTF8, 'utf-8'),
@@ -43,6 +45,12 @@ _XML_ENCODING = re.compile(
 )
 # What 7-bit encodings switch with, and what UTF-16 has: ASCII is text of its own without them.
 _SWITCHES = (b'\x1b', b'~{', b'\x00')
+
+
+def read_page(path: Path) -> bytes:
+    """The bytes of a page, unpacked if its name ends in .gz. Raises InputError for damaged ones."""
+    with open_binary(path) as stream:
+        return stream.read()
 
 
 def decode_page(raw: bytes, content_type: str = '') -> str:
