@@ -121,12 +121,13 @@ class _Reader(LineReader):
         match = _ATTRIBUTE.match(self.lines[row])
         if match is None:
             return None
-        value = (match[2] or '').strip()
+        parts = [(match[2] or '').strip()]
         end = row + 1
-        while value.endswith('\\') and end < len(self.lines):
-            value = f'{value[:-1].rstrip(" +")} {self.lines[end].strip()}'
+        while parts[-1].endswith('\\') and end < len(self.lines):
+            parts[-1] = parts[-1][:-1].rstrip(' +')
+            parts.append(self.lines[end].strip())
             end += 1
-        value = with_attributes(value, self._attributes)
+        value = with_attributes(' '.join(parts), self._attributes)
         self._attributes[match[1].lower()] = value
         if len(value) > MOST_VALUE:
             # It may come often, so it is read where it is defined.

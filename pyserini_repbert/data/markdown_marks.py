@@ -41,7 +41,7 @@ _ATTRIBUTE = r'(?:[.#][\w:-]+|[\w:-]+="[^"\n]*"|[\w:-]+=[\w.%/#:-]+)'
 _ATTRIBUTES = rf'{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}'
 # Right behind a link, an image, code; and behind the words of a line.
 _ATTACHED = re.compile(rf'\{{:?[ \t]*{_ATTRIBUTES}')
-_AT_END = re.compile(rf'[ \t]*\{{(?::[ \t]*|[ \t]*(?=[.#])){_ATTRIBUTES}[ \t]*$', re.MULTILINE)
+_AT_END = re.compile(rf'\{{(?::[ \t]*|[ \t]*(?=[.#])){_ATTRIBUTES}[ \t]*$', re.MULTILINE)
 _BEHIND_BRACKET = re.compile(rf'(?<=\])\{{:?[ \t]*{_ATTRIBUTES}')
 _ANCHOR = re.compile(r'\{[^{}\n]*#([\w:.-]+)[^{}\n]*\}[ \t]*$')
 _NAME = r'\[\^([^\]\s]{1,100})\]'

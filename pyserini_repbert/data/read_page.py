@@ -77,7 +77,7 @@ class ReadPage:
         is_tight : whether no empty line stands before the block
         is_code : whether spaces in front of a line are kept
         """
-        numbered = []
+        numbered: list[tuple[str, int]] = []
         n_filled = 0
         for offset, line in enumerate(lines):
             words = line.rstrip() if is_code else line.strip()

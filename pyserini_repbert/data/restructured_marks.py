@@ -14,7 +14,7 @@ _TARGET = re.compile(r'[ \t]*\.\. _(?:`([^`]+)`|([^:`]+)):(?:[ \t]|$)')
 _ANONYMOUS = re.compile(r'[ \t]*(?:\.\. )?__(?::|[ \t])')
 _REPLACED = re.compile(r'[ \t]*\.\. \|([^|]{1,80})\|[ \t]+([\w-]+)::[ \t]*(.*)')
 # The option of a picture that says what it shows.
-ALTERNATIVE = re.compile(r'[ \t]+:alt:[ \t]+(\S.*)')
+_ALTERNATIVE = re.compile(r'[ \t]+:alt:[ \t]+(\S.*)')
 _ROLE = r':[\w.+:-]{1,80}:'
 _MARK = re.compile(
     r'\\(?P<escaped>[\s\S]|\Z)'
@@ -136,7 +136,7 @@ def _characters_of(codes: str) -> str:
 def _alternative_behind(lines: Sequence[str], row: int) -> str:
     """The alternative text among the options of a picture that begins in a row; '' for none."""
     for line in lines[row + 1 : row + _MOST_OPTIONS]:
-        alternative = ALTERNATIVE.match(line)
+        alternative = _ALTERNATIVE.match(line)
         if alternative is not None:
             return alternative_text(alternative[1])
         if not line[:1].isspace():

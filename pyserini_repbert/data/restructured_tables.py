@@ -18,6 +18,8 @@ _LinesOfRow = tuple[int, list[list[str]]]
 _GRID_LINE = re.compile(r'\+(?:[-=]+\+)+')
 _SIMPLE_LINE = re.compile(r'=+(?:[ ]+=+)+')
 _SPAN_LINE = re.compile(r'-+(?:[ ]+-+)*')
+_COLUMN = re.compile(r'=+')
+_SPAN = re.compile(r'-+')
 _RULE = re.compile(r'[-=+]+')
 # An item of a list of rows, within which a list of cells begins; any of the signs marks a list.
 _ITEM = re.compile(r'[ ]*[*+-][ ]+(?=([*+-])(?:[ ]|$))')
@@ -72,7 +74,7 @@ def grid_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
 
 def _borders_of(lines: Sequence[str]) -> list[int]:
     """Where columns begin and end: the first row of a table may span several of them."""
-    borders = set()
+    borders: set[int] = set()
     for line in lines:
         if is_grid_line(line.strip()):
             borders.update(place for place, sign in enumerate(line) if sign == '+')
@@ -113,7 +115,7 @@ def _grid_cells(line: str, borders: Sequence[int]) -> list[str]:
 def simple_table_rows(lines: Sequence[str], start: int) -> SimpleTable | None:
     """The table that begins at a row; None where no row ends it."""
     indent = indent_of(lines[start])
-    columns = _starts('=', lines[start])
+    columns = _starts(_COLUMN, lines[start])
     rows: list[_LinesOfRow] = []
     # The rows of the file that are the last row of the table.
     of_row: list[int] = []
@@ -125,7 +127,7 @@ def simple_table_rows(lines: Sequence[str], start: int) -> SimpleTable | None:
         is_end = is_simple_line(bare)
         if is_end or _SPAN_LINE.fullmatch(bare):
             # A line of hyphens says which columns the cells above it span.
-            _add_simple_row(rows, lines, of_row, columns if is_end else _starts('-', line))
+            _add_simple_row(rows, lines, of_row, columns if is_end else _starts(_SPAN, line))
             of_row = []
         elif bare and indent_of(line) < indent:
             return None
@@ -143,9 +145,9 @@ def simple_table_rows(lines: Sequence[str], start: int) -> SimpleTable | None:
     return None
 
 
-def _starts(sign: str, line: str) -> list[int]:
-    """Where the columns begin that rows of a sign underline."""
-    return [match.start() for match in re.finditer(f'{sign}+', line)]
+def _starts(column: re.Pattern[str], line: str) -> list[int]:
+    """Where the columns begin that a line underlines."""
+    return [match.start() for match in column.finditer(line)]
 
 
 def _add_simple_row(

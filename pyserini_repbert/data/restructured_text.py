@@ -13,7 +13,6 @@ from pyserini_repbert.data.line_reader import LineReader, indent_of
 from pyserini_repbert.data.markup import alternative_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 from pyserini_repbert.data.restructured_marks import (
-    ALTERNATIVE,
     id_of_title,
     names_of,
     plain_restructured,
@@ -155,9 +154,9 @@ class _Reader(LineReader):
 
     def _take_directive(self, row: int, indent: int, name: str, words: str) -> int:
         kind = name.lower().rpartition(':')[2]
-        if kind in _PICTURES:
-            self._add_alternative(row, indent)
         options = self._options_of(row, indent)
+        if kind in _PICTURES:
+            self.add_words([alternative_text(options.get('alt', ''))], row, column=indent)
         start = self._clear_options(row + 1, indent)
         if kind in _NO_TEXT or name.lower() in _NO_TEXT:
             end = self.end_of_indented(row + 1, indent)
@@ -187,13 +186,18 @@ class _Reader(LineReader):
         options: dict[str, str] = {}
         for behind in range(row + 1, len(self.lines)):
             line = self.lines[behind]
-            if not line.strip() or indent_of(line) <= indent:
+            if not self._may_be_option(line, indent):
                 break
             option = _OPTION.match(line)
             if option is not None:
                 words = self._lines_of_option(behind, option[2] or '')
                 options[option[1].lower()] = ' '.join(words).strip()
         return options
+
+    def _may_be_option(self, line: str, indent: int) -> bool:
+        """Whether a line below a directive may be of its words or options."""
+        is_within = bool(line.strip()) and indent_of(line) > indent
+        return is_within and not _EXPLICIT.match(line[:_MOST_LINE])
 
     def _add_shown(self, options: Mapping[str, str], row: int, indent: int) -> None:
         """Add the values of a directive's options that a page shows."""
@@ -209,17 +213,6 @@ class _Reader(LineReader):
         header = csv_table_rows([options.get('header', '')], 0, 1, options)
         rows = csv_table_rows(self.lines, start, end, options)
         self.add_rows([*((start - 1, cells) for _, cells in header), *rows])
-
-    def _add_alternative(self, row: int, indent: int) -> None:
-        """Add the alternative text of a picture, which is one of the directive's options."""
-        for behind in range(row + 1, self.end_of_indented(row + 1, indent)):
-            alternative = ALTERNATIVE.match(self.lines[behind])
-            if alternative is not None:
-                words = alternative_text(' '.join(self._lines_of_option(behind, alternative[1])))
-                self.add_words([words], behind, column=indent)
-                return
-            if not self.lines[behind].strip():
-                return
 
     def _lines_of_option(self, row: int, first: str) -> list[str]:
         """The lines of an option's value, which goes on in deeper ones."""
@@ -241,7 +234,7 @@ class _Reader(LineReader):
         """
         row = start
         of_options = None
-        while self.line(row).strip() and indent_of(self.lines[row]) > indent:
+        while row < len(self.lines) and self._may_be_option(self.lines[row], indent):
             line = self.lines[row]
             is_option = _OPTION.match(line) is not None
             if is_option:
