@@ -41,7 +41,7 @@ CHARACTERS = {
     'cpp': 'C++',
 }
 _ATTRIBUTE = re.compile(r'\\?\{([\w-]{1,80})\}')
-_CONTENT = r'(?:[^\]\\\n]|\\.){0,2000}'
+_CONTENT = r'(?:[^\]\\]|\\.){0,2000}'
 # Its alternatives stand in the order in which Asciidoctor reads them: what is literal first.
 _MARK = re.compile(
     r'\+\+\+(?P<passed>[^\n]{1,500}?)\+\+\+'
@@ -51,25 +51,25 @@ _MARK = re.compile(
     # An address, which may begin with an attribute that another file defines.
     r'|(?P<address>(?:\b(?:https?|ftp|irc)://|\{[\w-]{1,80}\})[^\s\[\]<>]{0,500})'
     r'\[(?P<label>' + _CONTENT + r')\]'
-    r'|<<(?P<reference>[^<>,\n]{1,200})(?:,[ ]?(?P<words>[^<>\n]{0,500}))?>>'
+    r'|<<(?P<reference>[^<>,\n]{1,200})(?:,\s?(?P<words>[^<>]{0,500}))?>>'
     r'|\[\[[^\[\]\n]{1,200}\]\]'
     r'|\(\(\([^()\n]{1,200}\)\)\)'
     r'|\(\((?P<term>[^()\n]{1,200})\)\)'
 )
 _QUOTE = re.compile(
     r'`\+(?P<verbatim>[^\n]{1,500}?)\+`'
-    r'|"`(?P<double>[^`\n]+)`"'
-    r"|'`(?P<single>[^`\n]+)`'"
-    r'|(?:\[[^\[\]\n]{1,80}\])?(?P<two>``|\*\*|__|##)(?P<within>[^\n]{1,500}?)(?P=two)'
+    r'|"`(?P<double>[^`]+)`"'
+    r"|'`(?P<single>[^`]+)`'"
+    r'|(?:\[[^\[\]\n]{1,80}\])?(?P<two>``|\*\*|__|##)(?P<within>[\s\S]{1,500}?)(?P=two)'
     r'|(?<![\w}])(?:\[[^\[\]\n]{1,80}\])?'
-    r'(?P<one>[`*_#+])(?P<inside>\S|\S[^\n]{0,500}?\S)(?P=one)(?!\w)'
+    r'(?P<one>[`*_#+])(?P<inside>\S|\S[\s\S]{0,500}?\S)(?P=one)(?!\w)'
     r'|[\^](?P<high>[^\s^]{1,80})[\^]'
     r'|(?<!~)~(?P<low>[^\s~]{1,80})~(?!~)'
     r'|\\(?P<escaped>[*_`#+<\[{^~])'
 )
 _APOSTROPHE = "`'"
-_MOST_VALUE = 200  # characters of an attribute
-_MOST_QUOTED = 10_000  # characters of a line whose marks are read
+MOST_VALUE = 200  # characters of an attribute
+_MOST_QUOTED = 10_000  # characters of a paragraph whose marks are read
 # Attributes of a picture; a comma between quotation marks parts none.
 _ATTRIBUTES = re.compile(r'(?:"[^"]*"|[^",])+')
 _NAME = re.compile(r'[\w-]+')
@@ -98,18 +98,26 @@ def with_attributes(line: str, attributes: Mapping[str, str]) -> str:
         if match[0].startswith('\\'):
             return match[0][1:]
         known = attributes.get(match[1].lower(), match[0])
-        return known if len(known) <= _MOST_VALUE else match[0]
+        return known if len(known) <= MOST_VALUE else match[0]
 
     return _ATTRIBUTE.sub(value, line) if '{' in line else line
 
 
-def plain_asciidoc(line: str) -> str:
-    """The words of a line without marks."""
-    if len(line) > _MOST_QUOTED:
-        return line
+def plain_asciidoc(text: str) -> str:
+    """The words of a paragraph without marks; it keeps its number of lines.
+
+    In a long one, marks end in the lines in which they begin.
+    """
+    if len(text) > _MOST_QUOTED:
+        lines = text.split('\n')
+        return text if len(lines) == 1 else '\n'.join(map(plain_asciidoc, lines))
+
+    def words(match: re.Match[str]) -> str:
+        plain = _words_of_mark(match)
+        return plain + '\n' * (match[0].count('\n') - plain.count('\n'))
+
     # What is written in monospace may hold marks of its own, but no links.
-    plain = _without_quotes(_MARK.sub(_words_of_mark, line))
-    return plain.replace(_APOSTROPHE, '’')
+    return _without_quotes(_MARK.sub(words, text)).replace(_APOSTROPHE, '’')
 
 
 def _without_quotes(line: str, depth: int = 0) -> str:

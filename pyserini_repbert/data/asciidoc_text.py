@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.data.asciidoc_marks import (
     CHARACTERS,
+    MOST_VALUE,
     AsciidocIds,
     alternative_of,
     plain_asciidoc,
@@ -33,10 +34,16 @@ _PASSED_SIGNS = '++++'
 _TABLE_SIGNS = ('|===', '!===', ',===', ':===')
 _BAR = '|'
 _COMMA = ','
+_COLON = ':'
 _ESCAPED_BAR = '\\|'
 # Stands for it while a line is cut at bars.
 _NO_BAR = '\ue000'
-_STYLE = re.compile(r'\[[^\[\]]*\]|\[\[[^\[\]]*\]\]')
+_STYLE = re.compile(r'\[(?:[\w.#%{,"\'][^\[\]]*)?\]|\[\[[^\[\]]*\]\]')
+# Styles that stand first: of code, of formulas; and who said what a block quotes.
+_CODE_STYLE = re.compile(r'\[(?:source|listing)\b|\[,[ ]*\w')
+_FORMULA_STYLE = re.compile(r'\[(?:stem|latexmath|asciimath)\b')
+_QUOTED_FROM = re.compile(r'\[(?:quote|verse)\b[^,]*,(.*)\]')
+_NAME_OF_SOURCE = re.compile(r'^(?:attribution|citetitle)=')
 _ID = re.compile(r'\[\[([\w:.-]+)(?:,[^\]]*)?\]\]|\[[\w-]*#([\w:.-]+)[^\]]*\]')
 _BLOCK_TITLE = re.compile(r'\.([^\s.].*)')
 _DIRECTIVE = re.compile(
@@ -50,7 +57,8 @@ _LINE_END = re.compile(r'[ ]\+$')
 _CELL = re.compile(
     r'(?:^|[ ])(?:(\d{0,3})(?:\.\d{1,3})?[+*])?[<^>]?(?:\.[<^>])?[adehlms]?\||(?<=\S)\|'
 )
-_COLUMNS = re.compile(r'cols="?([^"\]]+)"?')
+_COLUMNS = re.compile(r'cols=(?:"([^"]*)"|([^,\]]*))')
+_SEPARATOR = re.compile(r'separator="?([^"\]\\])')
 _TIMES = re.compile(r'(\d{1,3})\*')
 
 
@@ -85,6 +93,8 @@ class _Reader(LineReader):
         # Of the next block: the anchor and the style that stand above it.
         self._anchor = ''
         self._style = ''
+        # The row behind the lines that belong to the document's title.
+        self._header_end = 0
         # How many items the ordered lists have, by their depth.
         self._counts: dict[int, int] = {}
         self.takes = (
@@ -111,12 +121,17 @@ class _Reader(LineReader):
         match = _ATTRIBUTE.match(self.lines[row])
         if match is None:
             return None
-        value = (match[2] or '').strip()
+        parts = [(match[2] or '').strip()]
         end = row + 1
-        while value.endswith('\\') and end < len(self.lines):
-            value = f'{value[:-1].rstrip(" +")} {self.lines[end].strip()}'
+        while parts[-1].endswith('\\') and end < len(self.lines):
+            parts[-1] = parts[-1][:-1].rstrip(' +')
+            parts.append(self.lines[end].strip())
             end += 1
-        self._attributes[match[1].lower()] = with_attributes(value, self._attributes)
+        value = with_attributes(' '.join(parts), self._attributes)
+        self._attributes[match[1].lower()] = value
+        if len(value) > MOST_VALUE:
+            # It may come often, so it is read where it is defined.
+            self.add_words([value], row)
         return end
 
     def _take_fenced(self, row: int) -> int | None:
@@ -129,7 +144,8 @@ class _Reader(LineReader):
         style = self._style
         self._style = ''
         is_table = fence.startswith(_TABLE_SIGNS)
-        is_code = fence.startswith(_CODE_SIGNS) or 'source' in style or 'listing' in style
+        is_formula = bool(_FORMULA_STYLE.search(style)) and fence.startswith(_PASSED_SIGNS)
+        is_code = fence.startswith(_CODE_SIGNS) or is_formula or bool(_CODE_STYLE.search(style))
         if not (is_table or is_code or fence.startswith((_PASSED_SIGNS, _COMMENT_SIGNS))):
             return row + 1
         end = self.row_of(row + 1, lambda line: line.rstrip() == fence)
@@ -163,6 +179,8 @@ class _Reader(LineReader):
         """Add a heading, whose words have marks."""
         title = self.title_of(words)
         is_title = level == 1 and not self.page.headings and not self.page.has_prose
+        if is_title:
+            self._header_end = self.row_of(row, lambda line: not line.strip())
         anchor = self._anchor or ('' if is_title else self._ids.next(title))
         self._anchor = ''
         self._style = ''
@@ -178,7 +196,11 @@ class _Reader(LineReader):
         if named is not None:
             self._anchor = named[1] or named[2]
         if not line.startswith('[['):
-            self._style = line
+            self._style += line
+        source = _QUOTED_FROM.fullmatch(line)
+        if source is not None:
+            parts = [_NAME_OF_SOURCE.sub('', part.strip()) for part in source[1].split(',')]
+            self.add_words([', '.join(part.strip('"') for part in parts)], row)
         return row + 1
 
     def _take_directive(self, row: int) -> int | None:
@@ -205,7 +227,8 @@ class _Reader(LineReader):
         match = _ITEM.match(bare)
         if match is None:
             return None
-        end = self._end_of_paragraph(row + 1)
+        self._style = ''
+        end = self._end_of_paragraph(row + 1, is_item=True)
         depth = len(match[1] or match[2] or '')
         mark = BULLET
         if match[3] is not None:
@@ -232,48 +255,55 @@ class _Reader(LineReader):
     def _take_paragraph(self, row: int) -> int | None:
         end = self._end_of_paragraph(row + 1)
         lines = self.lines[row:end]
-        if 'source' in self._style or 'listing' in self._style:
-            self._style = ''
-            return self.add_code(row, end)
+        is_code = _CODE_STYLE.search(self._style)
         self._style = ''
+        if is_code:
+            return self.add_code(row, end)
         self._anchor = ''
-        self._counts.clear()
+        if row == 0 or self.lines[row - 1].strip() != '+':
+            # What is attached to an item does not end its list.
+            self._counts.clear()
         term = _TERM.fullmatch(lines[0].strip())
         if term is not None:
             lines[0] = term[1] if term[2] is None else f'{term[1]}: {term[2]}'
         self.add_words(lines, row)
         return end
 
-    def _end_of_paragraph(self, row: int) -> int:
-        """The row behind a paragraph's lines."""
+    def _end_of_paragraph(self, row: int, is_item: bool = False) -> int:
+        """The row behind the lines of a paragraph or an item, within which attributes are text."""
+        may_be_attribute = is_item or row <= self._header_end
 
         def is_end(line: str) -> bool:
             bare = line.strip()
             is_block = _FENCE.fullmatch(bare) or _STYLE.fullmatch(bare) or bare in ('', '+')
             begins = _ITEM.match(bare) or _TERM.fullmatch(bare) or bare.startswith(_CODE_FENCE)
-            is_unseen = _ATTRIBUTE.match(line) or _DIRECTIVE.fullmatch(line.rstrip())
+            is_attribute = may_be_attribute and _ATTRIBUTE.match(line)
+            is_unseen = is_attribute or _DIRECTIVE.fullmatch(line.rstrip())
             return bool(is_block or begins or is_unseen or line.startswith('//'))
 
         return self.row_of(row, is_end)
 
     def plain(self, text: str) -> str:
-        return '\n'.join(self._plain_line(line) for line in text.split('\n'))
-
-    def _plain_line(self, line: str) -> str:
-        line = _LINE_END.sub('', line.rstrip())
-        return plain_asciidoc(with_attributes(line, self._attributes))
+        lines = [_LINE_END.sub('', line.rstrip()) for line in text.split('\n')]
+        return plain_asciidoc(with_attributes('\n'.join(lines), self._attributes))
 
     def _add_table(self, start: int, end: int, *, sign: str, style: str) -> None:
         """Add the rows of a table between two rows of the file, whose cells a sign parts."""
-        if sign == _BAR and 'csv' in style:
+        separator = _SEPARATOR.search(style)
+        if separator is not None:
+            sign = separator[1]
+        is_csv = sign == _COMMA or 'csv' in style
+        if is_csv and sign == _BAR:
             sign = _COMMA
         cells: list[_Cell] = []
         n_columns = _count_columns(style)
         for row in range(start, end):
             line = _LINE_END.sub('', self.lines[row].rstrip())
-            before, found = _cells_of(line, sign, row)
+            before, found = _cells_of(line, sign, row, is_csv)
             if before.strip() and cells:
                 cells[-1].lines.append(before)
+            elif before.strip():
+                cells.append(_Cell(row, 1, [before]))
             cells += found
             n_columns = n_columns or sum(cell.width for cell in found)
         rows: list[tuple[int, list[str]]] = []
@@ -287,12 +317,22 @@ class _Reader(LineReader):
         self.add_rows(rows)
 
 
-def _cells_of(line: str, sign: str, row: int) -> tuple[str, list[_Cell]]:
-    """What stands in front of a line's first cell, and its cells."""
+def _cells_of(line: str, sign: str, row: int, is_csv: bool) -> tuple[str, list[_Cell]]:
+    """What stands in front of a line's first cell, and its cells.
+
+    Parameters
+    ----------
+    line : of a table
+    sign : that parts cells
+    row : of the line in the file
+    is_csv : whether a cell may stand between quotation marks
+    """
+    if is_csv or sign == _COLON:
+        return '', [_Cell(row, 1, [part]) for part in _parted(line, sign, is_csv)]
     if sign != _BAR:
-        return '', [_Cell(row, 1, [part]) for part in _parted(line, sign)]
+        line = line.replace(_BAR, _NO_BAR).replace(sign, _BAR)
     if _BAR not in line:
-        return line, []
+        return line.replace(_NO_BAR, _BAR), []
     before, *parts = _CELL.split(line.replace(_ESCAPED_BAR, _NO_BAR))
     cells = []
     for width, words in zip(parts[::2], parts[1::2], strict=True):
@@ -300,13 +340,13 @@ def _cells_of(line: str, sign: str, row: int) -> tuple[str, list[_Cell]]:
     return before.replace(_NO_BAR, _BAR), cells
 
 
-def _parted(line: str, sign: str) -> list[str]:
-    """The cells of a line; a comma between quotation marks parts none."""
+def _parted(line: str, sign: str, is_csv: bool) -> list[str]:
+    """The cells of a line; what stands between quotation marks of CSV parts none."""
     if not line.strip():
         return []
-    if sign == _COMMA:
+    if is_csv:
         try:
-            return next(csv.reader([line], skipinitialspace=True))
+            return next(csv.reader([line], delimiter=sign, skipinitialspace=True))
         except csv.Error:
             # Of a cell that is longer than the module takes.
             pass
@@ -318,8 +358,11 @@ def _count_columns(style: str) -> int:
     match = _COLUMNS.search(style)
     if match is None:
         return 0
+    columns = (match[1] or match[2] or '').strip()
+    if columns.isdecimal():
+        return int(columns[:4])
     n_columns = 0
-    for part in re.split('[,;]', match[1]):
+    for part in re.split('[,;]', columns):
         times = _TIMES.match(part.strip())
         n_columns += int(times[1]) if times else 1
     return n_columns

@@ -215,7 +215,9 @@ def _corpus_of_format(asked: _Asked, fmt: str) -> Corpus:
         paths = chosen.files(asked.path)
         read = paths
         if paths == [asked.path]:
-            read = [path for path in files_below(asked.path) if has_suffix(path.name, PAGES)]
+            read = [
+                path for path in files_below(asked.path) if has_suffix_or_packed(path.name, PAGES)
+            ]
         unread = _others(asked, read, fmt)
     if not paths:
         besides = f'; {unread}' if unread else ''
@@ -321,8 +323,8 @@ def _guess_unknown(path: Path) -> str:
 def _guess_delivery(folder: Path, selection: FileSelection) -> str:
     """'clueweb' or 'trec-disks' for a folder as delivered, with documentation at most; else ''."""
     files = select_files(folder, selection).files
-    texts = [path for path in files if is_read(path) and not has_suffix(path.name, PAGES)]
-    has_pages = any(has_suffix(path.name, PAGES) for path in files)
+    texts = [path for path in files if is_read(path) and not has_suffix_or_packed(path.name, PAGES)]
+    has_pages = any(has_suffix_or_packed(path.name, PAGES) for path in files)
     if has_pages and all(is_readme(path) for path in texts):
         return ''
     if not all(is_documentation(path) for path in texts):

@@ -21,7 +21,7 @@ from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.origins import Origin, docid_of_path, name_in_corpus
-from pyserini_repbert.data.page_encodings import decode_page
+from pyserini_repbert.data.page_encodings import decode_page, read_page
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.suffixes import (
     MARKDOWN,
@@ -405,9 +405,9 @@ class HtmlCorpus(FilesCorpus):
         if path.is_dir():
             yield from self._pages_below(path)
             return
-        if has_suffix(path.name, PAGES):
+        if has_suffix_or_packed(path.name, PAGES):
             docid = docid_of_path(without_suffix(path.name, PAGES))
-            yield _Page(docid, str(path), name_in_corpus(self.name, path), path.read_bytes())
+            yield _Page(docid, str(path), name_in_corpus(self.name, path), read_page(path))
             return
         try:
             with open_tar(path) as archive:
@@ -418,13 +418,13 @@ class HtmlCorpus(FilesCorpus):
     def _pages_below(self, folder: Path) -> Iterator[_Page]:
         """The pages of a folder; one of two with the same docid keeps its suffix."""
         names = [file.relative_to(folder).as_posix() for file in files_below(folder)]
-        pages = [name for name in names if has_suffix(name, PAGES)]
+        pages = [name for name in names if has_suffix_or_packed(name, PAGES)]
         pages_by_docid = Counter(without_suffix(name, PAGES) for name in pages)
         for name in pages:
             docid = without_suffix(name, PAGES)
             if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
                 docid = name
-            raw = (folder / name).read_bytes()
+            raw = read_page(folder / name)
             yield _Page(docid_of_path(docid), f'{folder}:{name}', name, raw)
 
 

@@ -25,7 +25,7 @@ from pyserini_repbert.data.mail_documents import mail_documents, mailbox_documen
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.notebook_documents import notebook_documents
 from pyserini_repbert.data.own_readers import OwnReader
-from pyserini_repbert.data.page_encodings import decode_page
+from pyserini_repbert.data.page_encodings import decode_page, read_page
 from pyserini_repbert.data.passages import BadPassage, OnError, Passage, given_document
 from pyserini_repbert.data.plain_documents import (
     asciidoc_documents,
@@ -115,11 +115,11 @@ class PageKind(FileKind):
     main_content: bool = False
 
     def passages(self, file: FileToRead) -> Iterator[LocatedPassage]:
-        text = visible_text(decode_page(file.path.read_bytes()))
+        text = visible_text(decode_page(read_page(file.path)))
         yield str(file.path), Passage(file.docid, text)
 
     def documents(self, file: FileToRead) -> Iterator[LocatedDocument]:
-        markup = decode_page(file.path.read_bytes())
+        markup = decode_page(read_page(file.path))
         document = document_of_html(file.docid, markup, self.main_content)
         yield str(file.path), document
 

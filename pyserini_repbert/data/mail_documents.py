@@ -1,6 +1,7 @@
 """Mail as documents: the subject is the title; from, to and date are fields.
 
-The text is the plain body, or the HTML body without markup. Attachments are not read.
+The text is that of all parts that are no attachments. Of alternatives, it is the plain one, or the
+HTML without markup.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from typing import Any, cast
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import MOST_BYTES, FileToRead, read_bytes
-from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.html_text import read_html
+from pyserini_repbert.data.page_encodings import codec_of_label, decode_page
+from pyserini_repbert.data.read_page import place_text
+from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.unread_files import UnreadableFile
-from pyserini_repbert.files import human_size
+from pyserini_repbert.files import human_size, open_binary
 
 _ADDRESSES = ('from', 'to', 'cc')
 _MOST_PARTS = 2_000
@@ -30,18 +34,30 @@ _MOST_HEADER = 10_000  # characters
 _MOST_CONTENT_HEADER = 2_000  # of those that each part has
 _MULTIPART = re.compile(rb'^content-type:[ \t]*(?:\r?\n[ \t]+)?(?:multipart|message)/', re.I | re.M)
 _CONTENT_HEADER = re.compile(rb'^content-', re.I | re.M)
+_ALTERNATIVES = 'multipart/alternative'
+# Of those that say the same, the first.
+_TEXTS = ('text/plain', 'text/html')
+# What programs name that do not know an encoding.
+_ASCII = ('', 'us-ascii', 'ascii')
 # How a mailbox begins each of its messages.
 _ENVELOPE = b'From '
+_HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
 
 
 class _BoundedPolicy(EmailPolicy):
-    """Headers as `email.policy.default` parses them; one that is too long is empty."""
+    """Headers as `email.policy.default` parses them; one that is too long stays as it is written.
+
+    Bytes beyond ASCII, which no header should have, are text as in a file.
+    """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        """A header's value, parsed when it is asked for."""
-        is_of_part = name.lower().startswith('content-')
-        most = _MOST_CONTENT_HEADER if is_of_part else _MOST_HEADER
-        return super().header_fetch_parse(name, value if len(value) <= most else '')
+        """A header's value, parsed when asked for; '' for a long one that describes a part."""
+        if name.lower().startswith('content-'):
+            is_short = len(value) <= _MOST_CONTENT_HEADER
+            return super().header_fetch_parse(name, value if is_short else '')
+        if not value.isascii():
+            value = _decoded(value.encode('utf-8', 'surrogateescape'))
+        return super().header_fetch_parse(name, value) if len(value) <= _MOST_HEADER else value
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
@@ -63,13 +79,19 @@ def mailbox_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    """The messages of a mailbox: a line 'From ' behind an empty one begins each of them."""
+    """The messages of a mailbox.
+
+    Each begins with a line 'From ' behind an empty one, and a header below: a sentence may begin
+    with this word, too.
+    """
     lines: list[bytes] = []
     size = 0
     is_empty = True
-    with open(path, 'rb') as stream:
-        while line := stream.readline(MOST_BYTES):
-            if is_empty and line.startswith(_ENVELOPE):
+    with open_binary(path) as stream:
+        line = stream.readline(MOST_BYTES)
+        while line:
+            below = stream.readline(MOST_BYTES)
+            if is_empty and line.startswith(_ENVELOPE) and _HEADER.match(below):
                 if lines:
                     yield b''.join(lines)
                 lines = []
@@ -80,6 +102,7 @@ def _messages(path: Path) -> Iterator[bytes]:
             if size > MOST_BYTES:
                 raise UnreadableFile(f'a message is larger than {human_size(MOST_BYTES)}')
             is_empty = not line.strip()
+            line = below
     if lines:
         yield b''.join(lines)
 
@@ -132,28 +155,57 @@ def _header(message: EmailMessage, name: str) -> str:
 
 
 def _body(message: EmailMessage) -> str:
-    """The text of a message: of its plain part, else of its HTML."""
-    html = ''
-    for part in _text_parts(message):
-        content = part.get_content()
-        if part.get_content_type() == 'text/plain':
-            if content.strip():
-                return str(content).replace('\r\n', '\n').strip()
-        elif not html:
-            html = str(content)
-    return document_of_html('', html).text if html else ''
-
-
-def _text_parts(message: MIMEPart) -> Iterator[MIMEPart]:
-    """The parts that hold text and are no attachments, in their order."""
-    waiting = [(message, 0)]
+    """The texts of a message's parts that are no attachments, in their order."""
+    texts = []
+    # With each part, in how many others it is.
+    waiting: list[tuple[MIMEPart, int]] = [(message, 0)]
     while waiting:
-        part, depth = waiting.pop(0)
-        if part.is_attachment():
+        part, depth = waiting.pop()
+        if part.is_attachment() or depth > _MOST_NESTED:
             continue
-        if part.is_multipart():
-            if depth < _MOST_NESTED:
-                children = [(child, depth + 1) for child in part.iter_parts()]
-                waiting = [*children, *waiting]
-        elif part.get_content_type() in ('text/plain', 'text/html'):
-            yield part
+        if part.get_content_type() == _ALTERNATIVES:
+            texts.append(_text_of_alternatives(part))
+        elif part.is_multipart():
+            children = [(child, depth + 1) for child in part.iter_parts()]
+            waiting += reversed(children)
+        else:
+            texts.append(_text_of_part(part))
+    return '\n\n'.join(text for text in texts if text)
+
+
+def _text_of_alternatives(message: MIMEPart) -> str:
+    """The first plain text among parts that say the same; else the first HTML."""
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    for kind in _TEXTS:
+        for part in parts:
+            text = _text_of_part(part) if part.get_content_type() == kind else ''
+            if text:
+                return text
+    return ''
+
+
+def _text_of_part(part: MIMEPart) -> str:
+    """The text of a part; '' for one that is neither plain text nor HTML."""
+    kind = part.get_content_type()
+    raw = part.get_payload(decode=True)
+    if kind not in _TEXTS or part.is_attachment() or not isinstance(raw, bytes):
+        return ''
+    charset = str(part.get_param('charset', ''))
+    if kind == 'text/html':
+        page = read_html(decode_page(raw, f'charset={charset}'))
+        return place_text(page).text
+    return _decoded(raw, charset).replace('\r\n', '\n').strip()
+
+
+def _decoded(raw: bytes, charset: str = '') -> str:
+    """The text of bytes in an encoding that a message names; as in a file where it does not fit."""
+    if charset.lower() not in _ASCII:
+        try:
+            return raw.decode(codec_of_label(charset) or charset)
+        except (LookupError, ValueError):
+            # It is unknown, or wrong.
+            pass
+    try:
+        return decode_text(raw).text
+    except UnreadableFile:
+        return raw.decode('utf-8', 'replace')

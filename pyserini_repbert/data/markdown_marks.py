@@ -7,25 +7,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-# Of MkDocs: '!!! note "Title"', '??? note', '=== "Tab"'. What they hold is indented.
+# Of MkDocs: '!!! note "Title"', '??? note', '=== "Tab"'. What they hold is indented below.
 _INDENTED = re.compile(r'( *)(?:!!!|\?\?\?\+?|===\+?!?)[ \t]+(?!=)([^\n]*)$')
 _QUOTED_TITLE = re.compile(r'"([^"]*)"')
 # Of PyMdown and VitePress: '/// tab | Title', '::: tip Title'; a line of the signs alone ends them.
-_FENCED = re.compile(r' {0,3}(/{3,}|:{3,})[ \t]*(?:[\w.{}-]+)?[ \t]*(?:\|[ \t]*)?([^\n]*)$')
-# A line that includes a file: of FastAPI, of PyMdown's snippets, of Jekyll and Hugo.
-_INCLUDE = re.compile(
-    r'[ \t]*(?:\{[!*][^\n]*[!*]\}|-{1,2}8<-{1,2}[^\n]*|;-{1,2}8<[^\n]*|\{%[^\n]*%\}|'
-    r'\{\{[<%][^\n]*[%>]\}\})[ \t]*$'
+_FENCED = re.compile(
+    r' {0,3}(/{3,}|:{3,})[ \t]*(?:\{[^{}\n]*\}|[\w.-]+(?:\{[^{}\n]*\})?)?[ \t]*'
+    r'(?:\|[ \t]*)?([^\n]*)$'
 )
+_FENCE_END = re.compile(r' {0,3}(/{3,}|:{3,})[ \t]*$')
+# A line that includes a file: of FastAPI, of PyMdown's snippets. Code has them, too.
+_INCLUDE = re.compile(
+    r'[ \t]*(?:\{[!*]>?[ \t]*[\w./-]+\.\w[^\n]*[!*]\}|-{1,2}8<-{1,2}[^\n]*|;-{1,2}8<[^\n]*)[ \t]*$'
+)
+# A line of nothing but tags of Jekyll and Hugo.
+_TEMPLATE = re.compile(
+    r'[ \t]*(?:(?:\{%(?:(?!%\})[^\n])*%\}|\{\{<(?:(?!>\}\})[^\n])*>\}\}|'
+    r'\{\{%(?:(?!%\}\})[^\n])*%\}\})[ \t]*)+$'
+)
+# What such tags, and the braces of a fence, show.
+_SHOWN = re.compile(r'\b(?:title|caption|alt)="([^"\n]*)"')
 _CODE = re.compile(r'[ \t>]*(?:[-*+] +)?(`{3,}|~{3,})')
 _INDENT = 4
 # Imports and exports of MDX stand alone in a paragraph.
-_MDX = re.compile(r'(?:import\b[^\n]*\bfrom\b|import[ \t]+[\'"]|export[ \t]+(?:default|const)\b)')
-# '{ #anchor .class key="value" }' behind a heading, a link or an image.
-_ATTRIBUTES = re.compile(r'\{:?[ \t]*(?:[.#][\w:-]+|[\w-]+=[^\s{}]+)(?:[ \t]+[^{}\n]*)?\}')
+_MDX = re.compile(
+    r'(?:import\b[^\n]*\bfrom[ \t]+[\'"]|import[ \t]+[\'"]|'
+    r'export[ \t]+(?:default[ \t]+(?:function|class|async|[({])|const[ \t][^\n=]{1,200}=))'
+)
+# '{ #anchor .class key="value" }'
+_ATTRIBUTE = r'(?:[.#][\w:-]+|[\w:-]+="[^"\n]*"|[\w:-]+=[\w.%/#:-]+)'
+_ATTRIBUTES = rf'{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}'
+# Right behind a link, an image, code; and behind the words of a line.
+_ATTACHED = re.compile(rf'\{{:?[ \t]*{_ATTRIBUTES}')
+_AT_END = re.compile(rf'\{{(?::[ \t]*|[ \t]*(?=[.#])){_ATTRIBUTES}[ \t]*$', re.MULTILINE)
+_BEHIND_BRACKET = re.compile(rf'(?<=\])\{{:?[ \t]*{_ATTRIBUTES}')
 _ANCHOR = re.compile(r'\{[^{}\n]*#([\w:.-]+)[^{}\n]*\}[ \t]*$')
-_FOOTNOTE = re.compile(r'\[\^[^\]\s]{1,100}\]:?')
+_NAME = r'\[\^([^\]\s]{1,100})\]'
+_FOOTNOTE = re.compile(_NAME)
+# The text of a footnote, whose further paragraphs are indented.
+_NOTE = re.compile(rf'( {{0,3}}){_NAME}:[ \t]*([^\n]*)$', re.MULTILINE)
 _WIKI_LINK = re.compile(r'!?\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]')
 _ALERT = re.compile(r'\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*$', re.MULTILINE)
 
@@ -35,18 +57,25 @@ def without_marks(text: str) -> str:
     return '\n'.join(_plain_lines(text.split('\n')))
 
 
+def names_of_notes(text: str) -> frozenset[str]:
+    """The names of the footnotes that a file has."""
+    return frozenset(match[2] for match in _NOTE.finditer(text))
+
+
 def _plain_lines(lines: list[str]) -> Iterator[str]:
     """The lines; those that a mark indents are indented less."""
     fence = ''
     # The indents of the marks within which a line stands.
     open_marks: list[int] = []
-    for line in lines:
+    indents_below = _indents_below(lines)
+    ends = _last_ends(lines)
+    for row, line in enumerate(lines):
         bare = line.lstrip(' ')
+        indent = len(line) - len(bare)
         if bare:
-            indent = len(line) - len(bare)
             while open_marks and indent < open_marks[-1] + _INDENT and not fence:
                 open_marks.pop()
-        line = line[min(len(line) - len(bare), _INDENT * len(open_marks)) :]
+        line = line[min(indent, _INDENT * len(open_marks)) :]
         if _INCLUDE.match(line):
             yield ''
             continue
@@ -55,14 +84,78 @@ def _plain_lines(lines: list[str]) -> Iterator[str]:
             fence = '' if fence else code[1]
             yield line
             continue
-        mark = None if fence else _INDENTED.match(line)
-        if mark is not None:
-            open_marks.append(_INDENT * len(open_marks) + len(mark[1]))
-            title = _QUOTED_TITLE.search(mark[2])
-            yield '' if title is None else f'{mark[1]}{title[1]}'
+        if fence:
+            yield line
             continue
-        mark = None if fence else _FENCED.match(line)
-        yield line if mark is None else mark[2].strip().strip('[]')
+        opening = _opening_of(line, holds_more=indents_below[row] >= indent + _INDENT)
+        if opening is None:
+            yield _without_tags(line, is_fenced=row <= ends.get(line.strip()[:1], -1))
+        else:
+            open_marks.append(_INDENT * len(open_marks) + opening.indent)
+            yield opening.words
+
+
+class _Opening(NamedTuple):
+    """A mark that holds what is indented below it.
+
+    Attributes
+    ----------
+    indent : of the mark
+    words : that a person sees in its line
+    """
+
+    indent: int
+    words: str
+
+
+def _opening_of(line: str, holds_more: bool) -> _Opening | None:
+    """The mark that a line is; None for none. `holds_more`: the lines below are indented."""
+    note = _NOTE.match(line)
+    if note is not None:
+        return _Opening(len(note[1]), note[3])
+    mark = _INDENTED.match(line)
+    if mark is None or not holds_more:
+        return None
+    title = _QUOTED_TITLE.search(mark[2])
+    return _Opening(len(mark[1]), '' if title is None else f'{mark[1]}{title[1]}')
+
+
+def _without_tags(line: str, is_fenced: bool) -> str:
+    """A line without tags of templates, or what begins or ends a fence, if there is one."""
+    if _TEMPLATE.match(line):
+        return _shown(line)
+    mark = _FENCED.match(line) if is_fenced else None
+    if mark is None:
+        return line
+    words = mark[2].strip().strip('[]')
+    return f'{_shown(line)} {words}'.strip()
+
+
+def _indents_below(lines: list[str]) -> list[int]:
+    """By how much the next line with words is indented, for each line; 0 behind the last one."""
+    indents = [0] * len(lines)
+    indent = 0
+    for row in range(len(lines) - 1, -1, -1):
+        indents[row] = indent
+        bare = lines[row].lstrip(' ')
+        if bare:
+            indent = len(lines[row]) - len(bare)
+    return indents
+
+
+def _last_ends(lines: list[str]) -> dict[str, int]:
+    """By their sign, the last rows that end what is fenced."""
+    ends = {}
+    for row, line in enumerate(lines):
+        end = _FENCE_END.match(line.lstrip(' '))
+        if end is not None:
+            ends[end[1][0]] = row
+    return ends
+
+
+def _shown(line: str) -> str:
+    """The words of a line of tags that a page shows."""
+    return ' '.join(_SHOWN.findall(line))
 
 
 def is_code_of_mdx(paragraph: str) -> bool:
@@ -76,12 +169,27 @@ def anchor_of(heading: str) -> str:
     return '' if match is None else match[1]
 
 
-def plain_words(text: str) -> str:
-    """The text of a line without footnotes, attributes and the brackets of wiki links."""
+def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = False) -> str:
+    """Text, which is no code, without footnotes, attributes and the brackets of wiki links.
+
+    Parameters
+    ----------
+    text : a part of a line, or of several
+    notes : the names of the footnotes that the file has
+    is_behind_element : whether a link, an image, code or the like stands right in front
+    """
+
+    def words_of_note(match: re.Match[str]) -> str:
+        return '' if match[1] in notes else match[0]
+
     if '{' in text:
-        text = _ATTRIBUTES.sub('', text)
+        if is_behind_element:
+            attached = _ATTACHED.match(text)
+            text = text if attached is None else text[attached.end() :]
+        text = _BEHIND_BRACKET.sub('', text)
+        text = _AT_END.sub('', text)
     if '[' in text:
         text = _WIKI_LINK.sub(r'\1', text)
-        text = _FOOTNOTE.sub('', text)
+        text = _FOOTNOTE.sub(words_of_note, text)
         text = _ALERT.sub('', text)
     return text

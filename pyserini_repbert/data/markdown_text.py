@@ -15,19 +15,24 @@ from typing import Any
 from pyserini_repbert.data.markdown_marks import (
     anchor_of,
     is_code_of_mdx,
+    names_of_notes,
     plain_words,
     without_marks,
 )
-from pyserini_repbert.data.markup import alternative_text, visible_text
+from pyserini_repbert.data.markup import BLOCKS, alternative_text, visible_text
 from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
 _MOST_INLINE = 10_000  # characters of a paragraph
 # Code that pages show as a terminal, with its colours as tags.
 _TERMINALS = ('console', 'termynal', 'ansi')
 _COLOUR = re.compile(r'</?(?:span|font|b|u|i)(?: (?:style|color|class)="[^"<>]{0,200}")?>')
-_LINE_BREAK = re.compile(r'<br[ \t]*/?>', re.IGNORECASE)
+_TAG_NAME = re.compile(r'</?([a-zA-Z][a-zA-Z0-9]*)')
+# A block of HTML may be a part of a table, whose tags the parser does not take alone.
+_TABLE_TAG = re.compile(r'(?=</?(?:caption|t[dhr])\b)', re.IGNORECASE)
 _PICTURE = re.compile(r'<img\s', re.IGNORECASE)
 _NO_SLUG = re.compile(r'[^\w\- ]')
+# Levels of quotations and lists, of which a list takes two. The parser leaves out what is deeper.
+_MOST_NESTED = 100
 
 
 def read_markdown(text: str, first_line: int = 1) -> ReadPage:
@@ -36,7 +41,14 @@ def read_markdown(text: str, first_line: int = 1) -> ReadPage:
     `first_line` is the number of the text's first line in the file.
     """
     page = ReadPage()
-    _Reader(page, first_line).read(without_marks(text))
+    _Reader(page, first_line, names_of_notes(text)).read(without_marks(text))
+    return page
+
+
+def read_converted(text: str) -> ReadPage:
+    """What a person reads of Markdown that a converter wrote: no HTML, and no dialects."""
+    page = ReadPage()
+    _Reader(page, 1, None).read(text)
     return page
 
 
@@ -47,11 +59,13 @@ class _Reader:
     ----------
     page : gets lines and headings
     first_line : the number of the first line in the file
+    notes : the names of the footnotes that the file has; None: dialects of Markdown are no marks
     """
 
-    def __init__(self, page: ReadPage, first_line: int) -> None:
+    def __init__(self, page: ReadPage, first_line: int, notes: frozenset[str] | None) -> None:
         self._page = page
         self._first_line = first_line
+        self._notes = notes
         self._slugs: Counter[str] = Counter()
         # What stands in front of the next line: the mark of a list's item.
         self._mark = ''
@@ -62,13 +76,17 @@ class _Reader:
         self._is_tight = False
         # Whether the next lines are the first of a list or a table.
         self._begins_part = False
-        self._markdown = _markdown()
+        self._markdown = _markdown() if notes is not None else _converted_markdown()
         self._references: dict[str, Any] = {}
 
     def read(self, text: str) -> None:
-        """Read all blocks, in their order."""
+        """Read all blocks, in their order; what nests too deeply is read with its marks."""
+        tokens = self._markdown.parse(text, self._references)
+        if any(token.level >= _MOST_NESTED - 1 for token in tokens):
+            self._page.add_block(text.split('\n'), self._first_line)
+            return
         heading: Any = None
-        for token in self._markdown.parse(text, self._references):
+        for token in tokens:
             if token.type == 'heading_open':
                 heading = token
             elif token.type == 'inline' and heading is not None:
@@ -131,7 +149,7 @@ class _Reader:
         return f'{slug}-{count}' if count else slug
 
     def _add_words(self, token: Any) -> None:
-        if is_code_of_mdx(token.content):
+        if self._notes is not None and is_code_of_mdx(token.content):
             return
         lines = self._words_of(token)
         if self._row_number:
@@ -148,7 +166,8 @@ class _Reader:
 
     def _add_markup(self, token: Any) -> None:
         """Add the words of HTML, which are on one line; comments have none."""
-        words = visible_text(token.content, with_pictures=True)
+        markup = _TABLE_TAG.sub(' ', token.content)
+        words = visible_text(markup, with_pictures=True)
         self._add_lines([words], self._number(token), is_tight=False)
 
     def _add_lines(
@@ -178,29 +197,52 @@ class _Reader:
             return str(content).split('\n')
         children: list[Any] = []
         self._markdown.inline.parse(content, self._markdown, self._references, children)
-        return _words_of_parts(children)
+        return _words_of_parts(children, self._notes)
 
 
-def _words_of_parts(children: Sequence[Any]) -> list[str]:
+def _words_of_parts(children: Sequence[Any], notes: frozenset[str] | None) -> list[str]:
+    """The words of a block's parts, a line for each of its lines.
+
+    Parameters
+    ----------
+    children : the tokens of the parts
+    notes : the names of the footnotes that the file has; None: dialects are no marks
+    """
+
+    def plain(text: str) -> str:
+        return text if notes is None else plain_words(text, notes, is_behind_element=bool(parts))
+
     parts: list[str] = []
+    # Text that stands together.
+    run: list[str] = []
     # Within how many links; a picture there is a badge or a button.
     n_links = 0
     for child in children:
-        if child.type == 'link_open':
-            n_links += 1
-        elif child.type == 'link_close':
-            n_links -= 1
-        elif child.type in ('text', 'text_special') or child.type == 'code_inline':
-            parts.append(child.content)
+        if child.type in ('text', 'text_special'):
+            run.append(child.content)
         elif child.type in ('softbreak', 'hardbreak'):
-            parts.append('\n')
-        elif child.type == 'image' and not n_links:
-            parts.append(alternative_text(child.content))
-        elif child.type == 'html_inline' and not n_links and _PICTURE.match(child.content):
-            parts.append(visible_text(child.content, with_pictures=True))
-        elif child.type == 'html_inline' and _LINE_BREAK.fullmatch(child.content):
-            parts.append(' ')
-    return plain_words(''.join(parts)).split('\n')
+            run.append('\n')
+        else:
+            parts.append(plain(''.join(run)))
+            run = []
+            n_links += {'link_open': 1, 'link_close': -1}.get(child.type, 0)
+            parts.append(_words_of_element(child, is_in_link=n_links > 0))
+    parts.append(plain(''.join(run)))
+    return ''.join(parts).split('\n')
+
+
+def _words_of_element(child: Any, is_in_link: bool) -> str:
+    """The words of a token that is no text; '' for one that begins or ends what has words."""
+    if child.type == 'code_inline':
+        return str(child.content)
+    if child.type == 'image' and not is_in_link:
+        return alternative_text(child.content)
+    if child.type != 'html_inline':
+        return ''
+    if _PICTURE.match(child.content):
+        return '' if is_in_link else visible_text(child.content, with_pictures=True)
+    tag = _TAG_NAME.match(child.content)
+    return ' ' if tag is not None and tag[1].lower() in BLOCKS else ''
 
 
 @cache
@@ -208,6 +250,19 @@ def _markdown() -> Any:
     """A parser of blocks: CommonMark, with tables; what is in a block is parsed when it is read."""
     from markdown_it import MarkdownIt
 
-    markdown = MarkdownIt('commonmark').enable(['table', 'strikethrough'])
+    options = {'maxNesting': _MOST_NESTED}
+    markdown = MarkdownIt('commonmark', options).enable(['table', 'strikethrough'])
+    markdown.core.ruler.enableOnly(['normalize', 'block'])
+    return markdown
+
+
+@cache
+def _converted_markdown() -> Any:
+    """The parser without what a converter does not write, so that it is text."""
+    from markdown_it import MarkdownIt
+
+    options = {'maxNesting': _MOST_NESTED, 'html': False}
+    markdown = MarkdownIt('commonmark', options).enable(['table'])
+    markdown.disable(['reference', 'html_block', 'html_inline', 'entity'])
     markdown.core.ruler.enableOnly(['normalize', 'block'])
     return markdown

@@ -41,6 +41,14 @@ _TAG_NAME = re.compile(r'(</?)([a-zA-Z][^\s/>]*)')
 # Elements that nothing ends, so that nothing nests in them.
 _VOID = frozenset('area base br col embed hr img input link meta source track wbr'.split())
 _MOST_DEPTH = 400
+_XML = '<?xml'
+_XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
+_MOST_DECLARED = 2_000  # characters
+# What has no content in XML, where HTML takes all behind it for its content.
+_EMPTY = re.compile(
+    r'<(iframe|noembed|noframes|noscript|script|style|textarea|title|xmp)(\s[^<>]*)?/>',
+    re.IGNORECASE,
+)
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(
     [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]
@@ -204,6 +212,8 @@ def escape(text: str) -> str:
 
 def _parse(markup: str) -> LexborHTMLParser:
     """The tree that a browser with scripts builds, before scripts or forms change it."""
+    if markup.lstrip()[: len(_XML)] == _XML or _XHTML in markup[:_MOST_DECLARED]:
+        markup = _EMPTY.sub(r'<\1\2></\1>', markup)
     return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
 
 

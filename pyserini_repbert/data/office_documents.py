@@ -21,7 +21,8 @@ from typing import IO, Any
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.markdown_documents import document_of_markdown
+from pyserini_repbert.data.office_text import read_office
+from pyserini_repbert.data.read_page import titled_text
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size
 
@@ -67,7 +68,10 @@ class OfficeReader:
         if not str(answer['text']).strip():
             raise without_text('it has no text: a scan needs to be recognised first')
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
-        document = document_of_markdown(file.docid, str(answer['text']), title)
+        page = read_office(file.path.suffix.lower(), str(answer['text']))
+        titled = titled_text(page, title)
+        placed = titled.placed
+        document = Document(file.docid, placed.text, titled.title, origin=placed.origin)
         yield document.without_lines()
 
     def _ask(self, path: Path) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
@@ -29,6 +31,20 @@ _FORBIDDEN = (
 _READING = ('r', 'rb', 'rt')
 
 
+@dataclass(frozen=True)
+class ReadFile:
+    """What a file holds.
+
+    Attributes
+    ----------
+    text : in the form of its suffix (`office_text.py`)
+    title : that it states; '' for none
+    """
+
+    text: str
+    title: str = ''
+
+
 def main() -> None:
     """Answer for each file until standard input ends."""
     answers = os.fdopen(os.dup(1), 'wb')
@@ -42,27 +58,73 @@ def main() -> None:
         _write(answers, _answer(convert, json.loads(line)['path']))
 
 
-def _converter() -> Callable[[str], Any]:
-    """What converts a file by its suffix alone: MarkItDown would take others for text."""
+def _converter() -> Callable[[str], ReadFile]:
+    """What reads a file by its suffix alone: MarkItDown would take others for text.
+
+    Of Excel, MarkItDown takes what pandas prints: numbers of seven digits, and 'NaN' for 'None'.
+    """
     from markitdown import StreamInfo, converters
+
+    openpyxl = import_module('openpyxl')
 
     by_suffix = {
         '.pdf': converters.PdfConverter(),
         '.docx': converters.DocxConverter(),
         '.pptx': converters.PptxConverter(),
-        '.xlsx': converters.XlsxConverter(),
         '.epub': converters.EpubConverter(),
     }
 
-    def convert(path: str) -> Any:
+    def convert(path: str) -> ReadFile:
         suffix = os.path.splitext(path)[1].lower()
+        # What a file's text has in common with Markdown is no mark.
+        options = {} if suffix == '.pdf' else {'escape_misc': True}
         with open(path, 'rb') as stream:
-            return by_suffix[suffix].convert(stream, StreamInfo(extension=suffix))
+            if suffix == '.xlsx':
+                workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+                return ReadFile(_text_of_sheets(workbook))
+            info = StreamInfo(extension=suffix)
+            result = by_suffix[suffix].convert(stream, info, **options)
+            return ReadFile(result.markdown, result.title or '')
 
     return convert
 
 
-def _answer(convert: Callable[[str], Any], path: str) -> dict[str, str]:
+def _text_of_sheets(workbook: Any) -> str:
+    """The cells of a workbook: the name of each sheet, then its rows, each behind a tab.
+
+    A sheet without cells has no name.
+    """
+    lines = []
+    size = 0
+    for sheet in workbook.worksheets:
+        # What the file says of a sheet's size may be wrong.
+        sheet.reset_dimensions()
+        names = [' '.join(sheet.title.split())]
+        for row in sheet.iter_rows(values_only=True):
+            cells = [_text_of_cell(value) for value in row]
+            if any(cells):
+                line = '\t' + '\t'.join(cells).rstrip('\t')
+                size += len(line)
+                lines += [*names, line]
+                names = []
+            if size > _MOST_TEXT:
+                break
+    return '\n'.join(lines)
+
+
+def _text_of_cell(value: Any) -> str:
+    """A cell as Excel shows it in a column that is wide enough, without its format."""
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        # The digits that Excel has.
+        return f'{value:.15g}'
+    return ' '.join(str(value).removesuffix(' 00:00:00').split())
+
+
+def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
     """The title and the text of a file, or what the problem is."""
     try:
         result = convert(path)
@@ -71,12 +133,12 @@ def _answer(convert: Callable[[str], Any], path: str) -> dict[str, str]:
     except Exception as error:
         # Parsers of strangers' files raise what they like.
         return {'problem': _reason(error)}
-    text = result.markdown
+    text = result.text
     if len(text) > _MOST_TEXT:
         return {'problem': f'it has more than {_MOST_TEXT:,} characters of text'}
     # Half of a surrogate pair is no character.
     text = text.encode('utf-8', 'replace').decode()
-    return {'title': result.title or '', 'text': text}
+    return {'title': result.title, 'text': text}
 
 
 def _reason(error: Exception) -> str:

@@ -17,7 +17,9 @@ _STATE = re.compile(r'(?:TODO|NEXT|WAITING|DONE|CANCELLED|COMMENT)[ \t]+|\[#[A-Z
 _TAGS = re.compile(r'[ \t]:[\w@#%:]+:[ \t]*\Z')
 _COOKIE = re.compile(r'[ \t]?\[\d{0,5}(?:/\d{0,5}|%)\]')
 _ID = re.compile(r'[ \t]*:CUSTOM_ID:[ \t]*(\S+)[ \t]*', re.IGNORECASE)
-_DRAWER = re.compile(r'[ \t]*:[\w-]+:[ \t]*')
+# Org's exporter writes what other drawers hold, but not their marks.
+_DRAWER = re.compile(r'[ \t]*:(?:PROPERTIES|LOGBOOK|CLOCK):[ \t]*', re.IGNORECASE)
+_DRAWER_MARK = re.compile(r'[ \t]*:[\w-]+:[ \t]*')
 _DRAWER_END = re.compile(r'[ \t]*:END:[ \t]*', re.IGNORECASE)
 _PROPERTIES = ':PROPERTIES:'
 _BEGIN = re.compile(r'[ \t]*#\+begin_(\w+)(?:[ \t]+(.*))?', re.IGNORECASE)
@@ -27,9 +29,9 @@ _ALTERNATIVE = re.compile(
     r'[ \t]*#\+attr_html:.*?[ \t]:alt[ \t]+(\S.*?)(?:[ \t]+:[a-z-]+(?:[ \t].*)?)?', re.IGNORECASE
 )
 _TITLE = re.compile(r'[ \t]*#\+title:[ \t]*(.*)', re.IGNORECASE)
-# Org's comments begin with one sign, those of many people with several.
-_KEYWORD = re.compile(r'[ \t]*#+(?:\+\S|[ \t]|$)')
-_PLANNING = re.compile(r'[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):')
+# A row of signs alone is no text, either.
+_KEYWORD = re.compile(r'[ \t]*#(?:\+\S|[ \t]|#*[ \t]*$)')
+_PLANNING = re.compile(r'[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):[ \t]*(?:[<\[=]|$)')
 _FIXED = re.compile(r'^[ \t]*:(?:[ \t]|$)')
 _RULE = re.compile(r'[ \t]*-{5,}[ \t]*')
 _TABLE_RULE = re.compile(r'[ \t]*\|-[-+|]*[ \t]*')
@@ -42,18 +44,20 @@ _CODE = frozenset(('src', 'example'))
 _COMMA = re.compile(r'^([ \t]*),(?=,*(?:\*|#\+))')
 _NO_TEXT = frozenset(('comment',))
 _MARK = re.compile(
-    r'\[\[(?P<target>[^\[\]\n]{1,500})\](?:\[(?P<words>[^\[\]\n]{1,500})\])?\]'
+    r'\[\[(?P<target>[^\[\]\n]{1,500})\](?:\[(?P<words>[^\[\]]{1,500})\])?\]'
     r'|<<<(?P<radio>[^<>\n]{1,200})>>>'
     r'|<<[^<>\n]{1,200}>>'
     r'|[ ]?\[fn:[\w-]*(?::(?P<note>[^\[\]\n]{1,500}))?\]'
     r'|\\\\[ \t]*$'
-    r"""|(?<![^\s\-–—("'{\[])(?P<sign>[*/_+=~])(?P<inside>[^\s]|[^\s][^\n]{0,500}?[^\s])"""
+    r"""|(?<![^\s\-–—("'{\[])(?P<sign>[*/_+=~])(?P<inside>[^\s]|[^\s][\s\S]{0,500}?[^\s])"""
     r"""(?P=sign)(?![^\s\-–—.,;:!?'")}\[\]\\])""",
     re.MULTILINE,
 )
 _VERBATIM = '=~'
 _MOST_NESTED = 3
 _MOST_MARKED = 10_000  # characters of a paragraph whose marks are read
+# A space, which no address has.
+_TEXT = re.compile(r'\s')
 _LINK_KINDS = re.compile(r'(?:file|id|attachment):')
 
 
@@ -110,13 +114,12 @@ class _Reader(LineReader):
             row += 1
         if self.line(row).strip().upper() != _PROPERTIES:
             return ''
-        for line in self.lines[row + 1 :]:
-            match = _ID.fullmatch(line)
-            if match:
-                return match[1]
-            if _DRAWER_END.fullmatch(line) or _HEADING.match(line):
-                break
-        return ''
+        end = self.row_of(
+            row + 1,
+            lambda line: _ID.fullmatch(line) or _DRAWER_END.fullmatch(line) or _HEADING.match(line),
+        )
+        match = _ID.fullmatch(self.line(end))
+        return '' if match is None else match[1]
 
     def _take_block(self, row: int) -> int | None:
         """Take code, or the mark that begins a block of words."""
@@ -142,9 +145,10 @@ class _Reader(LineReader):
         return end + 1
 
     def _take_drawer(self, row: int) -> int | None:
-        if not _DRAWER.fullmatch(self.lines[row]):
+        """Take a drawer of settings, or the mark that begins or ends one of words."""
+        if not _DRAWER_MARK.fullmatch(self.lines[row]):
             return None
-        if row < self._drawers_from:
+        if row < self._drawers_from or not _DRAWER.fullmatch(self.lines[row]):
             return row + 1
         end = row + 1
         while end < len(self.lines) and not _HEADING.match(self.lines[end]):
@@ -191,7 +195,7 @@ class _Reader(LineReader):
         for number in range(row, end):
             line = self.lines[number]
             if not _TABLE_RULE.fullmatch(line):
-                cells = line.strip().strip('|').split('|')
+                cells = line.strip().removeprefix('|').removesuffix('|').split('|')
                 rows.append((number, [cell.strip() for cell in cells]))
         self.add_rows(rows)
         return end
@@ -222,7 +226,7 @@ class _Reader(LineReader):
         def is_end(line: str) -> bool:
             bare = line.lstrip()
             begins = _ITEM.match(line) or _HEADING.match(line) or _FIXED.match(line)
-            is_unseen = _KEYWORD.match(line) or _DRAWER.fullmatch(line)
+            is_unseen = _KEYWORD.match(line) or _DRAWER_MARK.fullmatch(line)
             return bool(not bare or begins or is_unseen or bare.startswith('|'))
 
         return self.row_of(row, is_end)
@@ -245,7 +249,7 @@ def plain_org(text: str, depth: int = 0) -> str:
     def words(match: re.Match[str]) -> str:
         if match['target'] is not None:
             shown = match['words'] or match['target']
-            is_picture = shown.lower().endswith(PICTURES)
+            is_picture = shown.lower().endswith(PICTURES) and not _TEXT.search(shown)
             return '' if is_picture else _LINK_KINDS.sub('', shown, count=1)
         if match['note'] is not None:
             return f' ({match["note"]})'

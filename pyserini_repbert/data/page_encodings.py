@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from pathlib import Path
 
 from webencodings.labels import LABELS
 
 from pyserini_repbert.data.markup import MOST_HEAD, parse_head
+from pyserini_repbert.files import open_binary
 
 _MARKS = (
     (codecs.BOM_UTF8, 'utf-8'),
@@ -43,6 +45,12 @@ _XML_ENCODING = re.compile(
 )
 # What 7-bit encodings switch with, and what UTF-16 has: ASCII is text of its own without them.
 _SWITCHES = (b'\x1b', b'~{', b'\x00')
+
+
+def read_page(path: Path) -> bytes:
+    """The bytes of a page, unpacked if its name ends in .gz. Raises InputError for damaged ones."""
+    with open_binary(path) as stream:
+        return stream.read()
 
 
 def decode_page(raw: bytes, content_type: str = '') -> str:
@@ -83,7 +91,7 @@ def xml_encoding(raw: bytes) -> str:
     if declared is None or _as_utf8(raw) is not None:
         return ''
     label = declared[1].decode('latin-1')
-    codec = _codec_of_label(label)
+    codec = codec_of_label(label)
     if not codec:
         raise ValueError(f"the encoding '{label}' is unknown: save the file as UTF-8")
     # What can be read so far is not in UTF-16.
@@ -103,7 +111,7 @@ def _as_utf8(raw: bytes) -> str | None:
 def _codec_of_header(content_type: str) -> str:
     """The codec that a server names; '' if it names none that is known."""
     charset = _CHARSET.search(content_type)
-    return '' if charset is None else _codec_of_label(charset[1])
+    return '' if charset is None else codec_of_label(charset[1])
 
 
 def _codec_of_meta(raw: bytes) -> str:
@@ -113,7 +121,7 @@ def _codec_of_meta(raw: bytes) -> str:
         return ''
     for meta in parse_head(start.decode('latin-1')).css('meta'):
         label = meta.attributes.get('charset') or ''
-        codec = _codec_of_label(label)
+        codec = codec_of_label(label)
         if not codec and (meta.attributes.get('http-equiv') or '').lower() == 'content-type':
             codec = _codec_of_header(meta.attributes.get('content') or '')
         if codec:
@@ -130,12 +138,12 @@ def _codec_of_declaration(raw: bytes) -> str:
     declared = _XML_ENCODING.match(raw)
     if declared is None:
         return ''
-    codec = _codec_of_label(declared[1].decode('latin-1'))
+    codec = codec_of_label(declared[1].decode('latin-1'))
     # A page whose declaration can be read is not in UTF-16.
     return 'utf-8' if codec.startswith('utf-16') else codec
 
 
-def _codec_of_label(label: str) -> str:
+def codec_of_label(label: str) -> str:
     """Python's codec of a label; '' for an unknown label."""
     label = label.strip('\t\n\x0c\r ').lower()
     if label in _REFUSED_BY_BROWSERS:

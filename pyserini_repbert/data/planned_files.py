@@ -50,22 +50,26 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_bytes, open_binary
 
 _PROSE = (*MARKDOWN, *PLAIN_TEXT, *MARKED_UP)
-# Suffixes that say all of how a file is read; these may be packed, with .gz behind.
-_KINDS_OF_TEXT = {
+# Suffixes that say all of how a file is read. Those files may be packed, with .gz behind.
+_PACKED_KINDS = {
     MARKDOWN: 'text',
     RESTRUCTURED: 'rst',
     ASCIIDOC: 'adoc',
     ORG: 'org',
     COMMA_SEPARATED: 'table',
     SOURCES: 'source',
-}
-_TEXTS = (*PLAIN_TEXT, *RECORDS, *(suffix for group in _KINDS_OF_TEXT for suffix in group))
-_OTHER_KINDS = {
     PAGES: 'html',
-    PARQUET: 'parquet',
     MAIL: 'mail',
     MAILBOXES: 'mailbox',
     NOTEBOOKS: 'notebook',
+}
+_MAY_BE_PACKED = (
+    *PLAIN_TEXT,
+    *RECORDS,
+    *(suffix for group in _PACKED_KINDS for suffix in group),
+)
+_OTHER_KINDS = {
+    PARQUET: 'parquet',
     OFFICE: 'office',
 }
 _OWN = 'own'
@@ -139,14 +143,14 @@ class _Planning:
             return self.text_kind
         if has_suffix_or_packed(path.name, RECORDS):
             return self._kind_of_records(path)
-        for suffixes, kind in _KINDS_OF_TEXT.items():
+        for suffixes, kind in _PACKED_KINDS.items():
             if has_suffix_or_packed(path.name, suffixes):
-                return kind
+                return 'main-content' if kind == 'html' and self.main_content else kind
         for suffixes, kind in _OTHER_KINDS.items():
             if has_suffix(path.name, suffixes):
                 if kind == 'office' and not can_read_office():
                     raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
-                return 'main-content' if kind == 'html' and self.main_content else kind
+                return kind
         raise UnreadableFile('no reader reads such files', NO_READER)
 
     def reader_of(self, path: Path) -> OwnReader | None:
@@ -277,12 +281,12 @@ def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:
 
 def _hold_pages_alone(files: Iterable[Path]) -> bool:
     """Whether a folder's files are pages, and at most records or texts that are none of prose."""
-    return all(has_suffix(path.name, PAGES) for path in files)
+    return all(has_suffix_or_packed(path.name, PAGES) for path in files)
 
 
 def is_read(path: Path) -> bool:
     """Whether a reader of this package reads files of a file's suffix."""
-    if has_suffix_or_packed(path.name, _TEXTS):
+    if has_suffix_or_packed(path.name, _MAY_BE_PACKED):
         return True
     return any(has_suffix(path.name, suffixes) for suffixes in _OTHER_KINDS)
 

@@ -77,15 +77,17 @@ class ReadPage:
         is_tight : whether no empty line stands before the block
         is_code : whether spaces in front of a line are kept
         """
-        numbered = []
+        numbered: list[tuple[str, int]] = []
+        n_filled = 0
         for offset, line in enumerate(lines):
-            numbered.append((line.rstrip() if is_code else line.strip(), number + offset))
-        while numbered and not numbered[0][0]:
-            numbered.pop(0)
-        while numbered and not numbered[-1][0]:
-            numbered.pop()
+            words = line.rstrip() if is_code else line.strip()
+            if words or numbered:
+                numbered.append((words, number + offset))
+            if words:
+                n_filled = len(numbered)
         if not numbered:
             return False
+        del numbered[n_filled:]
         self.has_prose = self.has_prose or not is_code
         if self.lines and not is_tight:
             self.lines.append('')

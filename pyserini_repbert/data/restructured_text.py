@@ -7,18 +7,18 @@ are comments, targets of links, and what names or includes another file.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyserini_repbert.data.line_reader import LineReader, indent_of
 from pyserini_repbert.data.markup import alternative_text
 from pyserini_repbert.data.read_page import BULLET, ReadPage
 from pyserini_repbert.data.restructured_marks import (
-    ALTERNATIVE,
     id_of_title,
     names_of,
     plain_restructured,
 )
 from pyserini_repbert.data.restructured_tables import (
+    csv_table_rows,
     grid_table_rows,
     is_grid_line,
     is_simple_line,
@@ -33,9 +33,9 @@ _FEWEST_SIGNS = 4
 _MOST_LINE = 10_000  # characters of a line that may begin with two dots
 _EXPLICIT = re.compile(r'([ ]*)\.\.(?:[ ]+(\S.*))?$')
 _DIRECTIVE = re.compile(r'([A-Za-z](?:[\w+.-]|:(?!:))*)[ ]?::(?:[ ]+(\S.*))?$')
-_FOOTNOTE = re.compile(r'\[[\w#*.-]+\](?:[ ]+|$)')
+_FOOTNOTE = re.compile(r'(?:\[(?:\d+|#[\w.-]*|\*)\]|(\[[\w.-]+\]))(?:[ ]+|$)')
 _ANONYMOUS = re.compile(r'[ ]*__(?:[ ]+\S|$)')
-_OPTION = re.compile(r'[ ]+:[A-Za-z][\w -]*:(?:[ ]|$)')
+_OPTION = re.compile(r'[ ]+:([A-Za-z][\w -]*):(?:[ ]+(.*)|$)')
 _FIELD = re.compile(r':([A-Za-z](?:[^:`]|:(?!\s|$))*):(?:[ ]+(\S.*))?$')
 _ITEM = re.compile(r'(?:[*+•‣⁃-]|(\(?(?:\d{1,9}|[a-zA-Z]|#)[.)]))(?:[ ]+|$)')
 _LINE_OF_BLOCK = re.compile(r'\|(?:[ ]+|$)')
@@ -50,8 +50,8 @@ _CODE = frozenset(
 _NO_TEXT = frozenset(
     'toctree image include literalinclude contents highlight highlightlang currentmodule module '
     'py:module py:currentmodule default-domain index meta tabularcolumns default-role role '
-    'sectnum section-numbering header footer sectionauthor codeauthor moduleauthor acks program '
-    'target-notes bibliography autosummary inheritance-diagram youtube video raw title '
+    'sectnum section-numbering sectionauthor codeauthor moduleauthor program target-notes '
+    'bibliography inheritance-diagram youtube video raw title '
     'restructuredtext-test-directive'.split()
 )
 _PICTURES = ('image', 'figure')
@@ -66,7 +66,10 @@ _VERSIONS = {
     'versionremoved': 'Removed in version',
     'deprecated': 'Deprecated since version',
 }
-_LIST_TABLE = 'list-table'
+_TABLES = ('list-table', 'csv-table')
+_LIST_TABLE, _CSV_TABLE = _TABLES
+# Options whose values a page shows.
+_SHOWN_OPTIONS = ('caption', 'header', 'subtitle')
 # Fields that say something to the renderer alone.
 _SETTINGS = frozenset('orphan nocomments nosearch tocdepth hide-toc no-search no-comments'.split())
 
@@ -131,10 +134,16 @@ class _Reader(LineReader):
         content = match[2] or ''
         footnote = _FOOTNOTE.match(content)
         if footnote is not None:
-            return self._replace(row, indent, content[footnote.end() :])
+            # The label of a citation is a word.
+            label = footnote[1] or ''
+            return self._replace(row, indent, f'{label} {content[footnote.end() :]}'.strip())
         directive = _DIRECTIVE.match(content)
         if directive is not None:
             return self._take_directive(row, indent, directive[1], words=directive[2] or '')
+        if content.startswith('|'):
+            long = self._names.long.get(row)
+            if long is not None:
+                self.add_words([long], row, column=indent)
         is_empty = not content and not self.line(row + 1).strip()
         return row + 1 if is_empty else self.end_of_indented(row + 1, indent)
 
@@ -145,24 +154,26 @@ class _Reader(LineReader):
 
     def _take_directive(self, row: int, indent: int, name: str, words: str) -> int:
         kind = name.lower().rpartition(':')[2]
+        options = self._options_of(row, indent)
         if kind in _PICTURES:
-            self._add_alternative(row, indent)
+            self.add_words([alternative_text(options.get('alt', ''))], row, column=indent)
         start = self._clear_options(row + 1, indent)
         if kind in _NO_TEXT or name.lower() in _NO_TEXT:
             end = self.end_of_indented(row + 1, indent)
             if kind == 'raw' and words.strip() == 'html':
                 self.add_markup(start, end)
             return end
+        if kind in _TABLES:
+            end = self.end_of_indented(start, indent)
+            self.add_words([words], row, column=indent)
+            self._add_table_of(kind, start, end, options)
+            return end
+        self._add_shown(options, row, indent)
         if kind in _CODE:
             return self.add_code(start, self.end_of_indented(start, indent))
         if kind == 'math':
             self.page.add_block([words], row + 1)
             return self.add_code(start, self.end_of_indented(start, indent))
-        if kind == _LIST_TABLE:
-            end = self.end_of_indented(start, indent)
-            self.add_words([words], row, column=indent)
-            self.add_rows(list_table_rows(self.lines, start, end))
-            return end
         if kind in _WORDS_ALONE:
             words = ''
         version = _VERSIONS.get(kind)
@@ -170,16 +181,38 @@ class _Reader(LineReader):
             words = f'{version} {words}'
         return self._replace(row, indent, words)
 
-    def _add_alternative(self, row: int, indent: int) -> None:
-        """Add the alternative text of a picture, which is one of the directive's options."""
-        for behind in range(row + 1, self.end_of_indented(row + 1, indent)):
-            alternative = ALTERNATIVE.match(self.lines[behind])
-            if alternative is not None:
-                words = alternative_text(' '.join(self._lines_of_option(behind, alternative[1])))
-                self.add_words([words], behind, column=indent)
-                return
-            if not self.lines[behind].strip():
-                return
+    def _options_of(self, row: int, indent: int) -> dict[str, str]:
+        """The options of a directive that begins in a row, by their names."""
+        options: dict[str, str] = {}
+        for behind in range(row + 1, len(self.lines)):
+            line = self.lines[behind]
+            if not self._may_be_option(line, indent):
+                break
+            option = _OPTION.match(line)
+            if option is not None:
+                words = self._lines_of_option(behind, option[2] or '')
+                options[option[1].lower()] = ' '.join(words).strip()
+        return options
+
+    def _may_be_option(self, line: str, indent: int) -> bool:
+        """Whether a line below a directive may be of its words or options."""
+        is_within = bool(line.strip()) and indent_of(line) > indent
+        return is_within and not _EXPLICIT.match(line[:_MOST_LINE])
+
+    def _add_shown(self, options: Mapping[str, str], row: int, indent: int) -> None:
+        """Add the values of a directive's options that a page shows."""
+        for name in _SHOWN_OPTIONS:
+            if options.get(name):
+                self.add_words([options[name]], row, column=indent)
+
+    def _add_table_of(self, kind: str, start: int, end: int, options: Mapping[str, str]) -> None:
+        """Add the table that a directive holds in some rows."""
+        if kind == _LIST_TABLE:
+            self.add_rows(list_table_rows(self.lines, start, end))
+            return
+        header = csv_table_rows([options.get('header', '')], 0, 1, options)
+        rows = csv_table_rows(self.lines, start, end, options)
+        self.add_rows([*((start - 1, cells) for _, cells in header), *rows])
 
     def _lines_of_option(self, row: int, first: str) -> list[str]:
         """The lines of an option's value, which goes on in deeper ones."""
@@ -201,7 +234,7 @@ class _Reader(LineReader):
         """
         row = start
         of_options = None
-        while self.line(row).strip() and indent_of(self.lines[row]) > indent:
+        while row < len(self.lines) and self._may_be_option(self.lines[row], indent):
             line = self.lines[row]
             is_option = _OPTION.match(line) is not None
             if is_option:

@@ -1,6 +1,6 @@
 """How the names of files end, by what the files hold. A suffix counts in any case of its letters.
 
-Text, Markdown and records may be packed, with .gz behind.
+All but Parquet and Office files may be packed, with .gz behind.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def has_suffix_or_packed(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def without_suffix(name: str, suffixes: tuple[str, ...]) -> str:
-    """The name of a file without the first of these that it ends in."""
+    """The name of a file without the first of these that it ends in, with or without .gz behind."""
     for suffix in suffixes:
-        if has_suffix(name, (suffix,)):
-            return name[: -len(suffix)]
+        if has_suffix_or_packed(name, (suffix,)):
+            packed = _PACKED if has_suffix(name, (_PACKED,)) else ''
+            return name[: -len(suffix + packed)]
     return name

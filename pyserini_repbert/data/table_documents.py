@@ -36,6 +36,7 @@ _KNOWN_COLUMNS = frozenset((*DOCID_KEYS, TITLE_KEY, *TEXT_COLUMNS))
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
 _NAME = re.compile(r'[^\W\d][\w .()/-]{0,60}')
+_MOST_HEADER = 65_536  # bytes
 _ROWS_AT_ONCE = 1_024
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
@@ -204,7 +205,9 @@ def has_header(path: Path) -> bool:
     the docid in front of at least two others.
     """
     with open_binary(path) as stream:
-        line = stream.readline(65_536).decode('utf-8-sig', 'replace').rstrip('\r\n')
+        start = stream.read(_MOST_HEADER)
+    encoding = 'utf-16' if is_utf_16(start) else 'utf-8-sig'
+    line = start.decode(encoding, 'replace').partition('\n')[0].rstrip('\r')
     names = [name.strip().lower() for name in line.split('\t')]
     if len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in names):
         return False

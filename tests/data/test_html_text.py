@@ -217,3 +217,14 @@ def test_a_page_with_all_private_characters_of_two_bytes_is_read():
 )
 def test_pictures_and_cells(markup, text):
     assert document_of_html('d', markup).text == text
+
+
+def test_what_is_empty_in_xml_ends():
+    """Behind '<script/>' of XHTML, nothing was read."""
+    markup = '<?xml version="1.0"?>\n<html><head><title/><script src="a.js"/></head><body><p>x</p>'
+    assert document_of_html('d', markup).text == 'x'
+    assert visible_text(markup) == 'x'
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><iframe src="a" /><p>y</p><textarea/>z'
+    assert document_of_html('d', page).text == 'y\n\nz'
+    # To a browser, a page of HTML has a script there.
+    assert document_of_html('d', '<p>x<script/>y</script>z').text == 'xz'

@@ -146,6 +146,53 @@ def test_titles_and_texts(text, document):
     assert document_of_markdown('d', text, 'name') == document
 
 
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        # Code is no mark.
+        ('Use `[^a-z]`, `{x=1}`, `{#id}` and `[[a|b]]`.', 'Use [^a-z], {x=1}, {#id} and [[a|b]].'),
+        ('```\n{% for x in y %}\n{{< x >}}\n::: z\n```', '{% for x in y %}\n{{< x >}}\n::: z'),
+        # What only looks like a mark.
+        ('A set {a=1} and [^2], $x_{i=1}$.', 'A set {a=1} and [^2], $x_{i=1}$.'),
+        (
+            '!!! Never do that\n\n??? Why not\n\n::: x y',
+            '!!! Never do that\n\n??? Why not\n\n::: x y',
+        ),
+        ('import duties from abroad rose', 'import duties from abroad rose'),
+        # Marks with words.
+        ('{% raw %}{{ x }}{% endraw %}', '{% raw %}{{ x }}{% endraw %}'),
+        ('{% include f.html caption="A cat" %}\nx\n{% end %} {% x %}', 'A cat\nx'),
+        ('::: {.callout title="Careful" a="b"}\nx\n:::', 'Careful\nx'),
+        ('x[^1] y[^n]\n\n[^1]: Yes\n[^n]: https://a.org', 'x y\n\nYes\nhttps://a.org'),
+        ('x[^1]\n\n[^1]: One.\n\n    *Two.*', 'x\n\nOne.\n\nTwo.'),
+        # Attributes.
+        ('[a](b){ .c d="e f" } ![g](h){width=3}\n{: .i }', 'a g'),
+        # Cells and blocks of HTML are words of their own.
+        ('<table>\n\n<tr><td>a</td><td>b</td></tr>\n\n</table>', 'a b'),
+        ('a<hr>b<p>c', 'a b c'),
+    ],
+)
+def test_what_is_no_mark_is_text(text, expected):
+    assert document_of_markdown('d', text, 'name').text == expected
+
+
+def test_what_nests_deeply_is_read():
+    """The parser left out what was deeper than ten lists or twenty quotations."""
+    lines = [f'{"  " * depth}- item{depth}' for depth in range(30)]
+    words = document_of_markdown('d', '\n'.join(lines)).text.split()
+    assert [word for word in words if word != '-'] == [f'item{depth}' for depth in range(30)]
+    assert 'deep' in document_of_markdown('d', '>' * 40 + ' deep').text
+    assert 'deepest' in document_of_markdown('d', '>' * 30_000 + ' deepest\n\nx').text
+
+
+def test_empty_lines_take_time_linear_in_their_number():
+    text = '```\n' + '\n' * 300_000 + 'x\n```\n'
+    begun = time.process_time()
+    document = document_of_markdown('d', text)
+    assert time.process_time() - begun < 5
+    assert document.origin.line_at(document.text, 0) == 300_002
+
+
 @given(st.lists(st.sampled_from([*'#-*>`~|!/:=[](){}<&\n\n\n a1', '    ', '```\n', '!!! n\n'])))
 def test_offsets_are_exact_whatever_is_written(parts):
     text = ''.join(parts)

@@ -61,6 +61,8 @@ with it.
 
 - inside
 
+x.py
+
 def a():
     pass
 
@@ -277,6 +279,37 @@ def test_each_line_knows_its_line_in_the_file(suffix):
         ('.. code::\n   x = 1\n   y = 2\n\nz', 'x = 1\ny = 2\n\nz'),
         ('.. raw:: html\n   :file: x.html\n\nz', 'z'),
         ('=  =\n\\  3\n=  =', '\t3'),
+        # Cells that look like a part of the table.
+        ('+---+---+\n| + | - |\n+---+---+\n| = | x |\n+---+---+', '+\t-\n=\tx'),
+        # The first row of a table spans its columns.
+        ('+-------+\n| both  |\n+---+---+\n| a | b |\n+---+---+', 'both\na\tb'),
+        (
+            '=====  =====  ======\n   Inputs     Output\n------------  ------\n'
+            '  A      B    A or B\n=====  =====  ======\nFalse  False  False\n'
+            '=====  =====  ======',
+            'Inputs\tOutput\nA\tB\tA or B\nFalse\tFalse\tFalse',
+        ),
+        # Lists and CSV as tables.
+        ('.. list-table::\n\n   - * a\n     * b\n   - * c\n       d\n     *', 'a\tb\nc d'),
+        ('.. list-table:: T\n\n   *   - a\n       - b\n\n         - c', 'T\n\na\tb c'),
+        ('.. list-table::\n\n   no list', 'no list'),
+        (
+            '.. csv-table:: T\n   :header: "A","B, C"\n   :widths: 1, 2\n\n   "a ""b""",c\n   d',
+            'T\n\nA\tB, C\na "b"\tc\nd',
+        ),
+        ('.. csv-table::\n   :delim: ;\n\n   a;b, c\n   "d\n   e";f', 'a\tb, c\nd e\tf'),
+        # Options and directives that a page shows.
+        ('.. code-block:: c\n   :caption: a.c\n\n   int x;', 'a.c\n\nint x;'),
+        ('.. sidebar:: T\n   :subtitle: S\n\n   x', 'S\n\nT\n\nx'),
+        ('.. acks::\n\n   * Ada\n\n.. header:: Top', '- Ada\n\nTop'),
+        ('x [Ada24]_\n\n.. [Ada24] A book.', 'x [Ada24]\n\n[Ada24] A book.'),
+        # Substitutions.
+        ('|a| |b|\n\n.. |a| replace:: one\n   two\n.. |b| unicode:: U+2014 0xA9', 'one two —©'),
+        (f'|a|\n\n.. |a| replace:: {"b" * 200}', f'|a|\n\n{"b" * 200}'),
+        # Roles whose text is code, or is what it says.
+        (':code:`vector<int>` :math:`\\frac{a}{b}`', 'vector<int> \\frac{a}{b}'),
+        (':file:`~/.bashrc` :kbd:`!` :samp:`<x>` :file:`C:\\\\a`', '~/.bashrc ! <x> C:\\a'),
+        (':c:func:`~a.b` :ref:`a <b>` :func:`~a.b()`', 'b a b()'),
     ],
 )
 def test_restructured_text(text, expected):
@@ -313,6 +346,22 @@ def test_restructured_text(text, expected):
         ('image::a.png[width=300]\n\ny', 'y'),
         ('image::a.png[role=x,alt=A cat]\n\nimage::a.png[a.png]', 'A cat'),
         ('x image:a.png["A, cat",3] y', 'x A, cat y'),
+        ('a *bold\nwords* link:b[of\ntwo] c <<d,e\nf>>', 'a bold\nwords of\ntwo c e\nf'),
+        ('icon:a[b\nc] d\ne', 'd\ne'),
+        ('[*not a style*]\nx', '[not a style]\nx'),
+        ('[#resources]\na *b*\n\n[,c]\n*d*', 'a b\n\n*d*'),
+        ('[stem]\n++++\na<b and c\n++++', 'a<b and c'),
+        ('[quote, Ada Lovelace, "A letter"]\nx', 'Ada Lovelace, A letter\n\nx'),
+        ('a\n:b: c\n\n:d: e\n{d}', 'a\n:b: c\n\ne'),
+        ('= A\nAda\n:d: e\n\n{d}', 'A\n\nAda\n\ne'),
+        ('. a\n+\nb\n. c\n\nd\n\n. e', '1. a\n\nb\n\n2. c\n\nd\n\n1. e'),
+        (f':a: {"b" * 300}\n\n{{a}}', f'{"b" * 300}\n\n{{a}}'),
+        ('[separator=¦]\n|===\n¦a ¦b\n¦c|d ¦e\n|===', 'a\tb\nc|d\te'),
+        ('[cols="1,1"]\n[%header]\n|===\n|a\n|b\n|===', 'a\tb'),
+        ('[cols=2*,options=header]\n|===\n|a\n|b\n|===', 'a\tb'),
+        ('[cols=2]\n|===\n|a\n|b\n|===', 'a\tb'),
+        ('|===\nno cell\n|===', 'no cell'),
+        ('[format=csv,separator=;]\n|===\na;"b;c"\n|===', 'a\tb;c'),
     ],
 )
 def test_asciidoc(text, expected):
@@ -325,7 +374,13 @@ def test_asciidoc(text, expected):
         ('*a*, /b/ ~*c*~ a/b/c 2*3*4 _d_', 'a, b *c* a/b/c 2*3*4 d'),
         ('[[https://a.b]] [[id:x][words]] <<t>>', 'https://a.b words'),
         ('#+begin_comment\nx\n#+end_comment\ny', 'y'),
-        ('## Time-stamp: <2017>\n#\n# y\n###\n\n#x', '#x'),
+        ('## Time-stamp\n#\n# y\n###\n\n#x', '## Time-stamp\n\n#x'),
+        ('a [[https://b.c][link\nof two]] and *bold\nwords* d', 'a link\nof two and bold\nwords d'),
+        (':NOTES:\nWords.\n:END:\n:LOGBOOK:\nx\n:END:', 'Words.'),
+        (':smile:\nWords.\n\n* A\nMore.', 'Words.\n\nA\n\nMore.'),
+        ('* A\nDEADLINE: <2024-01-01>\nDEADLINE: hand it in', 'A\n\nDEADLINE: hand it in'),
+        ('||a|\n|b|c|', '\ta\nb\tc'),
+        ('[[https://b.c][see the a.png]] [[file:a.png]]', 'see the a.png'),
         ('#+attr_html: :width 3 :alt A cat on a mat :class x\n[[file:a.png]]', 'A cat on a mat'),
         ('#+ATTR_HTML: :alt A cat\n[[./a.webp]]\n#+attr_html: :width 3', 'A cat'),
         ('#+begin_export html\n<b>x</b>\n#+end_export', 'x'),
@@ -369,6 +424,12 @@ def test_a_title_between_two_rows_has_its_own_line():
         (read_restructured, ['x', '  .. note::'] * 15_000),
         (read_asciidoc, ['===='] * 20_000),
         (read_asciidoc, ['|===', *['x'] * 50_000]),
+        (read_asciidoc, ['|===', '|a', *['x' * 40] * 50_000]),
+        (read_restructured, ['+---+', *['| x |'] * 100_000, '+---+']),
+        (read_restructured, ['=  =', 'a  b', *['   x'] * 100_000, '=  =']),
+        (read_restructured, ['.. list-table::', '', '   * - a', *['       x'] * 100_000]),
+        (read_restructured, ['.. code::', *[''] * 300_000, '   x']),
+        (read_org, ['* a', ':PROPERTIES:'] * 20_000),
     ],
 )
 def test_blocks_take_time_linear_in_their_number(read, lines):

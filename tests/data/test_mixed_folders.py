@@ -1,6 +1,7 @@
 """A folder of files of all kinds: each is read by its own kind, or named."""
 
 import codecs
+import gzip
 import json
 
 import pyarrow
@@ -15,7 +16,7 @@ from pyserini_repbert.data.office_documents import can_read_office
 from pyserini_repbert.data.passages import BadFiles
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
-from tests.data.mixed_files import MIXED, UNREAD, write_files
+from tests.data.mixed_files import MAIL, MAILBOX, MIXED, NOTEBOOK, UNREAD, write_files
 
 
 def documents(path, **options):
@@ -274,3 +275,35 @@ def test_every_file_is_read_or_named(tmp_path_factory, tree):
         # A file without lines is read, and gives nothing.
         is_empty = not path.read_bytes().removeprefix(codecs.BOM_UTF8).strip()
         assert is_named or is_read or is_empty, name
+
+
+def test_packed_pages_mail_and_notebooks_are_read(tmp_path):
+    """They were named as files that no reader reads."""
+    files = {
+        'a.html.gz': '<h1>Beans</h1><p>They climb.</p>',
+        'b.eml.gz': MAIL,
+        'c.mbox.gz': MAILBOX,
+        'd.ipynb.gz': NOTEBOOK,
+        'e.md.gz': 'x',
+    }
+    for name, content in files.items():
+        raw = content if isinstance(content, bytes) else content.encode()
+        write_files(tmp_path, {name: gzip.compress(raw)})
+    corpus = open_corpus(tmp_path)
+    found = list(corpus.documents())
+    assert not str(corpus.unread)
+    assert (found[0].docid, found[0].title, found[0].text) == ('a', 'Beans', 'They climb.')
+    assert {document.docid.partition('#')[0] for document in found} == {'a', *list(files)[1:]}
+    for options in ({}, {'fmt': 'html'}):
+        (page,) = open_corpus(tmp_path / 'a.html.gz', **options).documents()
+        assert (page.docid, page.text) == ('a', 'They climb.')
+    (page,) = open_corpus(tmp_path, fmt='html').documents()
+    assert (page.docid, page.text) == ('a', 'They climb.')
+
+
+def test_tables_with_tabs_in_utf_16(tmp_path):
+    table = 'id\ttitle\ttext\n5\tFork\tEs hebt Rüben.\n'
+    write_files(tmp_path, {'a.tsv': table.encode('utf-16'), 'b.md': 'x'})
+    for corpus in (tmp_path, tmp_path / 'a.tsv'):
+        document = next(open_corpus(corpus).documents())
+        assert (document.title, document.text) == ('Fork', 'Es hebt Rüben.')

@@ -1,5 +1,7 @@
 """PDF, Office files and EPUB, which the extra `files` reads."""
 
+from datetime import datetime
+
 import pytest
 
 from pyserini_repbert.data.file_to_read import FileToRead
@@ -35,3 +37,75 @@ def test_what_is_damaged_is_not_taken_for_text(tmp_path):
         path.write_bytes(b'PK\x03\x04 nothing')
         with pytest.raises(UnreadableFile, match='damaged'):
             list(reader.documents(FileToRead(path, 'a.docx')))
+
+
+def texts_of(tmp_path, files):
+    """The texts of files by their names."""
+    write_files(tmp_path, files)
+    return {document.docid: document.text for document in open_corpus(tmp_path).documents()}
+
+
+def test_what_looks_like_markdown_or_html_is_text(tmp_path):
+    """PDF and Word were read as Markdown with HTML: 'List<String>' lost a word, '<!--' the rest."""
+    sentence = 'List<String> of <your name> [^a-z] {x=1} a*b*c __init__ 2 | 3 &lt; [a]: b'
+    markup = sentence.replace('&', '&amp;').replace('<', '&lt;')
+    files = {
+        'a.pdf': WRITERS['.pdf'](sentence),
+        'b.pdf': WRITERS['.pdf']('<!-- how a comment begins'),
+        'c.pdf': WRITERS['.pdf']('import x from y'),
+        'd.docx': WRITERS['.docx'](markup),
+        'e.docx': WRITERS['.docx']('--- x: [y'),
+        'f.pptx': WRITERS['.pptx'](markup),
+        'g.xlsx': WRITERS['.xlsx'](markup),
+        'h.epub': WRITERS['.epub'](markup),
+    }
+    texts = texts_of(tmp_path, files)
+    for name in ('a.pdf', 'd.docx', 'f.pptx'):
+        assert texts[name] == sentence
+    assert texts['b.pdf'] == '<!-- how a comment begins'
+    assert texts['c.pdf'] == 'import x from y'
+    assert texts['e.docx'] == '--- x: [y'
+    assert texts['g.xlsx'].endswith(sentence)
+    assert texts['h.epub'].endswith(sentence)
+
+
+def test_cells_of_excel_are_what_was_written(tmp_path):
+    """A price of seven digits was 1.234568e+06, and 'None', 'NA' and empty cells were 'NaN'."""
+    openpyxl = pytest.importorskip('openpyxl')
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    sheet.title = 'Prices'
+    sheet.append(['name', 'price', 'code', 'day'])
+    sheet.append(['None', 1234567.891, 12, datetime(2024, 1, 2)])
+    sheet.append(['NA', 0.1 + 0.2, None, datetime(2024, 1, 2, 3, 4)])
+    sheet.append([None, 1.234e-5, True, 'a\tb\n|c'])
+    workbook.create_sheet('Empty')
+    workbook.create_sheet('More').append([2024])
+    workbook.save(tmp_path / 'a.xlsx')
+    assert texts_of(tmp_path, {})['a.xlsx'].split('\n') == [
+        'name\tprice\tcode\tday',
+        'None\t1234567.891\t12\t2024-01-02',
+        'NA\t0.3\t\t2024-01-02 03:04:00',
+        '\t1.234e-05\tTRUE\ta b |c',
+        '',
+        'More',
+        '',
+        '2024',
+    ]
+
+
+def test_slides_have_titles_tables_and_notes(tmp_path):
+    pptx = pytest.importorskip('pptx')
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[1])
+    slide.shapes.title.text = 'Vec<T>'
+    slide.placeholders[1].text = 'one\n!!! two'
+    table = slide.shapes.add_table(2, 2, 9_000_000, 9_000_000, 10, 10).table
+    for row, words in enumerate([['a|b', 'c'], ['<d>', 'e']]):
+        for column, word in enumerate(words):
+            table.cell(row, column).text = word
+    slide.notes_slide.notes_text_frame.text = 'Say <x>.'
+    show.save(tmp_path / 'a.pptx')
+    (document,) = open_corpus(tmp_path).documents()
+    assert document.title == 'Vec<T>'
+    assert document.text == 'one\n!!! two\na|b\tc\n<d>\te\n\nNotes:\n\nSay <x>.'
