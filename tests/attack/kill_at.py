@@ -355,7 +355,7 @@ def fresh(
 def tree(folder: Path) -> dict[str, bytes]:
     """The bytes of every file under a folder, by relative path; folders end in '/'.
 
-    Runs at every kill point: paths as text take a fifth of the time of `Path.rglob`.
+    It runs at every kill point: paths as text are cheaper than those of `Path.rglob`.
     """
     found = {}
     start = len(os.path.join(folder, ''))
