@@ -5,6 +5,9 @@ point before it; a file that is opened has one more when it is there but empty, 
 it is written. Files that compiled code writes raise no event in Python: wrap what writes them in
 `native`.
 
+`run` and `after_kills` kill. `after_copies` copies the folder at the kill points of one run: that
+is what a kill leaves on the disk, and no run is begun for each.
+
 Each run is a fork of the process, which should be a fresh interpreter with its imports done
 (`fresh`): threads of PyTorch or of a JVM do not outlive a fork.
 """
@@ -12,11 +15,12 @@ Each run is a fork of the process, which should be a fresh interpreter with its 
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,12 +45,29 @@ class Ended(NamedTuple):
     output: str
 
 
-class _Watch:
-    """Counts kill points under a folder and kills the process at the point `at`."""
+class _Copies(NamedTuple):
+    """The kill points at which a folder is copied, to `folder`/NUMBER, and files beside it."""
 
-    def __init__(self, under: Path, at: int | None, record: Callable[[str, bool], object]) -> None:
+    points: frozenset[int]
+    folder: Path
+    beside: Sequence[Path]
+
+
+class _Watch:
+    """Counts kill points under a folder and kills the process at the point `at`, or makes
+    copies.
+    """
+
+    def __init__(
+        self,
+        under: Path,
+        at: int | None,
+        copies: _Copies | None,
+        record: Callable[[str, bool], object],
+    ) -> None:
         self.under = os.path.realpath(under) + os.sep
         self.at = at
+        self.copies = copies
         self.record = record
         self.passed = 0
         self.left: dict[str, bytes] = {}
@@ -94,7 +115,9 @@ class _Watch:
                 exists = os.path.isfile(path)
                 empties = not exists or bool(flags & os.O_TRUNC)
                 self.point(
-                    'open empty', path, (lambda: os.open(path, flags, 0o600)) if empties else None
+                    'open empty',
+                    path,
+                    (lambda opened: os.close(os.open(opened, flags, 0o600))) if empties else None,
                 )
                 self.written = path, 0 if empties else os.path.getsize(path)
         finally:
@@ -105,17 +128,38 @@ class _Watch:
         next event.
         """
         if os.path.isfile(path) and (size := os.path.getsize(path)) > before + 1:
-            self.point('open half', path, lambda: os.truncate(path, before + (size - before) // 2))
+            half = before + (size - before) // 2
+            self.point('open half', path, lambda opened: os.truncate(opened, half))
 
-    def point(self, what: str, path: str, prepare: Callable[[], object] | None = None) -> None:
+    def point(self, what: str, path: str, prepare: Callable[[str], object] | None = None) -> None:
+        """`prepare`: what happens to the file at `path`, or to its copy, before the kill."""
         if self.passed == self.at:
             if prepare is not None:
-                prepare()
+                prepare(path)
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.copies is not None and self.passed in self.copies.points:
+            copy = self.copy(self.copies)
+            if prepare is not None:
+                prepare(os.path.join(copy, path.removeprefix(self.under)))
         self.passed += 1
-        # A run that is killed has passed the points of one that was not.
-        is_telling = (self.at is None and self.leaves_another()) or prepare is not None
+        # The points of a run that is killed, or copied, are known from one that was not.
+        is_counted = self.at is None and self.copies is None
+        is_telling = (is_counted and self.leaves_another()) or prepare is not None
         self.record(f'{what} {path.removeprefix(self.under)}', is_telling)
+
+    def copy(self, copies: _Copies) -> Path:
+        """Copy the folder as it is now, and the files beside it."""
+        was_busy = self.busy
+        self.busy = True
+        try:
+            target = copies.folder / str(self.passed)
+            copied = target / os.path.basename(os.path.dirname(self.under))
+            _copy_tree(self.under, copied)
+            for path in copies.beside:
+                shutil.copy2(path, target / path.name)
+        finally:
+            self.busy = was_busy
+        return copied
 
     def leaves_another(self) -> bool:
         """Whether the folder is another than at the point before."""
@@ -130,6 +174,20 @@ class _Watch:
         for name in [name for name in self.left if name.endswith('-shm')]:
             del self.left[name]
         return self.left != before
+
+
+def _copy_tree(source: str, target: Path) -> None:
+    """Copy a folder; several names of one file are that in the copy, too."""
+    first_names: dict[int, str] = {}
+
+    def copy_file(name: str, copied: str) -> None:
+        first = first_names.setdefault(os.stat(name).st_ino, copied)
+        if first == copied:
+            shutil.copy2(name, copied)
+        else:
+            os.link(first, copied)
+
+    shutil.copytree(source, target, symlinks=True, copy_function=copy_file)
 
 
 _watch: _Watch | None = None
@@ -154,13 +212,58 @@ def run(work: Callable[[], object], under: Path, at: int | None = None) -> Ended
     """Run `work` in a fork; kill it at the `at`-th kill point (from 0) under a folder, if `at`
     is given.
     """
+    return _run_in_fork(work, under, at, None)
+
+
+def after_kills(
+    work: Callable[[], object], under: Path, points: Sequence[int], start: Callable[[], object]
+) -> Iterator[int]:
+    """Yield each of some kill points, with the folder `under` as a kill there left it.
+
+    `start` makes what is there before each run.
+    """
+    for point in points:
+        start()
+        ended = run(work, under, at=point)
+        assert ended.killed, f'not killed at {point}, status {ended.status}: {ended.output}'
+        yield point
+
+
+def after_copies(
+    work: Callable[[], object],
+    under: Path,
+    points: Sequence[int],
+    start: Callable[[], object],
+    copies: Path,
+    beside: Sequence[Path] = (),
+) -> Iterator[int]:
+    """As `after_kills`, with one run, which is not killed, but copied at each point.
+
+    `copies` is a new folder for the copies of `under`, and of the files `beside` it that are to be
+    as they were at the point.
+    """
+    start()
+    ended = _run_in_fork(work, under, None, _Copies(frozenset(points), copies, beside))
+    assert ended.status == 0, ended.output
+    for point in points:
+        copy = copies / str(point)
+        shutil.rmtree(under)
+        (copy / under.name).rename(under)
+        for path in beside:
+            (copy / path.name).replace(path)
+        yield point
+
+
+def _run_in_fork(
+    work: Callable[[], object], under: Path, at: int | None, copies: _Copies | None
+) -> Ended:
     points = os.memfd_create('points')
     output = os.memfd_create('output')
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        _in_child(work, under, at, points, output)
+        _in_child(work, under, at, copies, points, output)
     _, status = os.waitpid(child, 0)
     texts = []
     for handle in (points, output):
@@ -175,7 +278,12 @@ def run(work: Callable[[], object], under: Path, at: int | None = None) -> Ended
 
 
 def _in_child(
-    work: Callable[[], object], under: Path, at: int | None, points: int, output: int
+    work: Callable[[], object],
+    under: Path,
+    at: int | None,
+    copies: _Copies | None,
+    points: int,
+    output: int,
 ) -> None:
     """Never returns."""
     global _watch
@@ -191,7 +299,7 @@ def _in_child(
             mark = _TELLING if is_telling else ' '
             os.write(points, f'{mark}{text}\n'.encode())
 
-        _watch = _Watch(under, at, record)
+        _watch = _Watch(under, at, copies, record)
         sys.addaudithook(_watch.hook)
         for name in ('fsync', 'fdatasync'):
             _count_fsync(_watch, name)
@@ -245,10 +353,17 @@ def fresh(
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """The bytes of every file under a folder, by relative path; folders end in '/'."""
-    return {
-        path.relative_to(folder).as_posix() + '/' * path.is_dir(): b''
-        if path.is_dir()
-        else path.read_bytes()
-        for path in sorted(folder.rglob('*'))
-    }
+    """The bytes of every file under a folder, by relative path; folders end in '/'.
+
+    It runs at every kill point: paths as text are cheaper than those of `Path.rglob`.
+    """
+    found = {}
+    start = len(os.path.join(folder, ''))
+    for parent, folders, files in os.walk(folder):
+        for name in folders:
+            found[os.path.join(parent, name)[start:] + '/'] = b''
+        for name in files:
+            path = os.path.join(parent, name)
+            with open(path, 'rb', buffering=0) as stream:
+                found[path[start:]] = stream.read()
+    return found

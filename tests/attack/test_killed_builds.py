@@ -4,6 +4,7 @@ one never killed.
 
 import errno
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,33 @@ def test_kills_while_a_bundle_is_written(make, tmp_path, share_of):
         assert kill_at.run(lambda: make(work / 'index'), work, at=number).killed
         make(work / 'index', resume=True)
         assert kill_at.tree(work / 'index') == whole, f'killed at {found.points[number]}'
+
+
+def test_a_copy_is_what_a_kill_leaves(tmp_path):
+    work = tmp_path / 'work'
+
+    def start():
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+
+    def make():
+        indexes.dense(work / 'index')
+
+    def left():
+        files = kill_at.tree(work)
+        # It says the number of a process.
+        files.pop('index/.encoding.lock', None)
+        # Names of unfinished files are random.
+        return {re.sub('[0-9a-f]{16}', '', name): content for name, content in files.items()}
+
+    start()
+    whole = kill_at.run(make, work)
+    points = whole.telling[::8]
+    killed = {point: left() for point in kill_at.after_kills(make, work, points, start)}
+    for point in kill_at.after_copies(make, work, points, start, tmp_path / 'copies'):
+        assert left() == killed[point], whole.points[point]
+    kinds = {whole.points[point].rpartition(' ')[0] for point in points}
+    assert {'open before', 'open empty', 'open half'} <= kinds
 
 
 def parts(folder, rename=True):

@@ -1,13 +1,17 @@
-"""Kills a training at every kill point, resumes it, and compares with one that was never stopped:
+"""Kills trainings at every kill point, resumes them, and compares with one that was never stopped:
 run by a test.
 
-python train_kills.py FOLDER RECIPE SCENARIO EVERY    -> {"points": …, "killed": …, "failures": […]}
+python train_kills.py FOLDER WAY EVERY SCENARIO=RECIPE …
+    -> {SCENARIO: {"points": …, "killed": …, "failures": […]}}
+
+WAY is 'kill', or 'copy': one run is copied at each kill point, which leaves what a kill does.
 """
 
 import gc
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import kill_at
@@ -36,15 +40,26 @@ def imports() -> None:
         importlib.import_module(name)
 
 
-def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
+def main(folder: Path, way: str, every: int, recipes: Mapping[str, str]) -> None:
     imports()
     # the Trainer collects garbage at its start, which takes a second with all that is imported
     gc.freeze()
     kill_at.native(safetensors.torch, 'save_file', 1)
     kill_at.native(torch, 'save', 1)
+    found = {}
+    for scenario, recipe in recipes.items():
+        (folder / scenario).mkdir()
+        found[scenario] = try_points(folder / scenario, way, every, recipe, scenario == 'overwrite')
+    print(json.dumps(found))
+
+
+def try_points(
+    folder: Path, way: str, every: int, recipe_file: str, has_earlier: bool
+) -> dict[str, object]:
+    """What came of one training. `has_earlier`: an output of another one is in the way."""
     recipe = read_recipe(recipe_file)
     earlier = folder / 'earlier'
-    if scenario == 'overwrite':  # an output of another training is in the way
+    if has_earlier:
         other = read_recipe(recipe_file, ('training.seed=7',))
         assert kill_at.run(lambda: train(other, earlier, device='cpu'), folder).status == 0
     place = folder / 'place'
@@ -52,11 +67,14 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
     def fresh() -> None:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
-        if scenario == 'overwrite':
+        if has_earlier:
             shutil.copytree(earlier, place / 'out')
 
     def begin() -> None:
-        train(recipe, place / 'out', device='cpu', overwrite=scenario == 'overwrite')
+        train(recipe, place / 'out', device='cpu', overwrite=has_earlier)
+
+    def resume() -> None:
+        train(recipe, place / 'out', device='cpu', resume=True)
 
     fresh()
     whole = kill_at.run(begin, place)
@@ -64,23 +82,14 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
     expected = kill_at.tree(place)
     failures = []
     numbers = whole.telling[::every]
-    for number in numbers:
-        fresh()
-        ended = kill_at.run(begin, place, at=number)
+    killed = kill_at.after_kills(begin, place, numbers, fresh)
+    if way == 'copy':
+        killed = kill_at.after_copies(begin, place, numbers, fresh, folder / 'copies')
+    for number in killed:
         what = f'{number}: {whole.points[number]}'
-        if not ended.killed:
-            failures.append(f'{what}: not killed, status {ended.status}: {ended.output[-500:]}')
-            continue
         work = place / 'out.training'
-        resumable = work.is_dir() or (
-            (place / 'out/README.md').is_file() and scenario != 'overwrite'
-        )
-        go_on = (
-            (lambda: train(recipe, place / 'out', device='cpu', resume=True))
-            if resumable
-            else begin
-        )
-        resumed = kill_at.run(go_on, place)
+        resumable = work.is_dir() or ((place / 'out/README.md').is_file() and not has_earlier)
+        resumed = kill_at.run(resume if resumable else begin, place)
         if resumed.status:
             failures.append(f'{what}: not resumed: {resumed.output[-500:]}')
         elif (found := kill_at.tree(place)) != expected:
@@ -88,8 +97,9 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
                 name for name in {*found, *expected} if found.get(name) != expected.get(name)
             )
             failures.append(f'{what}: other bytes in {names}')
-    print(json.dumps({'points': len(whole.telling), 'killed': len(numbers), 'failures': failures}))
+    return {'points': len(whole.telling), 'killed': len(numbers), 'failures': failures}
 
 
 if __name__ == '__main__':
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    named = dict(argument.split('=', 1) for argument in sys.argv[4:])
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), named)

@@ -4,7 +4,6 @@ and the files of the page that others begin with; and a summary of what was run.
 
 import json
 import shutil
-import subprocess
 from dataclasses import asdict
 
 import pytest
@@ -39,22 +38,12 @@ def doc_programs(tmp_path_factory, shared_cache):
 
 
 @pytest.fixture(scope='session')
-def demo_indexes(shared_folder, shared_cache, doc_programs):
+def demo_indexes(shared_cache, doc_programs, build_demo):
     """Builds the demo's indexes that pages search, in the cache: two pages cannot build one at
     the same time.
     """
-    with FileLock(shared_folder / 'demo.lock'):
-        for encoder in ('repbert-demo', 'minilm'):
-            search = ['python', '-m', 'pyserini_repbert.search', '--encoder', encoder]
-            search += ['--index', 'demo', '--sparse', 'bm25', '--query', 'sea', '--hits', '1']
-            done = subprocess.run(
-                search,
-                cwd=shared_folder,
-                env=environment(shared_cache, doc_programs),
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, done.stderr
+    for encoder in ('repbert-demo', 'minilm'):
+        build_demo(encoder, str(doc_programs / 'python'), environment(shared_cache, doc_programs))
 
 
 @pytest.fixture(scope='session')

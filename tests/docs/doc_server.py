@@ -1,7 +1,7 @@
 """A server that starts `python -m …` and `python -c …` by forking a process that has imported
-PyTorch already.
+PyTorch and other large libraries already.
 
-A page's commands would else spend most of their time on that import. Only libraries are imported
+A page's commands would else spend most of their time on these imports. Only libraries are imported
 beforehand, nothing of this package. `install` puts a program `python` into a folder that goes to
 the front of PATH.
 """
@@ -35,6 +35,10 @@ LIBRARIES = (
     'ir_measures',
     'yaml',
     'tqdm',
+    # These take two seconds of each command that reads a folder of sentence-transformers.
+    'scipy.stats',
+    'pandas',
+    'sentence_transformers',
 )
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys

@@ -10,7 +10,9 @@ import pytest
 from folders import HANGS
 
 import pyserini_repbert
+from pyserini_repbert.train.recipe_files import read_recipe
 from pyserini_repbert.train.result import read_log
+from pyserini_repbert.train.training import train
 
 ROOT = Path(pyserini_repbert.__file__).parent.parent
 NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
@@ -25,30 +27,22 @@ def test_two_processes_with_gathered_negatives_equal_one(recipe_file, world, tmp
     )
     config = json.loads((tmp_path / 'base/config.json').read_text(encoding='utf-8')) | NO_DROPOUT
     (tmp_path / 'base/config.json').write_text(json.dumps(config), encoding='utf-8')
-    environment = os.environ | {'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    for processes, size in ((1, 8), (2, 4)):
-        start = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', str(processes)]
-        train = [
-            '-m',
-            'pyserini_repbert.train',
-            str(path),
-            '--set',
-            f'training.batch_size={size}',
-            '--device',
-            'cpu',
-        ]
-        output = ['--output', str(tmp_path / f'by{processes}')]
-        done = subprocess.run(
-            [sys.executable, *start, *train, *output],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=HANGS,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count('6 steps') == 1
-    alone, together = (
-        [float(row['loss']) for row in read_log(tmp_path / f'by{n}/log.csv')] for n in (1, 2)
+    train(read_recipe(path, ('training.batch_size=8',)), tmp_path / 'alone', device='cpu')
+    start = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2']
+    flags = ['--set', 'training.batch_size=4', '--device', 'cpu']
+    done = subprocess.run(
+        [
+            *(sys.executable, *start, '-m', 'pyserini_repbert.train', str(path), *flags),
+            *('--output', str(tmp_path / 'together')),
+        ],
+        env=os.environ | {'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('6 steps') == 1
+    alone = [float(row['loss']) for row in read_log(tmp_path / 'alone/log.csv')]
+    together = [float(row['loss']) for row in read_log(tmp_path / 'together/log.csv')]
     assert len(alone) == 6
     assert together == pytest.approx(alone, abs=1e-5)
