@@ -56,3 +56,19 @@ def test_vectors_and_lucene_are_fused(vectors, tmp_path):
     opened.pipeline.close()
     assert len(names) == 2
     assert names[1] == f'bm25@{lucene}'
+
+
+@pytest.mark.parametrize(
+    ('index', 'expected'),
+    [
+        ('nothing', "'nothing' is neither one of the catalog's indexes nor an existing path"),
+        ('empty', "'empty' is not an index folder"),
+    ],
+)
+def test_what_is_no_index_is_said_before_its_options(
+    index, expected, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'empty').mkdir()
+    assert run(main, ['--index', index, '--query', 'cat', '--rankings', 'multi']) == 2
+    assert expected in capsys.readouterr().err

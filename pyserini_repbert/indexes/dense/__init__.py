@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.faiss_layout import is_faiss_folder
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.index.manifest import MANIFEST, manifest_kind, missing_manifest
 from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.indexes.kind import (
     USUAL_RANKING,
@@ -18,8 +18,10 @@ from pyserini_repbert.indexes.kind import (
     SearchOptions,
     WrittenAnn,
 )
+from pyserini_repbert.names.indexes import locate
 
 if TYPE_CHECKING:
+    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.search.ann import AnnSettings
 
 
@@ -39,6 +41,12 @@ class DenseKind(IndexKind):
         folder = Path(location)
         has_manifest = (folder / MANIFEST).is_file() or catalog.find('indexes', location)
         return 'dense' if has_manifest else 'faiss'
+
+    def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
+        # What no kind holds comes here, too: that is said before its options.
+        if isinstance(locate(location), Path) and not self.holds(Path(location)):
+            raise missing_manifest(location)
+        super().check(location, options, machine)
 
     def build_ann(
         self,
