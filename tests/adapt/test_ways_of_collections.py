@@ -13,6 +13,7 @@ from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.own_settings import OwnSetting, own_settings
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 
@@ -135,6 +136,15 @@ def test_token_vectors_are_compared_with_and_not_learned_from(rescored, let_win)
     report = learning.report
     assert report['baseline'] == 'rescored'
     assert {'tiny', 'sparse', 'with the query map', 'and fused'} < report['means'].keys()
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'rescored', 'default')
+    let_win('interleave sparse+tiny')
+    learn_from_judgments(rescored)
+    use_learning(rescored, True)
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'sparse dense', 'learned')
+    let_win('interleave tiny+sparse')
+    learn_from_judgments(rescored)
+    use_learning(rescored, True)
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'dense sparse', 'learned')
     let_win('sparse')
     learn_from_judgments(rescored)
     use_learning(rescored, True)
