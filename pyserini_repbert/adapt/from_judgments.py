@@ -25,6 +25,7 @@ from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.adapt.offering import (
     collection_rankings,
     gain_text,
+    learned_parts,
     offered_search,
     report_of,
     search_as_now,
@@ -138,9 +139,11 @@ def _learn(
     first: Any = open_resolved(resolved, machine).pipeline.first
     try:
         present: Any = search_as_now(resolved.index, first, machine)
+        dense: Any
+        dense, *others = learned_parts(first)
         learnt = adapt(
-            first.dense,
-            first.parts[1:],
+            dense,
+            others,
             store.topics(),
             store.qrels(),
             seed,
@@ -149,7 +152,7 @@ def _learn(
         )
         rerankers = _open_own_rerankers(folder, first.generation, device)
         confidence = _learn_confidence(present, store, seed, rerankers)
-        names = [part.name for part in first.parts]
+        names = [dense.name, *(ranker.name for ranker in others)]
         generation = first.generation.number
         settings = first.generation.settings
     finally:

@@ -81,6 +81,19 @@ def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[s
     return tuple(known[position] for position in offered.rankings)
 
 
+def learned_parts(first: Ranker) -> list[Ranker]:
+    """The rankings that are learned from, the dense one first.
+
+    What only scores the hits of others anew, as token vectors do, is none of them.
+    """
+    if not first.parts:
+        return [first]
+    parts = []
+    for part in first.parts:
+        parts += learned_parts(part)
+    return parts
+
+
 def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranker:
     """The search as it is now, named by how it fuses: what `first` is, or what is learnt and used.
 

@@ -71,6 +71,16 @@ class DocumentFilter:
         """
         return generation.kept_mask(self, lambda: self._evaluate(generation))
 
+    def warnings(self, generation: Generation) -> list[str]:
+        """That no document counts, if so."""
+        if self.is_open or self.mask(generation).any():
+            return []
+        if self.text is None:
+            return ['the lists of docids leave no document']
+        has_lists = self.only_ids is not None or bool(self.not_ids)
+        within = ' within the lists of docids' if has_lists else ''
+        return [f"no document matches filter '{self.text[:80]}'{within}"]
+
     def _evaluate(self, generation: Generation) -> Mask:
         mask = None
         if self.text is not None:
@@ -243,6 +253,13 @@ class _Evaluation:
     def _prefix(self, field: str, text: str) -> Mask:
         if field == DOCID:
             return self._select_docids(text)
+        types = self._types.get(field, set())
+        if not types & {'text', 'date'}:
+            raise InputError(
+                f"filter '{field}:{text}*': field '{field}' has values of type "
+                f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
+                f'as {field}:[2019 TO 2023]'
+            )
         by_text = self._begins(field, 'text', text.casefold())
         return by_text | self._begins(field, 'date', stored_date(text))
 

@@ -93,14 +93,16 @@ def rankings_of(
 def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tuple[str, ...]:
     """The rankings that a collection learned to search; none: the usual ones.
 
-    A folder of `adapt` that names none is of the first rankings. Where a person has set a reranker
-    alone, say, the usual ones are searched.
+    A folder of `adapt` that names none is of the first rankings, and one without a fusion is of the
+    dense ranking. Where a person has set a reranker alone, say, the usual ones are searched.
     """
     if adapted.rankings:
         return adapted.rankings
-    if learned_fusion(adapted) is None and adapted.query_map is None:
-        return ()
-    return tuple(map(str, first_rankings(settings)))
+    if learned_fusion(adapted) is not None:
+        return tuple(map(str, first_rankings(settings)))
+    if adapted.query_map is not None:
+        return (str(CollectionRanking.DENSE),)
+    return ()
 
 
 def searched_rankings(

@@ -304,6 +304,10 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             _filtered={},
         )
 
+    def warnings(self, query: str) -> list[str]:
+        """As in `Ranker`; of a filter that no document matches, that alone."""
+        return self.filter.warnings(self.generation) or super().warnings(query)
+
     def holds(self, docid: str) -> bool:
         """Whether there is a document of this docid, with or without text."""
         return bool(self.generation.docnos([docid])[0] >= 0)

@@ -20,6 +20,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.unread_files import UnreadFiles
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
 
 _DOCUMENTS_AT_ONCE = 256
@@ -339,7 +340,8 @@ def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> s
     """The documents, by their numbers, of files that are there, but cannot be read."""
     files = [file for file in corpus.unread if file.docid]
     names = [name_in_corpus(corpus.name, file.path) for file in files]
-    docids = [source.prefix + file.docid for file in files]
+    # A collection has no docid that is not in UTF-8, as a file's name may be.
+    docids = [source.prefix + file.docid for file in files if not has_surrogates(file.docid)]
     return writer.staging.rows.numbers_of_files(names, docids)
 
 

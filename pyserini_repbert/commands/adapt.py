@@ -108,7 +108,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
     from pyserini_repbert.adapt.judged_topics import DEPTH
     from pyserini_repbert.adapt.learning import N_MAPS, adapt
-    from pyserini_repbert.adapt.offering import offered_search, search_as_now
+    from pyserini_repbert.adapt.offering import learned_parts, offered_search, search_as_now
     from pyserini_repbert.commands.model_judging import load_judgments
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
@@ -129,7 +129,8 @@ def _adapt_index(options: argparse.Namespace) -> None:
     recorded = opened.recorded()
     pipeline = opened.pipeline
     first: Any = pipeline.first
-    dense, *sparse = first.leaves()
+    dense: Any
+    dense, *sparse = learned_parts(first)
     reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     # What a collection learned is not used beside other rankings.
     now = search_as_now(None if spec.sparse else resolved.index, first, machine)
@@ -192,6 +193,7 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
     from pyserini_repbert.adapt.learning import N_MAPS
     from pyserini_repbert.indexes.kind import kind_of
+    from pyserini_repbert.pipeline.own_settings import learning_in_use
 
     folder = Path(options.index)
     advice = 'give --topics, --qrels and --output'
@@ -210,6 +212,11 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         options.with_model_grades is not None and (options.use or options.go_back),
         '--with-model-grades is for learning: leave out --use and --go-back',
     )
+    if options.go_back and learning_in_use(folder) is None:
+        raise InputError(
+            f'collection {options.index} is not searched as it learned: there is nothing to take '
+            'back'
+        )
     if options.use or options.go_back:
         use_learning(folder, options.use, options.even_if_worse)
         how = 'as it learned' if options.use else 'as before it learned'

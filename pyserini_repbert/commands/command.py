@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import io
+import itertools
 import logging
 import os
 import shlex
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, TypeVar
 from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
-from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
+from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer, share
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
@@ -201,6 +202,7 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
+        message += self._advice_on_dashes(message)
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
         hint = ''
         for word in self._given:
@@ -209,6 +211,18 @@ class Parser(argparse.ArgumentParser):
                 hint = _hint(flag, known)
                 break
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
+
+    def _advice_on_dashes(self, message: str) -> str:
+        """How to give a value that begins with a dash, which argparse takes for a flag; '' if none
+        follows the flag that lacks its value.
+        """
+        for flag, value in itertools.pairwise(self._given):
+            is_lacking = message.startswith(f'argument {flag}: expected')
+            # What begins with two dashes is rather a flag that is spelt otherwise.
+            is_value = value.startswith('-') and not value.startswith('--')
+            if is_lacking and is_value and value not in self._option_string_actions:
+                return f'; a value that begins with - follows an equals sign: {flag}={value[:60]}'
+        return ''
 
 
 def _hint(unknown: str, known: Collection[str]) -> str:
@@ -301,6 +315,7 @@ threads_or_auto = argument_type(
     lambda text: text if text == 'auto' else integer(text, 1, MAX_THREADS)
 )
 finite_number = argument_type(decimal)
+probability = argument_type(share)
 
 
 @argument_type

@@ -143,9 +143,9 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
     )
     add(
         '--min-confidence',
-        type=command.finite_number,
+        type=command.probability,
         metavar='P',
-        help='of a collection: leave out hits whose P(relevant) is below P',
+        help='of a collection: leave out hits whose P(relevant) is below P, from 0 to 1',
     )
     add('--output', help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')

@@ -344,6 +344,10 @@ class Index(Generations, ABC):
             parameters=('filter',),
         )
 
+    def warnings(self) -> list[str]:
+        """What a user should hear of its filter: that no document matches, say."""
+        return []
+
     @abstractmethod
     def store(self, machine: Machine) -> DocumentStore | None:
         """The documents, or passages, that it stores; None where it stores none."""

@@ -219,6 +219,8 @@ def own_settings(folder: Path) -> list[OwnSetting]:
     try:
         spec = resolved.spec
         searches_words = resolved.searches_words
+        assert resolved.index is not None
+        usual_ranking = resolved.index.offered.usual
     finally:
         resolved.close()
     values = {'rankings': ' '.join(spec.rankings), 'aggregate': spec.aggregate}
@@ -230,7 +232,15 @@ def own_settings(folder: Path) -> list[OwnSetting]:
         values['b'] = f'{usual.b if spec.b is None else spec.b:g}'
     values['rerank'] = ' '.join(map(str, spec.stages)) or 'none'
     values['query map'] = 'none' if search.folder is None else 'learned'
-    return [OwnSetting(name, value, _source_of(name, search)) for name, value in values.items()]
+    settings = []
+    for name, value in values.items():
+        source = _source_of(name, search)
+        is_usual = name != 'rankings' or usual_ranking in ('', value)
+        if source == 'default' and not is_usual:
+            # Of a collection with token vectors, other rankings are searched without these.
+            source = 'learned'
+        settings.append(OwnSetting(name, value, source))
+    return settings
 
 
 def _source_of(name: str, search: _OwnSearch) -> str:

@@ -601,6 +601,12 @@ class ServedIndex:
             )
         self.index.within(DocumentFilter(text))
 
+    def filter_warnings(self, text: str | None) -> list[str]:
+        """What a client should hear of a filter that `check_filter` lets through."""
+        if text is None:
+            return []
+        return self.index.within(DocumentFilter(text)).warnings()
+
     def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:
         """Raises InputError for feedback that cannot be read, is too deep, or has no dense ranking
         whose vectors are at hand.

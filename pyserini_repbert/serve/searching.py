@@ -163,7 +163,11 @@ def answer_search(
     for part in parts:
         on_step(part.step)
     warnings: list[str] = []
-    for system, part in zip(systems, parts, strict=False):
+    if not ranking:
+        warnings = index.filter_warnings(search.spec.filter)
+    # Of no document, words say nothing.
+    asked = [] if warnings else systems
+    for system, part in zip(asked, parts, strict=False):
         # A system that finds something has read words.
         if not part.ranking:
             warnings += system.warnings(search.text)

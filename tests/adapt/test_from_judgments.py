@@ -304,6 +304,9 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / 'run.record.json').read_text())
     assert [entry['role'] for entry in record['inputs']][:2] == ['adapted', 'index']
     assert run(main, 'adapt --index mine --go-back'.split()) == 0
+    capsys.readouterr()
+    assert run(main, 'adapt --index mine --go-back'.split()) == 2
+    assert 'collection mine is not searched as it learned' in capsys.readouterr().err
     assert opened.search('cat w0', 5) == before
     opened.close()
     out = 'index judgments --index mine --export-topics out.tsv --export-qrels out.qrels'

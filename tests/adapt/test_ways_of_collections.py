@@ -8,29 +8,44 @@ from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_lear
 from pyserini_repbert.adapt.learning import adapt
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.commands.adapt import main as adapt_command
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.own_settings import OwnSetting, own_settings
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.search.adapted_folder import write_adapted
 
 N_QUESTIONS = 24
 QUESTION = 'cat w3'
 
 
 @pytest.fixture
-def folder(tiny_checkpoint, tiny_epic, tmp_path):
-    """A collection with a learned sparse ranking beside the dense one: no Java."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat sat the cat'))
-    settings = {'encoder': str(tiny_checkpoint()), 'sparse': str(tiny_epic('weighing'))}
-    with Collection.open(tmp_path / 'mine', **settings) as collection:
-        collection.sync(documents)
-    judgments = [Judgment(f'cat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
-    judgments_of(tmp_path / 'mine').add(judgments)
-    return tmp_path / 'mine'
+def make_folder(tiny_checkpoint, tiny_epic, tmp_path):
+    """make_folder(**settings) -> a judged collection with a learned sparse ranking beside the dense
+    one: no Java.
+    """
+
+    def make(**settings):
+        documents = []
+        for number in range(N_QUESTIONS):
+            documents.append((f'plain{number}', f'w{number} cat'))
+            documents.append((f'wanted{number}', f'w{number} mat sat the cat'))
+        models = {'encoder': str(tiny_checkpoint()), 'sparse': str(tiny_epic('weighing'))}
+        with Collection.open(tmp_path / 'mine', **models | settings) as collection:
+            collection.sync(documents)
+        judgments = [Judgment(f'cat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
+        judgments_of(tmp_path / 'mine').add(judgments)
+        return tmp_path / 'mine'
+
+    return make
+
+
+@pytest.fixture
+def folder(make_folder):
+    """A judged collection of a dense and a learned sparse ranking."""
+    return make_folder()
 
 
 @pytest.fixture
@@ -104,3 +119,66 @@ def test_the_search_as_it_is_now_is_what_is_used(folder, let_win):
     use_learning(folder, True)
     report = learn_from_judgments(folder).report
     assert report['means'][report['baseline']] == before['sparse']
+
+
+@pytest.fixture
+def rescored(make_folder, tmp_path):
+    """A judged collection that token vectors search, too."""
+    pytest.importorskip('sentence_transformers')
+    from sentence_folders import write_multi_vector
+
+    return make_folder(multi_vector=write_multi_vector(tmp_path / 'late'))
+
+
+def test_token_vectors_are_compared_with_and_not_learned_from(rescored, let_win):
+    """What is used is what was measured: the other rankings, fused as learned."""
+    learning = learn_from_judgments(rescored)
+    report = learning.report
+    assert report['baseline'] == 'rescored'
+    assert {'tiny', 'sparse', 'with the query map', 'and fused'} < report['means'].keys()
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'rescored', 'default')
+    let_win('interleave sparse+tiny')
+    learn_from_judgments(rescored)
+    use_learning(rescored, True)
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'sparse dense', 'learned')
+    let_win('interleave tiny+sparse')
+    learn_from_judgments(rescored)
+    use_learning(rescored, True)
+    assert own_settings(rescored)[0] == OwnSetting('rankings', 'dense sparse', 'learned')
+    let_win('sparse')
+    learn_from_judgments(rescored)
+    use_learning(rescored, True)
+    alone = hits_by(PipelineSpec(index=str(rescored), rankings=('sparse',)))
+    assert hits_by(PipelineSpec(index=str(rescored))) == alone
+
+
+def test_what_topics_teach_of_token_vectors_can_be_searched(rescored, tmp_path, capsys):
+    topics = ''.join(f'{i}\tcat w{i}\n' for i in range(N_QUESTIONS))
+    (tmp_path / 'topics.tsv').write_text(topics)
+    (tmp_path / 'qrels').write_text(''.join(f'{i} 0 wanted{i} 2\n' for i in range(N_QUESTIONS)))
+    arguments = ['--index', str(rescored), '--topics', str(tmp_path / 'topics.tsv')]
+    arguments += ['--qrels', str(tmp_path / 'qrels'), '--output', str(tmp_path / 'learned')]
+    adapt_command([*arguments, '--keep', '--quiet'])
+    assert 'rescored (now)' in capsys.readouterr().out
+    learned = PipelineSpec(index=str(rescored), adapted=str(tmp_path / 'learned'))
+    assert len(hits_by(learned)) == 8
+
+
+def test_a_map_that_was_learned_of_vectors_alone_is_searched_so(rescored, tmp_path):
+    """An earlier release learned of the dense ranking alone beside token vectors."""
+    index = kind_of(str(rescored)).open(str(rescored), SearchOptions())
+    settings = index.generation.settings
+    index.close()
+    write_adapted(
+        tmp_path / 'learned',
+        np.zeros((settings.dimension, settings.dimension), np.float32),
+        index=str(rescored),
+        encoder=settings.encoder,
+        encoder_weights=settings.weights_sha256,
+        sparse=(),
+        weights=(1.0,),
+        depth=1000,
+        estimate={},
+    )
+    learned = PipelineSpec(index=str(rescored), adapted=str(tmp_path / 'learned'))
+    assert hits_by(learned) == hits_by(PipelineSpec(index=str(rescored), rankings=('dense',)))

@@ -153,8 +153,12 @@ def test_the_terminal_says_it(learned, capsys):
     _, more, _ = search(capsys, *flags[:-1], 20, '--confidence')
     # However few are shown, ten decide.
     assert more.splitlines()[1] == lines[1]
-    _, out, _ = search(capsys, *flags, '--min-confidence', '1.1')
+    _, out, _ = search(capsys, *flags[:3], 'elsewhere', *flags[4:], '--min-confidence', '1')
     assert '   no hits' in out
+    for impossible in ('1.1', '-0.5', 'nan'):
+        status, _, err = search(capsys, *flags, f'--min-confidence={impossible}')
+        assert status == 2
+        assert 'argument --min-confidence' in err
     status, _, err = search(capsys, *flags, '--confidence', 'file.tsv')
     assert status == 2
     assert '--confidence names a file with --topics' in err

@@ -106,6 +106,27 @@ def test_files_of_docids_meet_the_filter(collection):
     assert allowed(collection, text='type:guide', **both) == 'a'
 
 
+def test_a_filter_that_no_document_matches_is_said(collection, caplog):
+    """A search of all rankings, or of one, says why there are no hits."""
+    for wanted, warning in (
+        (DocumentFilter('type:gui'), "no document matches filter 'type:gui'"),
+        (DocumentFilter('year:[9 TO 2]'), "no document matches filter 'year:[9 TO 2]'"),
+        (
+            DocumentFilter('type:guide', not_ids=frozenset('ab')),
+            "no document matches filter 'type:guide' within the lists of docids",
+        ),
+        (DocumentFilter(only_ids=frozenset()), 'the lists of docids leave no document'),
+        (DocumentFilter('type:guide'), None),
+        (DocumentFilter(not_ids=frozenset({'a'})), None),
+    ):
+        caplog.clear()
+        searcher = collection.searcher(rankings=['dense']).within(wanted)
+        hits = searcher.search('cat', 3)
+        assert bool(hits) == (warning is None)
+        assert caplog.messages == ([] if warning is None else [warning])
+        searcher.close()
+
+
 REFUSED = {
     'yaer:2020': r"there is no field 'yaer': the fields are docid, author.name, day, draft",
     'old:1': "there is no field 'old'",
@@ -116,6 +137,7 @@ REFUSED = {
     'type:(guide': 'cannot be read',
     'type:[a TO b]': "field 'type' has values of type text; a range needs numbers, or ISO dates",
     'day:[1 TO 2]': "field 'day' has values of type date",
+    r'og\:depth:3*': "field 'og:depth' has values of type number; a prefix needs texts or dates",
     'type:g*e': r'a \* can only end a value',
     'type:gu?de': r'a \* can only end a value',
     'type:guide~': 'regular expressions, fuzzy words and weights are not supported',

@@ -1,5 +1,6 @@
 """Folders of any files in a collection: what is read, what is said, and what stays."""
 
+import os
 import sqlite3
 
 import pytest
@@ -198,3 +199,19 @@ def test_another_main_content_is_said(sync, tmp_path, capsys):
     _, _, err = sync()
     assert err == ''
     check_collection(tmp_path / 'mine')
+
+
+def test_a_name_that_is_not_in_utf_8(sync, tmp_path):
+    """Its file is not read, and the others are."""
+    folder = write_files(tmp_path / 'docs', {'a.md': 'x'})
+    try:
+        os.rename(folder / 'a.md', os.fsencode(folder) + b'/a\xff.md')
+    except OSError:
+        pytest.skip('the file system takes no such names')
+    write_files(folder, {'b.md': 'y'})
+    for changes in ('1 added, 0 changed, 0 deleted, 0', '0 added, 0 changed, 0 deleted, 1'):
+        status, out, err = sync()
+        assert status == 3
+        assert out.startswith(f'mine: {changes} unchanged')
+        assert err.splitlines()[0] == 'not read: 1 .md that cannot be read'
+        assert docids() == ['b.md']

@@ -201,3 +201,15 @@ def test_an_error_of_an_action_names_its_own_help(arguments, problem, capsys):
     assert capsys.readouterr().err == (
         f'error: {problem} (see python -m pyserini_repbert.index lucene --help)\n'
     )
+
+
+def test_a_value_that_begins_with_a_dash():
+    flags = parser('search', 'searches')
+    flags.add_argument('--query')
+    flags.add_argument('--hits')
+    with pytest.raises(InputError, match=r'follows an equals sign: --query=-slug \(see'):
+        flags.parse_args(['--query', '-slug'])
+    for lacking in (['--query', '--hits', '3'], ['--query'], ['--query', '--hit', '3']):
+        with pytest.raises(InputError, match='expected one argument') as caught:
+            flags.parse_args(lacking)
+        assert 'equals sign' not in str(caught.value)

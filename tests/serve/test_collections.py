@@ -150,6 +150,7 @@ def test_token_vectors_order_the_best_hits(make_collection, opened, hits, tmp_pa
         (within, within),
         ({'system': 'multi'}, {'rankings': ('multi',)}),
         ({'system': ['dense', 'multi'], **within}, {'rankings': ('dense', 'multi'), **within}),
+        ({'system': ['multi', 'rescored']}, {'rankings': ('multi', 'rescored')}),
     ):
         answered = candidates(client, 'moon tree', **parameters)
         expected = hits('moon tree', **fields)
@@ -458,6 +459,13 @@ def test_a_filter_that_cannot_be_read(client):
         answer = client.get('/v1/mine/search', params={'query': 'cat', 'filter': text})
         assert answer.status_code == 400
         assert message in answer.json()['error']
+
+
+def test_a_filter_that_no_document_matches(client):
+    asked = {'query': 'cat', 'filter': 'tags:nowhere'}
+    answer = client.get('/v1/mine/search', params=asked).json()
+    assert answer['candidates'] == []
+    assert answer['warnings'] == ["no document matches filter 'tags:nowhere'"]
 
 
 def test_what_is_told_of_fields(client):

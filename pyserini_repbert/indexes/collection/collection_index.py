@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
     from pyserini_repbert.search.dense import QueryEncoder
 
+logger = logging.getLogger(__name__)
+
 # The approximate search of the passages' vectors; that of a further ranking has its name before it.
 APPROXIMATE = 'ann'
 # Filters whose rankings are kept.
@@ -115,7 +118,7 @@ class CollectionIndex(Index):
                 wanted = learned_rankings(self.generation.settings, self._adapted_search)
             self._rankings = rankings_of(self.generation.settings, wanted)
             self._check_approximate()
-            self.filter = _filter_of(options)
+            self.filter = _filter_of(options, self.generation)
         except BaseException:
             self.generation.close()
             raise
@@ -203,10 +206,10 @@ class CollectionIndex(Index):
 
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
         exact = [self._approximate.get(name, name) for name in rankings]
-        is_fused = 1 < len(exact) == len(set(exact))
-        if is_fused and set(exact) <= set(stored_rankings(self.generation.settings)):
-            return default_fusion(exact)
-        return None
+        is_twice = len(set(exact)) < len(exact)
+        if len(exact) < 2 or is_twice or not set(exact) <= set(self.offered.names):
+            return None
+        return default_fusion(exact)
 
     @property
     def encoder(self) -> str:
@@ -336,6 +339,9 @@ class CollectionIndex(Index):
                 self._within[wanted] = other
             return self._within[wanted]
 
+    def warnings(self) -> list[str]:
+        return self.filter.warnings(self.generation)
+
     def store(self, machine: Machine) -> CollectionStore:
         return CollectionStore(self.generation)
 
@@ -434,15 +440,32 @@ class CollectionIndex(Index):
         self.generation.close()
 
 
-def _filter_of(options: SearchOptions) -> DocumentFilter:
+def _filter_of(options: SearchOptions, generation: Generation) -> DocumentFilter:
     """The documents that count. Raises InputError for a file that cannot be read."""
     only_ids = None
     if options.only_ids is not None:
-        only_ids = frozenset(read_docids(options.only_ids))
+        only_ids = _listed_docids(options.only_ids, generation)
     not_ids: frozenset[str] = frozenset()
     if options.not_ids is not None:
-        not_ids = frozenset(read_docids(options.not_ids))
+        not_ids = _listed_docids(options.not_ids, generation)
     return DocumentFilter(options.filter, only_ids, not_ids)
+
+
+def _listed_docids(path: str, generation: Generation) -> frozenset[str]:
+    """The docids of a file; those that are not in the collection are logged."""
+    docids = read_docids(path)
+    docnos = generation.docnos(docids).tolist()
+    unknown = [docid for docid, docno in zip(docids, docnos, strict=True) if docno < 0]
+    if unknown:
+        logger.warning(
+            '%d of %d docids in %s are not in %s: %.80r first',
+            len(unknown),
+            len(docids),
+            path,
+            generation.folder,
+            unknown[0],
+        )
+    return frozenset(docids)
 
 
 def _shown_source(state: SourceStatus) -> dict[str, Any]:
