@@ -266,7 +266,9 @@ def main() -> None:
     if options.here:
         print(json.dumps(measure(options)))
         return
-    sizes = sorted(options.sizes)
+    sizes = sorted(set(options.sizes))
+    if len(sizes) < 2:
+        parser.error('--sizes: two sizes or more were expected, growth is between them')
     by_size = [measure_apart(options, size) for size in sizes]
     header = ' | '.join(f'{size:,}' for size in sizes)
     print(f'| processor seconds | {header} | exponent | at most |')

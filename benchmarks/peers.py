@@ -2,8 +2,9 @@
 
     python benchmarks/peers.py --data ../shared/data/vaswani [--threads 1] [--only NAME …]
 
-Needs an environment of its own: `pip install '.[demo]' lancedb chromadb bm25s qdrant-client`. The
-11,429 abstracts of Vaswani, the same encoder (`minilm`) and the same 93 questions for all. Each
+Needs an environment of its own: `pip install '.[demo]' lancedb chromadb bm25s qdrant-client`, whose
+files pip has compiled, as it does unless it is told otherwise.
+The 11,429 abstracts of Vaswani, the same encoder (`minilm`) and the same 93 questions for all. Each
 system builds in one process, and is opened and asked in another. The vectors of documents that
 sentence-transformers makes are made once, and their time is added to each build that takes them.
 Times are of the wall; `--clock processor` takes those of the processor, with all threads, which
@@ -563,6 +564,8 @@ def run_step(step: str, name: str, folder: Path, options: argparse.Namespace) ->
     flags = ['--data', str(options.data), '--clock', options.clock, '--only', name]
     command = [sys.executable, __file__, *flags, '--step', step, '--folder', str(folder)]
     environment = {**os.environ, 'OMP_NUM_THREADS': str(options.threads)}
+    # Else each process compiles what it imports, for twenty seconds.
+    environment.pop('PYTHONDONTWRITEBYTECODE', None)
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
