@@ -43,10 +43,13 @@ class DenseKind(IndexKind):
         return 'dense' if has_manifest else 'faiss'
 
     def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
-        # What no kind holds comes here, too: that is said before its options.
-        if isinstance(locate(location), Path) and not self.holds(Path(location)):
-            raise missing_manifest(location)
-        super().check(location, options, machine)
+        try:
+            super().check(location, options, machine)
+        except InputError:
+            # What no kind holds comes here, too: then its options are not to blame.
+            if isinstance(locate(location), Path) and not self.holds(Path(location)):
+                raise missing_manifest(location) from None
+            raise
 
     def build_ann(
         self,
