@@ -13,7 +13,7 @@ def two_values(action):
     if action.choices:
         values = [str(choice) for choice in action.choices]
         return ([values[0]], [values[-1]])
-    for values in (['1', '2'], ['a', 'b'], ['a.md', 'b.md']):
+    for values in (['1', '2'], ['1', '0'], ['a', 'b'], ['a.md', 'b.md']):
         try:
             for value in values:
                 if action.type is not None:
