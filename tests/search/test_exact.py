@@ -1,9 +1,10 @@
 import math
+import os
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.models.precision import has_native_bfloat16
@@ -11,7 +12,8 @@ from pyserini_repbert.search import exact, products, rounded
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 from pyserini_repbert.search.products import Float32Products, IndexPart, IndexParts
 
-BYTES = has_native_bfloat16(torch.device('cpu'))  # such CPUs multiply int8 without saturating
+# Such CPUs multiply int8 without saturating, unless oneDNN is kept from it.
+BYTES = has_native_bfloat16(torch.device('cpu')) and 'ONEDNN_MAX_CPU_ISA' not in os.environ
 
 
 @pytest.fixture(autouse=True)
@@ -217,6 +219,8 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
 def test_rounded_vectors_change_no_hit_and_no_digit(hard):
     """Against the scores of all pairs."""
     vectors, queries, random = hard
+    # A query alone is searched in int8.
+    assume(BYTES or len(queries) > 1)
     k = int(random.integers(1, len(vectors) // 8 + 1))
     index = ExactIndex(Vectors(vectors))
     with pytest.MonkeyPatch.context() as patch:
