@@ -51,6 +51,7 @@ from pyserini_repbert.search.rounded import (
     RoundedParts,
     RoundedProducts,
     RoundedVectors,
+    multiplies_bytes_exactly,
 )
 
 # Queries multiplied with a block together.
@@ -246,6 +247,8 @@ class ExactIndex:
             return None
         rounded: Products
         if len(queries) == 1:
+            if not multiplies_bytes_exactly():
+                return None
             in_bytes = self._rounded_copy(ByteVectors, queries)
             if in_bytes is None:
                 return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -275,6 +275,18 @@ class ByteProducts:
     def _products(self, copy: ByteVectors, rows: slice) -> Tensor:
         whole = torch._int_mm(self._query, copy.vectors[rows].T)[0]
         return whole.float().mul_(copy.scales[rows] * self._scale)
+
+
+@cache
+def multiplies_bytes_exactly() -> bool:
+    """Whether PyTorch's products of int8 are right for the greatest numbers, on this processor and
+    with the kernels that `ONEDNN_MAX_CPU_ISA` leaves: without VNNI, sums saturate.
+    """
+    query = torch.full((1, 64), _INT8, dtype=torch.int8)
+    vectors = torch.full((64, 64), _INT8, dtype=torch.int8)
+    vectors[:, ::2] = -_INT8
+    products = torch._int_mm(query, vectors)
+    return bool((products == query.long() @ vectors.long()).all())
 
 
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -92,15 +92,21 @@ def test_wrong_settings_are_refused(tmp_path):
         LanguageModelReranker(llm=settings, prompt=str(prompt))
 
 
-def test_a_run_is_repeated_without_the_model(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def three_hits(tmp_path, monkeypatch):
+    """The flags that name a run of three hits, its topic and its passages, in the working folder."""
     monkeypatch.chdir(tmp_path)
     texts = [{'id': f'd{value}', 'contents': f'value {value}'} for value in range(3)]
     (tmp_path / 'c.jsonl').write_text('\n'.join(map(json.dumps, texts)), encoding='utf-8')
     run = ''.join(f'1 Q0 d{value} {value + 1} {9 - value} x\n' for value in range(3))
     (tmp_path / 'run.txt').write_text(run, encoding='utf-8')
     (tmp_path / 'topics.tsv').write_text('1\tgreatest\n', encoding='utf-8')
-    words = ['--run', 'run.txt', '--topics', 'topics.tsv', '--corpus', 'c.jsonl']
-    words += ['--reranker', 'llm@3:window=3', '--llm-model', 'm', '--llm-answers', 'a.sqlite']
+    return ['--run', 'run.txt', '--topics', 'topics.tsv', '--corpus', 'c.jsonl']
+
+
+def test_a_run_is_repeated_without_the_model(tmp_path, three_hits, capsys):
+    words = [*three_hits, '--reranker', 'llm@3:window=3', '--llm-model', 'm']
+    words += ['--llm-answers', 'a.sqlite']
     with chat_server(lambda prompt: '[3] > [3]') as server:
         main([*words, '--tag', 't', '--llm', server.address, '--output', 'first.txt'])
     assert '1 answers asked for, 0 kept; 1 repaired' in capsys.readouterr().out
@@ -122,15 +128,9 @@ def test_a_run_is_repeated_without_the_model(tmp_path, monkeypatch, capsys):
     assert cells == ['again.txt: llm@3', 'm', '1', '10', '2', '3.0000']
 
 
-def test_costs_of_two_stages_of_one_depth(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    texts = [{'id': f'd{value}', 'contents': f'value {value}'} for value in range(3)]
-    (tmp_path / 'c.jsonl').write_text('\n'.join(map(json.dumps, texts)), encoding='utf-8')
-    run = ''.join(f'1 Q0 d{value} {value + 1} {9 - value} x\n' for value in range(3))
-    (tmp_path / 'run.txt').write_text(run, encoding='utf-8')
-    (tmp_path / 'topics.tsv').write_text('1\tgreatest\n', encoding='utf-8')
-    words = ['--run', 'run.txt', '--topics', 'topics.tsv', '--corpus', 'c.jsonl']
-    words += ['--reranker', 'llm@3', '--reranker', 'llm@3:window=2,step=1', '--llm-model', 'm']
+def test_costs_of_two_stages_of_one_depth(three_hits, capsys):
+    words = [*three_hits, '--reranker', 'llm@3', '--reranker', 'llm@3:window=2,step=1']
+    words += ['--llm-model', 'm']
     with chat_server(by_last_number) as server:
         main([*words, '--llm', server.address, '--output', 'out.txt'])
     capsys.readouterr()

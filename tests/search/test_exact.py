@@ -1,5 +1,4 @@
 import math
-import os
 
 import numpy as np
 import pytest
@@ -7,13 +6,11 @@ import torch
 from hypothesis import assume, given, settings, strategies as st
 
 from pyserini_repbert.index.quantized import quantize
-from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.search import exact, products, rounded
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 from pyserini_repbert.search.products import Float32Products, IndexPart, IndexParts
 
-# Such CPUs multiply int8 without saturating, unless oneDNN is kept from it.
-BYTES = has_native_bfloat16(torch.device('cpu')) and 'ONEDNN_MAX_CPU_ISA' not in os.environ
+BYTES = rounded.multiplies_bytes_exactly()
 
 
 @pytest.fixture(autouse=True)
@@ -315,6 +312,18 @@ def test_the_first_search_rounds_a_small_part_that_is_missing(monkeypatch):
     assert rounded.RoundedVectors in small.copies
     ExactIndex(Joined([large, other]), parts=[large, other]).search(queries, 10)
     assert rounded.RoundedVectors not in other.copies
+
+
+def test_a_query_alone_finds_its_best_rows_with_every_kernel(monkeypatch):
+    """`make test-avx2` keeps oneDNN from the kernels that add up products of int8 exactly."""
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    monkeypatch.setattr(exact, '_ROUNDED_AFTER', 0)
+    vectors = np.random.default_rng(0).uniform(0.5, 0.6, (200, 64)).astype(np.float32)
+    vectors[70] = 1
+    index = ExactIndex(Vectors(vectors))
+    (top,) = index.search(np.ones((1, 64), np.float32), 1)
+    assert top.rows.tolist() == [70]
 
 
 @pytest.mark.skipif(not BYTES, reason='saturates')
