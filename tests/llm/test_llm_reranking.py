@@ -94,7 +94,7 @@ def test_wrong_settings_are_refused(tmp_path):
 
 @pytest.fixture
 def three_hits(tmp_path, monkeypatch):
-    """The flags that name a run of three hits, its topic and its passages, in the working folder."""
+    """The flags of a run of three hits, its topic and its passages, which are written here."""
     monkeypatch.chdir(tmp_path)
     texts = [{'id': f'd{value}', 'contents': f'value {value}'} for value in range(3)]
     (tmp_path / 'c.jsonl').write_text('\n'.join(map(json.dumps, texts)), encoding='utf-8')
