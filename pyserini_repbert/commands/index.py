@@ -367,10 +367,10 @@ def _lucene(options: argparse.Namespace) -> int:
     check_outside(options.output, options.corpus)
     is_impact = options.variant == 'epic-impact'
     _check_variant(options, is_impact)
-    if options.threads == 1:
-        from pyserini_repbert.lucene.jvm import start_for_one_thread
+    if options.threads > 1:
+        from pyserini_repbert.lucene.jvm import start_for_several_threads
 
-        start_for_one_thread()
+        start_for_several_threads()
     if is_impact:
         text = _build_impact_index(options)
         record_output(options, options.output, ('vectors',))

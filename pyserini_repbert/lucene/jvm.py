@@ -37,12 +37,15 @@ from pyserini_repbert.lucene.java_home import (
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-# The collector of one thread. Java's default on a server is faster with several, and takes more
-# than twice the memory to index.
-_ONE_THREAD = ('-XX:+UseSerialGC',)
-# The heap takes 25 MB less than Java's default on a server. The second compiler would take longer
+# The collector of one thread. Java's default on a server takes up to six times the memory, and more
+# where the machine has more; it is faster where several threads write an index.
+_ONE_THREAD = '-XX:+UseSerialGC'
+_SEVERAL_THREADS = '-XX:+UseG1GC'
+# By itself, Java begins with a 64th of the machine's memory.
+_FIRST_HEAP = '-Xms64m'
+# A process that ends soon takes 25 MB less with such a heap. The second compiler would take longer
 # than it saves.
-_FEW_QUERIES = (*_ONE_THREAD, '-Xms16m', '-XX:TieredStopAtLevel=1')
+_FEW_QUERIES = ('-Xms16m', '-XX:TieredStopAtLevel=1')
 # Log4j writes warnings to stderr. To read its configuration takes half of the time in which Java
 # starts.
 _LOGGING = 'log4j2.loggerContextFactory'
@@ -51,7 +54,7 @@ _PLAIN_LOGGING = (
     '-Dorg.apache.logging.log4j.simplelog.level=WARN',
 )
 # The user's options of Java, which ours could contradict.
-_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS')
 # Lucene's messages about an index that a newer or a much older Lucene wrote.
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
@@ -77,9 +80,22 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     Waits for the thread of `started_ahead`. `-Xrs` leaves Ctrl-C to Python, so that an interrupted
     command still removes its unfinished files. The maximum heap is Java's default unless the
     environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Where the user has no
-    options of Java, it reads the archive of `prepare_classes`, if there is one. Raises JavaError
-    where no Java starts.
+    options of Java, it takes little memory, and reads the archive of `prepare_classes`, if there is
+    one. Raises JavaError where no Java starts.
     """
+    _start(_ONE_THREAD, extra_options)
+
+
+def start_for_several_threads() -> None:
+    """Start the virtual machine for a process in which several threads write an index.
+
+    As `start_jvm`, but for its garbage: several threads collect it.
+    """
+    _start(_SEVERAL_THREADS, _PLAIN_LOGGING)
+
+
+def _start(collector: str, extra_options: Sequence[str]) -> None:
+    """Start the virtual machine; the user's own options of Java replace the collector."""
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
     with _starting:
@@ -90,8 +106,8 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         with needs('pyjnius', "Lucene's indexes"):
             import jnius_config
         options = _options(java, jar)
-        if not _has_users_options():
-            options += archive_options(java, jar)
+        if not _has_users_options() and not jnius_config.get_options():
+            options += [*archive_options(java, jar), *_memory_options(collector)]
         options += extra_options
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
@@ -148,8 +164,8 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
-    for a process that ends soon, Java gets a small initial heap, the collector that takes least
-    memory and the compiler that takes least time. The user's own options of Java replace these.
+    for a process that ends soon, Java gets the smallest initial heap and the compiler that takes
+    least time. The user's own options of Java replace these.
     `more_options` follow them.
     """
 
@@ -171,15 +187,6 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
         thread.join()
 
 
-def start_for_one_thread() -> None:
-    """Start the virtual machine for a process in which one thread calls it, unless one is running.
-
-    The user's own options of Java replace ours. Raises JavaError where no Java starts.
-    """
-    options = () if _has_users_options() else _ONE_THREAD
-    start_jvm((*options, *_PLAIN_LOGGING))
-
-
 def _has_users_options() -> bool:
     return any(os.environ.get(name) for name in _OPTION_VARIABLES)
 
@@ -191,7 +198,16 @@ def prepare_classes() -> Path | None:
     """
     java = find_java()
     jar = anserini_jar()
-    return make_archive(java, jar, [*_options(java, jar), *_FEW_QUERIES, *_PLAIN_LOGGING])
+    memory = _memory_options(_ONE_THREAD)
+    options = [*_options(java, jar), *memory, *_FEW_QUERIES, *_PLAIN_LOGGING]
+    return make_archive(java, jar, options)
+
+
+def _memory_options(collector: str) -> list[str]:
+    """A collector, and how the heap begins; a greatest heap of the user's may be smaller."""
+    if os.environ.get(HEAP_VARIABLE):
+        return [collector]
+    return [collector, _FIRST_HEAP]
 
 
 def _options(java: Java, jar: Path) -> list[str]:

@@ -156,12 +156,20 @@ logger.warn('this is old')
 
 @pytest.mark.jvm
 @pytest.mark.parametrize(
-    ('users', 'collectors'), [({}, 'Copy'), ({'JAVA_TOOL_OPTIONS': '-XX:+UseParallelGC'}, 'PS')]
+    ('start', 'users', 'collector'),
+    [
+        ('jvm.start_jvm()', {}, 'Copy'),
+        ('jvm.start_jvm()', {jvm.HEAP_VARIABLE: '48m'}, 'Copy'),
+        ('jvm.start_jvm()', {'JAVA_TOOL_OPTIONS': '-XX:+UseParallelGC'}, 'PS'),
+        ("jnius_config.add_options('-XX:+UseParallelGC'); jvm.start_jvm()", {}, 'PS'),
+        ('jvm.start_for_several_threads()', {}, 'G1'),
+    ],
 )
-def test_one_thread_has_its_collector_unless_the_user_chooses(users, collectors):
-    code = """
+def test_java_takes_little_memory_unless_the_user_chooses(start, users, collector):
+    code = f"""
+import jnius_config
 from pyserini_repbert.lucene import jvm
-jvm.start_for_one_thread()
+{start}
 factory = jvm.java_class('java.lang.management.ManagementFactory')
 print(factory.getGarbageCollectorMXBeans().get(0).getName())
 """
@@ -169,4 +177,4 @@ print(factory.getGarbageCollectorMXBeans().get(0).getName())
     done = subprocess.run(
         [sys.executable, '-c', code], env=environment | users, capture_output=True, text=True
     )
-    assert done.stdout.startswith(collectors)
+    assert done.stdout.startswith(collector)
