@@ -65,12 +65,12 @@ _DEVIATIONS = 5
 _BUFFER = 4
 # The share of the available memory that rounded vectors may take.
 _ROUNDED_SHARE = 1 / 4
-# After so many queries, the vectors are worth rounding: a command that asks one question may search
-# for it several times.
+# After so many queries, the vectors are worth rounding, part by part: a command that asks one
+# question may search for it several times.
 _ROUNDED_AFTER = 4
 # A search of so many queries is worth it by itself.
 _ROUNDED_FROM = 256
-# Of a smaller share of all rows, missing rounded copies are made at the first search.
+# Of a smaller share of all rows, missing rounded copies are made at once.
 _ROUNDED_AT_ONCE = 1 / 16
 # Of fewer allowed rows, this share, the vectors are gathered.
 _GATHERED_SHARE = 1 / 16
@@ -270,13 +270,11 @@ class ExactIndex:
         with self._lock:
             if kind not in self._copies:
                 missing = [part for part in self._parts.parts if kind not in part.copies]
-                n_missing = sum(len(part.vectors) for part in missing)
-                # A search in float32 takes longer than rounding a small share.
-                is_small = n_missing <= _ROUNDED_AT_ONCE * len(self._index)
-                n_before = min((part.n_queries for part in missing), default=0)
-                are_many = n_before >= _ROUNDED_AFTER or len(queries) >= _ROUNDED_FROM
-                is_worth_it = is_small or are_many
-                if missing and not (is_worth_it and self._round(missing, kind, queries.shape[1])):
+                due = self._due(missing, len(queries))
+                if due and self._has_room(missing, kind, queries.shape[1]):
+                    for part in due:
+                        part.copies[kind] = kind(part.vectors, queries.shape[1])
+                if any(kind not in part.copies for part in missing):
                     for part in missing:
                         part.n_queries += len(queries)
                     return None
@@ -285,14 +283,23 @@ class ExactIndex:
         rounded = self._copies[kind]
         return rounded if rounded.usable else None
 
-    def _round(self, parts: Sequence[IndexPart], kind: type[_Copy], dimension: int) -> bool:
-        """Make the rounded copies of parts; whether there was room for them."""
+    def _due(self, missing: Sequence[IndexPart], n_queries: int) -> Sequence[IndexPart]:
+        """The parts, of those without rounded copies, that a search of some queries rounds.
+
+        It rounds all where a search in float32 takes longer, or where it has many queries. Later
+        searches round a part each: no question waits for all of them.
+        """
+        n_rows = sum(len(part.vectors) for part in missing)
+        if n_rows <= _ROUNDED_AT_ONCE * len(self._index) or n_queries >= _ROUNDED_FROM:
+            return missing
+        n_before = min(part.n_queries for part in missing)
+        return missing[:1] if n_before >= _ROUNDED_AFTER else ()
+
+    @staticmethod
+    def _has_room(parts: Sequence[IndexPart], kind: type[_Copy], dimension: int) -> bool:
+        """Whether the available memory has room for the rounded copies of parts."""
         count = sum(len(part.vectors) for part in parts)
-        if count * kind.size(dimension) > _ROUNDED_SHARE * _available_memory():
-            return False
-        for part in parts:
-            part.copies[kind] = kind(part.vectors, dimension)
-        return True
+        return count * kind.size(dimension) <= _ROUNDED_SHARE * _available_memory()
 
 
 @cache

@@ -38,6 +38,8 @@ _SMALLEST_SCALE = 2.0**-60
 _IN_THREADS = 64
 # Rows of such a block.
 _ROWS = 4096
+# Rows that are rounded together: they stay in the cache of a core.
+_ROUNDED_TOGETHER = 512
 # Products that are computed at once.
 _AT_ONCE = 256 * BLOCK_ROWS
 
@@ -70,14 +72,13 @@ class RoundedVectors:
     def __init__(self, index: Blocks, dimension: int) -> None:
         self.vectors = torch.zeros(len(index), self.size(dimension) // 2, dtype=torch.bfloat16)
         longest = torch.zeros(())
-        # Blocks of this size stay in the CPU's cache.
-        for first, vectors in index.blocks(BLOCK_ROWS // 8):
+        for first, vectors in index.blocks(_ROUNDED_TOGETHER):
             exact = tensor_of(vectors).float()
             rows = self.vectors[first : first + len(exact)]
             rounded, weights = rows.tensor_split([dimension], dim=1)
             rounded[:] = exact
-            norms = torch.linalg.vector_norm(torch.stack([exact - rounded, exact], dim=1), dim=2)
-            weights[:, :2] = norms * _UP + _SLACK
+            norms = _norms(exact - rounded, exact)
+            weights[:, :2] = norms
             weights[:, 2:_WEIGHTS] = 1
             # A norm that is NaN stays NaN.
             longest = torch.maximum(longest, norms.max())
@@ -214,13 +215,11 @@ class ByteVectors:
         self.vectors = torch.empty(len(index), dimension, dtype=torch.int8)
         self.scales = torch.empty(len(index))
         self.norms = torch.empty(len(index), 2)
-        # Blocks of this size stay in the CPU's cache.
-        for first, vectors in index.blocks(BLOCK_ROWS // 8):
+        for first, vectors in index.blocks(_ROUNDED_TOGETHER):
             rows = slice(first, first + len(vectors))
             exact = tensor_of(vectors).float()
             self.vectors[rows], self.scales[rows], errors = _in_bytes(exact)
-            norms = torch.linalg.vector_norm(torch.stack([errors, exact], dim=1), dim=2)
-            self.norms[rows] = norms * _UP + _SLACK
+            self.norms[rows] = _norms(errors, exact)
         # PyTorch 2.13 multiplies single columns of int8 wrongly.
         self.usable = dimension > 1 and bool(self.norms.max() <= _LONGEST)
 
@@ -292,5 +291,13 @@ def multiplies_bytes_exactly() -> bool:
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Vectors, float32 (n, d), in int8; their scales, float32 (n,); the errors, float32 (n, d)."""
     scales = (vectors.abs().amax(dim=1) / _INT8).clamp(min=_SMALLEST_SCALE)
-    whole = (vectors / scales[:, None]).round_().nan_to_num(nan=0.0).clamp(-_INT8, _INT8)
-    return whole.to(torch.int8), scales, vectors - whole * scales[:, None]
+    # A quotient is at most 127 and a few roundings. Where one is not a number, the norms say it.
+    whole = (vectors / scales[:, None]).round_()
+    errors = torch.addcmul(vectors, whole, scales[:, None], value=-1)
+    return whole.to(torch.int8), scales, errors
+
+
+def _norms(errors: Tensor, vectors: Tensor) -> Tensor:
+    """The norms of errors and of vectors, rounded up: float32 (n, 2)."""
+    norms = [torch.linalg.vector_norm(rows, dim=1) for rows in (errors, vectors)]
+    return torch.stack(norms, dim=1) * _UP + _SLACK

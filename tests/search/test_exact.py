@@ -281,7 +281,7 @@ def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, h
         allowed = np.arange(len(index)) % 3 > 0 if has_filter else None
         expected = ExactIndex(Vectors(vectors)).search(queries, 10, allowed)
         exact_index = ExactIndex(index, parts=parts)
-        for _ in range(2):
+        for _ in range(1 + len(parts)):
             tops = exact_index.search(queries, 10, allowed)
             for top, best in zip(tops, expected, strict=True):
                 np.testing.assert_array_equal(top.rows, best.rows)
@@ -295,6 +295,23 @@ def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, h
     assert second.copies[kind] is copies[2]
     assert newer.copies[kind] is not None
     assert first.largest == largest
+
+
+@pytest.mark.skipif(not BYTES, reason='saturates')
+def test_no_search_rounds_more_than_a_part(monkeypatch):
+    """To round a million vectors takes as long as ten questions."""
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((320, 24)).astype(np.float32) for _ in range(3)]
+    parts = [IndexPart(ArrayVectors(array)) for array in arrays]
+    index = ExactIndex(Joined(parts), parts=parts)
+    query = random.standard_normal((1, 24)).astype(np.float32)
+    counts = []
+    for _ in range(8):
+        index.search(query, 10)
+        counts.append(sum(rounded.ByteVectors in part.copies for part in parts))
+    assert counts == [0, 0, 0, 0, 1, 2, 3, 3]
 
 
 def test_the_first_search_rounds_a_small_part_that_is_missing(monkeypatch):
