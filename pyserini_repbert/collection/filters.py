@@ -5,6 +5,7 @@
 whole values, in upper or lower case. Numbers, dates and texts are never compared with each other: a
 range such as `[2020 TO 2024]` finds the numbers between the two, and the dates in these years. A
 list matches if one of its values does. A minus after `FIELD:` belongs to a number: `height:-3`.
+`docid:` asks for docids, `\\docid:` for a field of this name.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from pyserini_repbert.errors import InputError
 Mask = NDArray[np.bool_]
 
 DOCID = 'docid'
+# A field of this name, beside the docids: a backslash makes a word an ordinary one.
+_FIELD_DOCID = '\\docid'
 _MOST_CHARACTERS = 10_000
 _DEEPEST = 50
 _MOST_FIELDS_SHOWN = 30
@@ -152,6 +155,24 @@ class _Bounds:
         return f'{begin}{self.low or "*"} TO {self.high or "*"}{end}'
 
 
+@dataclass(frozen=True)
+class _Field:
+    """What a part of a filter asks for.
+
+    Attributes
+    ----------
+    name : of the field, as it is stored
+    is_docid : whether the docids are asked for, in place of a field's values
+    """
+
+    name: str
+    is_docid: bool = False
+
+    def __str__(self) -> str:
+        is_field = self.name == DOCID and not self.is_docid
+        return _FIELD_DOCID if is_field else self.name
+
+
 class _Evaluation:
     """Evaluates the tree of a filter for a generation."""
 
@@ -159,15 +180,15 @@ class _Evaluation:
         self._generation = generation
         self._types = generation.field_types()
 
-    def mask(self, item: Any, field: str | None = None) -> Mask:
+    def mask(self, item: Any, field: _Field | None = None) -> Mask:
         """The documents that match a part of the tree; `field` is the field around it."""
         if isinstance(item, tree.SearchField):
             if field is not None:
                 raise InputError(f"'{item}' is inside field '{field}': name one field")
-            name = _unescaped(item.name)
-            self._check_field(name)
+            named = _Field(_unescaped(item.name), is_docid=item.name == DOCID)
+            self._check_field(named)
             _check_sign_of_value(item)
-            return self.mask(item.expr, name)
+            return self.mask(item.expr, named)
         if isinstance(item, tree.BaseGroup):
             return self.mask(item.expr, field)
         if isinstance(item, tree.BaseOperation):
@@ -180,7 +201,7 @@ class _Evaluation:
             return self.mask(item.a, field)
         return self._leaf(item, field)
 
-    def _operation(self, item: Any, field: str | None) -> Mask:
+    def _operation(self, item: Any, field: _Field | None) -> Mask:
         is_signed = all(isinstance(part, tree.Unary) for part in item.operands)
         if isinstance(item, tree.UnknownOperation) and not is_signed:
             raise InputError(
@@ -197,14 +218,14 @@ class _Evaluation:
             combined = combined | mask if isinstance(item, tree.OrOperation) else combined & mask
         return combined
 
-    def _signed(self, item: Any, field: str | None) -> Mask:
+    def _signed(self, item: Any, field: _Field | None) -> Mask:
         """The documents of a part of `+A -B`, which has a sign, or NOT, before it."""
         mask = self.mask(item.a, field)
         if isinstance(item, tree.Plus):
             return mask
         return self._generation.live_documents() & ~mask
 
-    def _leaf(self, item: Any, field: str | None) -> Mask:
+    def _leaf(self, item: Any, field: _Field | None) -> Mask:
         if field is None:
             raise InputError(f"'{str(item)[:80]}' names no field: {self._known_fields()}")
         if isinstance(item, tree.Range):
@@ -225,7 +246,7 @@ class _Evaluation:
             'supported'
         )
 
-    def _word(self, field: str, word: Any) -> Mask:
+    def _word(self, field: _Field, word: Any) -> Mask:
         if word.is_wildcard():
             return self._all_of(field)
         text = word.value
@@ -239,21 +260,21 @@ class _Evaluation:
             'or write a backslash before the *'
         )
 
-    def _all_of(self, field: str) -> Mask:
-        if field == DOCID:
+    def _all_of(self, field: _Field) -> Mask:
+        if field.is_docid:
             return self._generation.live_documents()
-        return self._select("field = json_extract(:rows, '$[0]')", [field])
+        return self._select("field = json_extract(:rows, '$[0]')", [field.name])
 
-    def _value(self, field: str, text: str, is_phrase: bool = False) -> Mask:
-        if field == DOCID:
+    def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
+        if field.is_docid:
             return self._generation.mask_of(self._generation.docnos([text]))
-        docnos = self._generation.docnos_of_value(field, text, is_phrase=is_phrase)
+        docnos = self._generation.docnos_of_value(field.name, text, is_phrase=is_phrase)
         return self._generation.mask_of(docnos)
 
-    def _prefix(self, field: str, text: str) -> Mask:
-        if field == DOCID:
+    def _prefix(self, field: _Field, text: str) -> Mask:
+        if field.is_docid:
             return self._select_docids(text)
-        types = self._types.get(field, set())
+        types = self._types_of(field)
         if not types & {'text', 'date'}:
             raise InputError(
                 f"filter '{field}:{text}*': field '{field}' has values of type "
@@ -263,15 +284,15 @@ class _Evaluation:
         by_text = self._begins(field, 'text', text.casefold())
         return by_text | self._begins(field, 'date', stored_date(text))
 
-    def _begins(self, field: str, kind: str, low: str) -> Mask:
+    def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""
         return self._select(
             "field = json_extract(:rows, '$[0]') AND type = json_extract(:rows, '$[1]') "
             "AND value >= json_extract(:rows, '$[2]') AND value < json_extract(:rows, '$[3]')",
-            [field, kind, low, low + _LAST],
+            [field.name, kind, low, low + _LAST],
         )
 
-    def _range(self, field: str, bounds: _Bounds) -> Mask:
+    def _range(self, field: _Field, bounds: _Bounds) -> Mask:
         """The documents with a number or a date between two bounds.
 
         2020 is a number, and a year: each type of a field's values is searched by its own reading.
@@ -279,7 +300,7 @@ class _Evaluation:
         given = [bound for bound in (bounds.low, bounds.high) if bound is not None]
         if not given:
             return self._all_of(field)
-        types = self._types.get(field, set())
+        types = self._types_of(field)
         masks = []
         if 'number' in types and all(number_of(bound) is not None for bound in given):
             masks.append(self._between_numbers(field, bounds))
@@ -294,12 +315,12 @@ class _Evaluation:
         found: Mask = np.logical_or.reduce(masks)
         return found
 
-    def _between_numbers(self, field: str, bounds: _Bounds) -> Mask:
+    def _between_numbers(self, field: _Field, bounds: _Bounds) -> Mask:
         low = None if bounds.low is None else number_of(bounds.low)
         high = None if bounds.high is None else number_of(bounds.high)
         return self._between(field, 'number', low, high, bounds)
 
-    def _between_dates(self, field: str, bounds: _Bounds) -> Mask:
+    def _between_dates(self, field: _Field, bounds: _Bounds) -> Mask:
         """A date stands for all that begin with it: 2020 is the whole year."""
         low = bounds.low
         high = bounds.high
@@ -311,7 +332,7 @@ class _Evaluation:
 
     def _between(
         self,
-        field: str,
+        field: _Field,
         kind: str,
         low: str | float | None,
         high: str | float | None,
@@ -335,7 +356,7 @@ class _Evaluation:
         if high is not None:
             sign = '<=' if bounds.has_high else '<'
             conditions.append(f"value {sign} json_extract(:rows, '$[3]')")
-        return self._select(' AND '.join(conditions), [field, kind, low, high])
+        return self._select(' AND '.join(conditions), [field.name, kind, low, high])
 
     def _select(self, condition: str, values: list[Any]) -> Mask:
         statement = f'SELECT docno FROM field_values WHERE {condition} AND {ALIVE}'
@@ -352,12 +373,16 @@ class _Evaluation:
         mask = self._generation.mask_of(docno for (docno,) in rows)
         return mask & self._generation.live_documents()
 
-    def _check_field(self, name: str) -> None:
-        if name != DOCID and name not in self._types:
-            raise InputError(f"there is no field '{name[:60]}': {self._known_fields()}")
+    def _types_of(self, field: _Field) -> set[str]:
+        """The types of a field's values; docids have none."""
+        return set() if field.is_docid else self._types.get(field.name, set())
+
+    def _check_field(self, field: _Field) -> None:
+        if not field.is_docid and field.name not in self._types:
+            raise InputError(f"there is no field '{str(field)[:60]}': {self._known_fields()}")
 
     def _known_fields(self) -> str:
-        names = sorted(self._types)
+        names = [_FIELD_DOCID if name == DOCID else name for name in sorted(self._types)]
         shown = ', '.join([DOCID, *names[:_MOST_FIELDS_SHOWN]])
         more = len(names) - _MOST_FIELDS_SHOWN
         return f'the fields are {shown}' + (f' and {more} more' if more > 0 else '')

@@ -99,6 +99,29 @@ def test_what_a_filter_means(collection, text, expected):
     assert allowed(collection, text=text) == expected
 
 
+def test_a_field_with_a_name_of_the_syntax(open_collection):
+    """A field that is called docid could not be asked for: docids were."""
+    names = ('docid', 'AND', 'OR', 'NOT', 'TO')
+    with open_collection() as opened:
+        opened.sync(
+            [
+                {'id': 'a', 'text': 'cat', **dict.fromkeys(names, 'b')},
+                {'id': 'b', 'text': 'dog', **dict.fromkeys(names, 7)},
+            ]
+        )
+        assert allowed(opened, text='docid:b') == 'b'
+        for name in names:
+            assert allowed(opened, text=rf'\{name}:b') == 'a'
+            assert allowed(opened, text=rf'\{name}:(b OR [6 TO *])') == 'ab'
+            assert allowed(opened, text=rf'\{name}:b*') == 'a'
+            assert allowed(opened, text=rf'NOT \{name}:* OR docid:a') == 'a'
+        with pytest.raises(InputError, match=r'the fields are docid, AND, NOT, OR, TO, \\docid'):
+            allowed(opened, text='kind:b')
+        # A range is of values, which docids are not.
+        with pytest.raises(InputError, match='values of type text'):
+            allowed(opened, text='docid:[6 TO *]')
+
+
 def test_files_of_docids_meet_the_filter(collection):
     assert allowed(collection, only_ids=frozenset({'a', 'b', 'gone', 'never'})) == 'ab'
     assert allowed(collection, not_ids=frozenset({'a', 'never'})) == 'bcde'

@@ -5,12 +5,13 @@ import { whole } from './words.js';
 
 const MOST = 10_000; // characters of a filter that the service reads
 const PLAIN = /^[\p{L}\p{N}_]+(?:[.-][\p{L}\p{N}_]+)*$/u;
+const WORDS = ['docid', 'AND', 'OR', 'NOT', 'TO']; // mean no field without a backslash
 const SHOWN_FIELDS = 8; // of a hit
 const SHOWN_VALUE = 80; // characters
 
 /** The part of a filter that asks for a value of a field: a number below 0 is a range, a value of several words is quoted. */
 export function termOf(name, value, types = ['text']) {
-  const escaped = name.replace(/[^\p{L}\p{N}_.]/gu, '\\$&');
+  const escaped = WORDS.includes(name) ? `\\${name}` : name.replace(/[^\p{L}\p{N}_.]/gu, '\\$&');
   if (PLAIN.test(value)) return `${escaped}:${value}`;
   if (types.includes('number') && /^-?[\d.e+-]+$/.test(value)) return `${escaped}:[${value} TO ${value}]`;
   return `${escaped}:"${value.replace(/["\\]/g, '\\$&')}"`;
