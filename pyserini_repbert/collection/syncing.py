@@ -18,7 +18,7 @@ from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import name_in_corpus
-from pyserini_repbert.data.passages import Corpus
+from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
@@ -114,11 +114,15 @@ def sync_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError where more than half would be deleted, and SourceConflictError for a document
-    of another source. Nothing is published then, nor where the documents cannot be read.
+    Raises InputError where more than half would be deleted, and for a new source whose files have
+    no document, and SourceConflictError for a document of another source. Nothing is published
+    then, nor where the documents cannot be read.
     """
+    is_new = not writer.sources.find(source.name).is_known
     seen = _SeenNumbers()
     counts = _put(writer, corpus, source, seen, on_progress)
+    if is_new:
+        _check_not_empty(corpus, counts)
     kept = _kept_documents(writer, corpus, source)
     gone, n_before = _missing_documents(writer, source.number, seen, kept)
     staging = writer.staging
@@ -218,12 +222,28 @@ def add_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises SourceConflictError for a document of another source; nothing is published then.
+    Raises InputError for files without a document, and SourceConflictError for a document of
+    another source; nothing is published then.
     """
     source = writer.sources.find(ADDED)
     counts = _put(writer, corpus, source, _SeenNumbers(), on_progress)
+    _check_not_empty(corpus, counts)
     changes = _finish(writer, counts, deleted=0, merge=merge)
     return _with_reading(changes, corpus)
+
+
+def _check_not_empty(corpus: Corpus, counts: WrittenCounts) -> None:
+    """Raises InputError for files that were read and have no document.
+
+    What a program gives may be empty, and files that cannot be read are reported as such.
+    """
+    if counts.total or corpus.unread.broken or isinstance(corpus, GivenCorpus):
+        return
+    skipped = f'; {corpus.skipped} were skipped' if corpus.skipped else ''
+    raise InputError(
+        f'corpus {corpus.name} has no documents{skipped}: check that it is the right one; nothing '
+        'was changed'
+    )
 
 
 def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:

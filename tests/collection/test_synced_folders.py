@@ -60,6 +60,37 @@ def test_a_file_named_by_itself_that_cannot_be_read(sync, tmp_path, flags):
         docids()
 
 
+@pytest.mark.parametrize(
+    ('text', 'flags', 'problem'),
+    [
+        ('', (), 'corpus docs.jsonl has no documents: check'),
+        ('no record\n[]\n', ('--on-error', 'skip'), 'no documents; 2 were skipped: check'),
+    ],
+)
+def test_files_without_a_document_are_refused(sync, tmp_path, text, flags, problem):
+    """They became an empty collection, and nobody was told."""
+    (tmp_path / 'docs.jsonl').write_text(text)
+    for action in ('sync', 'add'):
+        status, out, err = sync(*flags, action=action, corpus='docs.jsonl')
+        assert (status, out) == (2, '')
+        assert problem in err
+        assert 'nothing was changed' in err
+    with pytest.raises(InputError, match='still empty'):
+        docids()
+
+
+def test_a_source_may_become_empty(sync, tmp_path):
+    (tmp_path / 'docs.jsonl').write_text('{"id": "a", "text": "cat"}\n')
+    assert sync(corpus='docs.jsonl')[0] == 0
+    (tmp_path / 'docs.jsonl').write_text('')
+    status, _, err = sync(corpus='docs.jsonl')
+    assert status == 2
+    assert 'has lost 1 of 1 documents' in err
+    for flags in (('--delete-most',), ()):
+        assert sync(*flags, corpus='docs.jsonl')[0] == 0
+    assert docids() == []
+
+
 def test_patterns_of_a_sync(sync, tmp_path):
     write_files(tmp_path / 'docs', {'a.md': 'x', 'b.txt': 'x', 'old/c.md': 'x'})
     status, _, err = sync('--include', '*.md', '--exclude', 'old/')
