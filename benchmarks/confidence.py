@@ -56,6 +56,7 @@ from pyserini_repbert.adapt.confidence import (
 )
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.estimating import PRIORS
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.calibration import area_under_roc, counts_unjudged
 from pyserini_repbert.evaluate.tables import markdown
@@ -178,12 +179,14 @@ class Asked:
     Attributes
     ----------
     elsewhere : (questions, features)
+    search : by which they were asked, as `SearchedRankings.description` gives it
     """
 
     questions: Sequence[AskedQuestion]
     elsewhere: np.ndarray
     counts_unjudged: bool
     encoder_weights: str
+    search: Mapping[str, Any]
 
 
 def read_sources(data: Path) -> dict[str, Judged]:
@@ -220,6 +223,7 @@ def ask_all(data: Path, work: Path, encoder: str, names: Sequence[str]) -> dict[
                 features_elsewhere(search_topics(searcher, elsewhere)),
                 counts_unjudged(source.qrels),
                 searcher.generation.settings.weights_sha256,
+                SearchedRankings.of(searcher).description(),
             )
             searcher.close()
     return asked
@@ -360,15 +364,33 @@ def feature_rows(of_collection: Asked) -> list[list[str]]:
     return rows
 
 
-def write_prior(asked: Mapping[str, Asked], rows: Mapping[str, Mapping[str, Row]]) -> None:
-    """Write the prior of all collections into the package."""
+def write_prior(asked: Mapping[str, Asked]) -> None:
+    """Write the prior of all collections into the package; each is tested by that of the others."""
     models = fit_prior(asked)
-    aucs = [row['prior'].questions[0] for row in rows.values() if 'prior' in row]
-    if models is None or not aucs:
+    questions: list[AskedQuestion] = []
+    judging: list[FittedModels] = []
+    for name, of_collection in asked.items():
+        of_others = fit_prior(asked, name)
+        if of_others is None:
+            return
+        # Questions of several collections are different ones.
+        first = len(questions)
+        questions += [replace(q, text=first + q.text) for q in of_collection.questions]
+        judging += [of_others] * len(of_collection.questions)
+    if models is None:
         return
-    sha256 = next(iter(asked.values())).encoder_weights
-    model = ConfidenceModel(models.hits, models.questions, 'prior', fmean(aucs), sha256)
-    path = PRIORS / f'{sha256[:8]}.json'
+    judged = judge_models(questions, judging)
+    first_asked = next(iter(asked.values()))
+    model = ConfidenceModel(
+        hits=models.hits,
+        questions=models.questions,
+        source='prior',
+        hits_test=judged['hits'].test,
+        questions_test=judged['questions'].test,
+        search=dict(first_asked.search),
+        encoder_weights=first_asked.encoder_weights,
+    )
+    path = PRIORS / f'{model.encoder_weights[:8]}.json'
     path.write_bytes(dump_model(model))
     print(path)
 
@@ -404,7 +426,7 @@ def main() -> None:
         header = [name, 'hits: alone', 'without it', 'questions: alone', 'without it']
         print(markdown(header, feature_rows(of_collection)))
     if options.write_prior:
-        write_prior(asked, rows)
+        write_prior(asked)
 
 
 if __name__ == '__main__':

@@ -26,7 +26,13 @@ from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.search.confidence import HIT_FEATURES, TOP, ConfidenceModel, LogisticModel
+from pyserini_repbert.search.confidence import (
+    HIT_FEATURES,
+    TOP,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+)
 from pyserini_repbert.trace import Notes
 
 _ROUNDS = 3
@@ -41,8 +47,15 @@ def model_without_weights() -> ConfidenceModel:
     zeros = (0.0,) * len(HIT_FEATURES)
     ones = (1.0,) * len(HIT_FEATURES)
     part = LogisticModel(centre=zeros, scale=ones, weights=zeros, intercept=0.0)
+    test = HeldOutTest(auc=1.0, chance=0.5)
     return ConfidenceModel(
-        hits=part, questions=part, source='learned', hard_auc=1.0, encoder_weights=''
+        hits=part,
+        questions=part,
+        source='learned',
+        hits_test=test,
+        questions_test=test,
+        search={},
+        encoder_weights='',
     )
 
 

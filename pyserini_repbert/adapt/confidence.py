@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,14 @@ from pyserini_repbert.evaluate.calibration import (
 )
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.confidence import TOP, ConfidenceModel, LogisticModel, fit_logistic
+from pyserini_repbert.search.confidence import (
+    TOP,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+    chance_auc,
+    fit_logistic,
+)
 from pyserini_repbert.trace import Notes
 
 Rows = NDArray[np.float64]
@@ -68,22 +76,32 @@ class Reliability:
     n : how many there are
     auc : None where all outcomes are the same
     brier, ece : as in `evaluate.calibration`
+    chance_auc : an AUC above it is no chance, as in `search.confidence`; None where there is none
     """
 
     n: int
     auc: float | None
     brier: float
     ece: float
+    chance_auc: float | None
 
     @classmethod
-    def of(cls, probabilities: Rows, outcomes: NDArray[np.bool_]) -> Reliability:
-        """Of probabilities, (n,), and what came true."""
+    def of(
+        cls, probabilities: Rows, outcomes: NDArray[np.bool_], questions: Sequence[int]
+    ) -> Reliability:
+        """Of probabilities, (n,), what came true, and the number of the question of each."""
         return cls(
             n=len(outcomes),
             auc=area_under_roc(probabilities, outcomes),
             brier=brier_score(probabilities, outcomes),
             ece=expected_calibration_error(probabilities, outcomes),
+            chance_auc=chance_auc(questions, outcomes.tolist()),
         )
+
+    @property
+    def test(self) -> HeldOutTest:
+        """Whether the probabilities tell more than chance."""
+        return HeldOutTest(self.auc, self.chance_auc)
 
 
 @dataclass(frozen=True)
@@ -114,13 +132,24 @@ class LearnedConfidence:
     counts_unjudged: bool
     elsewhere_auc: float | None = None
 
-    def model(self, encoder_weights: str, stages: Sequence[str] = ()) -> ConfidenceModel:
-        """What is stored, for the encoder of these weights, and the rerankers that were asked."""
+    def model(
+        self, encoder_weights: str, search: Mapping[str, Any], stages: Sequence[str] = ()
+    ) -> ConfidenceModel:
+        """What is stored.
+
+        Parameters
+        ----------
+        encoder_weights : SHA-256 of the encoder
+        search : that was asked, as `SearchedRankings.description` gives it
+        stages : the rerankers that were asked
+        """
         return ConfidenceModel(
             hits=self.models.hits,
             questions=self.models.questions,
             source='learned',
-            hard_auc=0.0 if self.questions.auc is None else self.questions.auc,
+            hits_test=self.hits.test,
+            questions_test=self.questions.test,
+            search=dict(search),
             encoder_weights=encoder_weights,
             stages=tuple(stages),
         )
@@ -294,18 +323,22 @@ def judge_models(
     """
     hit_values: list[float] = []
     relevant: list[bool] = []
+    texts_of_hits: list[int] = []
     as_is: list[float] = []
     removed: list[float] = []
     for question, judging in zip(asked, models, strict=True):
         hit_values += judging.hits.probabilities(question.hits).tolist()
         relevant += question.relevant
+        texts_of_hits += [question.text] * len(question.relevant)
         both = np.stack([question.question, question.removed])
         first, second = judging.questions.probabilities(both).tolist()
         as_is.append(first)
         removed.append(second)
+    texts = [question.text for question in asked]
+    outcomes = _questions(asked).outcomes
     return {
-        'hits': Reliability.of(np.array(hit_values), np.array(relevant, bool)),
-        'questions': Reliability.of(np.array(as_is + removed), _questions(asked).outcomes),
+        'hits': Reliability.of(np.array(hit_values), np.array(relevant, bool), texts_of_hits),
+        'questions': Reliability.of(np.array(as_is + removed), outcomes, texts + texts),
     }
 
 

@@ -36,10 +36,10 @@ from pyserini_repbert.collection.adaptation import (
     adaptation_in_use,
     judgments_of,
 )
-from pyserini_repbert.collection.confidence import ranking_names
 from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.reranking import stored_reranker
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import JudgmentStore, Learning
 from pyserini_repbert.data.model_grades import TAUGHT_BY, JudgmentsWithModel
@@ -228,12 +228,10 @@ def _learn_confidence(
         return _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
 
     learned = learn(rerankers)
-    in_use = store.in_use()
+    search = SearchedRankings.of(now).description()
     weights = now.generation.settings.weights_sha256
     confidence = {
-        'of': None if in_use is None else in_use.number,
-        'rankings': sorted(ranking_names(now)),
-        MODEL: json.loads(dump_model(learned.model(weights, tuple(rerankers)))),
+        MODEL: json.loads(dump_model(learned.model(weights, search, tuple(rerankers)))),
         'hits': asdict(learned.hits),
         'questions': asdict(learned.questions),
         'counts_unjudged': learned.counts_unjudged,
@@ -242,7 +240,7 @@ def _learn_confidence(
     if rerankers:
         # For those who search without.
         plain = learn({})
-        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights)))
+        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights, search)))
     return {'confidence': confidence}
 
 
@@ -267,7 +265,7 @@ def _learn_models(
     read_by = list(rerankers.values())
     asked = ask_questions(own, qrels, read_by)
     now = own.searcher
-    known = None if rerankers else find_prior(now.dense, ranking_names(now))
+    known = find_prior(SearchedRankings.of(now), tuple(rerankers))
     prior = None if known is None else FittedModels(known.hits, known.questions)
     features = None if elsewhere is None else features_elsewhere(elsewhere, read_by)
     return learn_confidence(asked, seed, prior, counts_unjudged(qrels), features)

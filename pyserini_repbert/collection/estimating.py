@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING, Self
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.confidence import (
     KNOWN_HITS,
     HitFeatures,
     question_features,
-    ranking_names,
     relevances_of,
     topic_rankings,
 )
-from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
+from pyserini_repbert.collection.search_description import SearchedRankings, differences_text
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
 from pyserini_repbert.search.confidence import (
-    LEAST_AUC,
     TOP,
     ConfidenceModel,
     Source,
@@ -45,8 +41,8 @@ MODEL = 'model'
 PLAIN_MODEL = 'model_without_rerankers'
 MODELS = (MODEL, PLAIN_MODEL)
 PRIORS = RESOURCES / 'confidence'
-# The rankings of the searches that a prior was fitted to.
-_RANKINGS_OF_PRIORS = {str(CollectionRanking.DENSE), str(CollectionRanking.BM25)}
+# Of models that do not say of which search they are.
+_EARLIER_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -81,9 +77,7 @@ class ConfidenceEstimator:
 
     Parameters
     ----------
-    dense : the search of its vectors
-    words : its BM25; None without one
-    rankings : those that are searched, by `CollectionRanking`
+    search : its rankings and their fusion
     model : default: what the collection learned, else the prior for its encoder
     stages : the rerankers of the search, as NAME@K
 
@@ -92,15 +86,13 @@ class ConfidenceEstimator:
 
     def __init__(
         self,
-        dense: DenseDocumentSearcher,
-        words: Bm25DocumentSearcher | None,
-        rankings: Sequence[str],
+        search: SearchedRankings,
         model: ConfidenceModel | None = None,
         stages: Sequence[str] = (),
     ) -> None:
-        self.rankings = tuple(rankings)
-        self.model = model or model_for(dense, rankings, stages)
-        self._features = HitFeatures(dense, words)
+        self.rankings = search.names
+        self.model = model or model_for(search, stages)
+        self._features = HitFeatures(search.dense, search.words)
 
     @classmethod
     def of(
@@ -110,7 +102,7 @@ class ConfidenceEstimator:
         stages: Sequence[str] = (),
     ) -> Self:
         """The estimator for the search of a collection; parameters and errors as of the class."""
-        return cls(searcher.dense, searcher.words, ranking_names(searcher), model, stages)
+        return cls(SearchedRankings.of(searcher), model, stages)
 
     @property
     def reads_relevances(self) -> bool:
@@ -145,77 +137,97 @@ class ConfidenceEstimator:
         return AnswerConfidence(verdict(answered), answered, tuple(relevant), self.model.source)
 
 
-def model_for(
-    dense: DenseDocumentSearcher, rankings: Sequence[str], stages: Sequence[str] = ()
-) -> ConfidenceModel:
-    """What the collection learned for its search as it is, else the prior for its encoder.
+def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> ConfidenceModel:
+    """What the collection learned for this search, else the prior for its encoder.
 
-    A model that was learned without rerankers also holds for hits that one has put in order.
+    Parameters
+    ----------
+    search : its rankings and their fusion
+    stages : its rerankers, as NAME@K
 
-    Raises InputError where there is none, and where it cannot tell questions apart.
+    Raises InputError where there is none, and where tests do not support its numbers.
     """
-    settings = dense.generation.settings
-    if dense.query_map is not None:
+    settings = search.dense.generation.settings
+    if search.dense.query_map is not None:
         raise InputError(
             'confidence is not known for a search with a learned query map, which has seen the '
             'questions that would judge it: search without what was learned',
             parameters=('adapted=none',),
         )
-    model = _learned_model(dense.generation.folder, settings.models_sha256, rankings, stages)
-    if model is None:
-        model = find_prior(dense, rankings)
+    learned = _learned_models(search.dense.generation.folder, settings.models_sha256)
+    model = _model_of_search(learned, search, stages) or find_prior(search, stages)
+    if model is None and learned:
+        differences = _differences_text(learned[0], search, stages)
+        raise InputError(
+            f'confidence was learned for another search ({differences}): search as the collection '
+            'does, or set it to search so, and let it learn'
+        )
     if model is None:
         reranked = f' with {" ".join(stages)}' if stages else ''
         raise InputError(
             f"confidence is not known for encoder '{settings.encoder}' and the rankings "
-            f'{" ".join(rankings)}{reranked}: judge questions, and let the collection learn'
+            f'{" ".join(search.names)}{reranked}: judge questions, and let the collection learn'
         )
-    if not model.is_shown:
+    problem = model.why_not_shown()
+    if problem is not None:
         raise InputError(
-            f'confidence cannot be told here: of two questions, one with its answers and one '
-            f'without, it knows which is which in {model.hard_auc:.0%} of cases, and at least '
-            f'{LEAST_AUC:.0%} are asked for: judge more questions, and let the collection learn'
+            f'confidence cannot be told here: {problem}: judge more questions, and let the '
+            'collection learn'
         )
     return model
 
 
-def _learned_model(
-    folder: Path, models_sha256: str, rankings: Sequence[str], stages: Sequence[str]
-) -> ConfidenceModel | None:
-    """The model that a collection learned, if it is of its models, its search as it is, these
-    rankings, and these rerankers or none.
+def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
+    """What a collection learned with its models of today, the newest first.
+
+    What an earlier release learned does not say of which search it is, and is left out.
     """
     store = judgments_of(folder)
-    learnings = store.learnings()
-    in_use = [learning.number for learning in learnings if learning.in_use]
-    now = in_use[-1] if in_use else None
     models = []
-    for learning in reversed(learnings):
-        if learning.is_settings:
-            continue
+    for learning in reversed(store.learnings()):
         stored = learning.report.get('confidence')
-        if learning.encoder_weights != models_sha256 or not isinstance(stored, dict):
-            continue
-        if stored.get('of') != now or stored.get('rankings') != sorted(rankings):
+        is_of_models = learning.encoder_weights == models_sha256
+        if learning.is_settings or not is_of_models or not isinstance(stored, dict):
             continue
         for name in MODELS:
-            if name == MODEL or name in stored:
-                models.append(parse_model(stored.get(name), store.path))
-    for wanted in (tuple(stages), ()):
-        for model in models:
-            if model.stages == wanted:
-                return model
+            values = stored.get(name)
+            is_earlier = isinstance(values, dict) and values.get('version') == _EARLIER_VERSION
+            if not is_earlier and (name == MODEL or name in stored):
+                models.append(parse_model(values, store.path))
+    return models
+
+
+def _model_of_search(
+    models: Sequence[ConfidenceModel], search: SearchedRankings, stages: Sequence[str]
+) -> ConfidenceModel | None:
+    """The first model of this search; None without one."""
+    description = search.description()
+    for model in models:
+        if model.search == description and model.stages == tuple(stages):
+            return model
     return None
 
 
-def find_prior(dense: DenseDocumentSearcher, rankings: Sequence[str]) -> ConfidenceModel | None:
-    """The prior for a search by vectors and words; None where there is none for its encoder."""
-    settings = dense.generation.settings
+def _differences_text(
+    model: ConfidenceModel, search: SearchedRankings, stages: Sequence[str]
+) -> str:
+    """How a search differs from that of a model."""
+    learned = {**model.search, 'rerank': list(model.stages) or None}
+    return differences_text(learned, {**search.description(), 'rerank': list(stages) or None})
+
+
+def find_prior(search: SearchedRankings, stages: Sequence[str] = ()) -> ConfidenceModel | None:
+    """The prior for a search, by its encoder; None where there is none. Arguments as of
+    `model_for`.
+    """
+    settings = search.dense.generation.settings
     path = PRIORS / f'{settings.weights_sha256[:8]}.json'
-    if not path.is_file() or set(rankings) != _RANKINGS_OF_PRIORS:
+    if not path.is_file():
         return None
     model = read_model(path)
-    return model if model.encoder_weights == settings.weights_sha256 else None
+    if model.encoder_weights != settings.weights_sha256:
+        return None
+    return _model_of_search([model], search, stages)
 
 
 def search_with_confidence(

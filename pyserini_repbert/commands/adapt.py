@@ -240,6 +240,9 @@ def _adapt_collection(options: argparse.Namespace) -> None:
 
 def _print_confidence(confidence: Mapping[str, Any]) -> None:
     """Print how far probabilities can be believed, on questions held out."""
+    from pyserini_repbert.collection.estimating import MODEL
+    from pyserini_repbert.search.confidence import parse_model
+
     print('confidence, held out:')
     hits = _reliability_text(confidence['hits'])
     print(f'  P(relevant) of {confidence["hits"]["n"]} hits: {hits}')
@@ -250,6 +253,9 @@ def _print_confidence(confidence: Mapping[str, Any]) -> None:
         print(f"  P(answered) of questions, and of the demo collection's: AUC {elsewhere:.3f}")
     treated = 'count as not relevant' if confidence['counts_unjudged'] else 'are left out'
     print(f'  unjudged hits {treated}')
+    problem = parse_model(confidence[MODEL], 'the report').why_not_shown()
+    if problem is not None:
+        print(f'  searches show no probabilities: {problem}: judge more questions')
 
 
 def _reliability_text(values: Mapping[str, Any]) -> str:

@@ -517,9 +517,20 @@ def _open_estimator(
             'confidence is of the search of a collection alone: name one as the index',
             parameters=('index',),
         )
+    if pipeline.rewriting is not None:
+        raise InputError(
+            'confidence is of the question as it was asked, and a rewritten one finds other hits: '
+            'leave one out',
+            parameters=('rewrite',),
+        )
+    stages = tuple(map(str, resolved.spec.stages))
+    if stages and _last_reranker(pipeline) is None:
+        raise InputError(
+            'confidence reads what the last reranker says, which runs in other processes: rerank '
+            'on one device',
+            parameters=('devices',),
+        )
     first: Any = pipeline.first
-    # Rerankers on other machines are not asked what their scores mean.
-    stages = () if _last_reranker(pipeline) is None else tuple(map(str, resolved.spec.stages))
     return ConfidenceEstimator.of(first, stages=stages)
 
 

@@ -7,8 +7,10 @@ where these are few. The models never change the order of hits.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Literal
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,8 @@ QUESTION_FEATURES = HIT_FEATURES
 SHRINKAGE = 2.0
 # Hits of a question that its probability looks at.
 TOP = 10
-# Below this AUC on questions held out, answers removed, no number is shown.
-LEAST_AUC = 0.6
+# The 97.5th percentile of the normal distribution: the ends of a 95% interval.
+_Z = 1.959964
 LIKELY = 0.5
 WEAK = 0.2
 
@@ -64,6 +66,57 @@ class LogisticModel:
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class HeldOutTest:
+    """Whether probabilities tell true from false ones on questions held out.
+
+    Attributes
+    ----------
+    auc : how often a true one has the greater probability; None where all outcomes are the same
+    chance : the AUC that chance reaches in one of forty tests, see `chance_auc`
+    """
+
+    auc: Annotated[float, Field(ge=0, le=1)] | None
+    chance: Annotated[float, Field(ge=0.5, allow_inf_nan=False)] | None
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the AUC is above what chance reaches."""
+        return self.auc is not None and self.chance is not None and self.auc > self.chance
+
+
+def chance_auc(questions: Sequence[int], outcomes: Sequence[bool]) -> float | None:
+    """The upper end of the 95% interval of the AUC where probabilities know nothing.
+
+    By Mann and Whitney (1947), it is .5 + 1.96 * sqrt((m + n + 1) / (12 m n)) for m true and n
+    false ones that are independent. Those of one question are not: m and n are the effective
+    numbers of questions (Kish 1965), (sum of c)^2 / (sum of c^2) of the counts c in each question,
+    as if all of a question said the same. It is above 1 where no AUC could tell.
+
+    Parameters
+    ----------
+    questions : the number of the question of each outcome, (n,)
+    outcomes : what came true, (n,)
+
+    Returns None without a true one, or without a false one.
+    """
+    counts: dict[bool, Counter[int]] = {True: Counter(), False: Counter()}
+    for question, outcome in zip(questions, outcomes, strict=True):
+        counts[bool(outcome)][question] += 1
+    if not (counts[True] and counts[False]):
+        return None
+    n_true = _effective_number(counts[True].values())
+    n_false = _effective_number(counts[False].values())
+    deviation = math.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
+    return 0.5 + _Z * deviation
+
+
+def _effective_number(counts: Iterable[int]) -> float:
+    """The number of groups of the same size that say as much as groups of these sizes."""
+    sizes = list(counts)
+    return sum(sizes) ** 2 / sum(size**2 for size in sizes)
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class ConfidenceModel:
     """What a collection's, or an encoder's, probabilities are computed by.
 
@@ -72,7 +125,9 @@ class ConfidenceModel:
     hits : P(relevant)
     questions : P(answered)
     source : 'learned' from the collection's judgments, or a 'prior' of other collections
-    hard_auc : of P(answered) on questions held out, against the same with their answers removed
+    hits_test : of P(relevant)
+    questions_test : of P(answered), of questions against the same with their answers removed
+    search : the search for which it holds, as `SearchedRankings.description` gives it
     encoder_weights : SHA-256 of the encoder for which it holds
     stages : the rerankers of its search, as NAME@K; with some, what the last one says of a hit is a
         further feature, behind `HIT_FEATURES`
@@ -81,16 +136,30 @@ class ConfidenceModel:
     hits: LogisticModel
     questions: LogisticModel
     source: Source
-    hard_auc: Annotated[float, Field(ge=0, le=1)]
+    hits_test: HeldOutTest
+    questions_test: HeldOutTest
+    search: dict[str, Any]
     encoder_weights: str
     format: Literal['pyserini_repbert.confidence'] = 'pyserini_repbert.confidence'
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     stages: tuple[str, ...] = ()
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether it tells questions apart well enough for its numbers to be shown."""
-        return self.hard_auc >= LEAST_AUC
+    def why_not_shown(self) -> str | None:
+        """Which probability is not shown, as tests on what was held out do not support it; None:
+        all are.
+        """
+        for name, test in (('P(relevant)', self.hits_test), ('P(answered)', self.questions_test)):
+            if test.is_passed:
+                continue
+            if test.auc is None or test.chance is None:
+                return f'all judgments that test {name} say the same'
+            if test.chance >= 1:
+                return f'too few judgments test {name}'
+            return (
+                f'on questions held out, {name} has an AUC of {test.auc:.2f}, and chance alone '
+                f'reaches {test.chance:.2f} with so few judgments'
+            )
+        return None
 
 
 _FORM = TypeAdapter(ConfidenceModel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.collection.confidence import KNOWN_HITS
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -23,6 +24,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.fusion.fused import Fusion, look_deeper
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
@@ -37,7 +39,7 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
-from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec, parse_stage
+from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.adapted_folder import read_adapted
 from pyserini_repbert.search.dense import QueryEncoder
@@ -143,6 +145,24 @@ def sparse_specs(
     return specs
 
 
+@dataclass(frozen=True)
+class _EstimatedSearch:
+    """What decides of which search an estimator is.
+
+    Attributes
+    ----------
+    systems : in the order of fusion
+    fusion : of several systems
+    prf : feedback of the dense one
+    stages : that rerank, as NAME@K
+    """
+
+    systems: tuple[str, ...]
+    fusion: FusionSettings | None
+    prf: str | None
+    stages: tuple[str, ...]
+
+
 class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
@@ -199,8 +219,7 @@ class ServedIndex:
         self._rankers: dict[str, BatchedRanker] = {}
         # By approximate systems whose index is gone, the rankings that are searched in their place.
         self._exact: dict[str, str] = {}
-        # By systems and stages.
-        self._estimators: dict[tuple[tuple[str, ...], tuple[str, ...]], ConfidenceEstimator] = {}
+        self._estimators: dict[_EstimatedSearch, ConfidenceEstimator] = {}
         self.index_type = index_type_of(alias, settings)
         self.encoder: str | None = None
         self.encoder_location = ''
@@ -538,26 +557,31 @@ class ServedIndex:
         """Whether a model reads the queries of a system."""
         return system == ADAPTED or system in self.index.offered.of_models
 
-    def estimator(
-        self, systems: Sequence[str], stages: Sequence[StageSpec] = ()
-    ) -> ConfidenceEstimator:
-        """What says how far the hits of these systems, reranked by these stages, can be believed.
+    def estimator(self, systems: Sequence[str], spec: PipelineSpec) -> ConfidenceEstimator:
+        """What says how far the hits of these systems can be believed.
+
+        Parameters
+        ----------
+        systems : their names, in the order of fusion
+        spec : their fusion, the feedback of the dense one, and the stages that rerank
 
         Raises InputError where that is not known.
         """
-        key = (tuple(systems), tuple(map(str, stages)))
+        fusion = spec.fusion_settings if len(systems) > 1 else None
+        key = _EstimatedSearch(tuple(systems), fusion, spec.prf, tuple(map(str, spec.stages)))
         estimator = self._estimators.get(key)
         if estimator is None:
-            estimator = self._open_estimator(*key)
+            search = self._searched_rankings(key)
+            estimator = ConfidenceEstimator(search, stages=key.stages)
             self._estimators[key] = estimator
         return estimator
 
-    def _open_estimator(
-        self, systems: tuple[str, ...], stages: tuple[str, ...]
-    ) -> ConfidenceEstimator:
+    def _searched_rankings(self, search: _EstimatedSearch) -> SearchedRankings:
+        """The rankings of a search whose hits may have probabilities."""
+        systems = search.systems
         if systems == (ADAPTED,) and self._rankers[ADAPTED].keeps_parts:
             adapted: Any = self._rankers[ADAPTED].ranker
-            return ConfidenceEstimator.of(adapted, stages=stages)
+            return SearchedRankings.of(adapted)
         offered = self.index.offered
         known_rankings = offered.with_confidence
         searched = systems
@@ -570,9 +594,9 @@ class ServedIndex:
                 f"'confidence' is of a collection's rankings, and {', '.join(systems)} was asked: "
                 f'{known}'
             )
-        dense: Any = self.ranker(DENSE).ranker
+        dense: Any = self.ranker(DENSE, PipelineSpec(prf=search.prf)).ranker
         words: Any = self.ranker(BM25).ranker if BM25 in searched else None
-        return ConfidenceEstimator(dense, words, searched, stages=stages)
+        return SearchedRankings(dense, words, searched, search.fusion)
 
     def forget_confidence(self) -> None:
         """Read anew what the collection learned of its confidence, when it is asked next."""
@@ -582,7 +606,8 @@ class ServedIndex:
     def tells_confidence(self) -> bool:
         """Whether a search that names no systems can say how far it can be believed."""
         try:
-            self.estimator(self.default, self.default_stages)
+            usual = self.with_usual_fusion(PipelineSpec(stages=self.default_stages), self.default)
+            self.estimator(self.default, usual)
         except InputError:
             return False
         return True

@@ -376,7 +376,7 @@ def resolve_search(
                 "'confidence' is of a question, and 'like' is a document: leave one out"
             )
         # Refuses systems whose confidence is not known.
-        index.estimator(systems, spec.stages)
+        index.estimator(systems, spec)
     if search.like is not None:
         _check_document(search.like, spec, index, systems)
     return replace(search, systems=systems, spec=spec)

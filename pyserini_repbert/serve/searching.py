@@ -179,7 +179,7 @@ def _estimate(
 ) -> AnswerConfidence:
     """How far an answer can be believed; `notes` are of the first stage."""
     stages = search.spec.stages
-    estimator = index.estimator(search.systems, stages)
+    estimator = index.estimator(search.systems, search.spec)
     rankings = {}
     for leaf in notes.leaves():
         of_parts = leaf.kept.get(PARTS)

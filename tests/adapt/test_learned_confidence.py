@@ -115,7 +115,7 @@ def test_a_reranker_that_knows_makes_confidence_sure(searcher):
     # Without it, answers at random places are told by nothing.
     assert learned.hits.auc > 0.99
     assert learned.questions.auc > 0.99
-    assert learned.model('sha', ['knows@5']).stages == ('knows@5',)
+    assert learned.model('sha', {}, ['knows@5']).stages == ('knows@5',)
 
 
 def test_no_hit_has_no_features(searcher):
@@ -157,9 +157,13 @@ def test_questions_are_judged_by_models_of_other_folds(searcher):
     assert learned.hits.auc < 0.7
     assert learned.hits.ece < 0.1
     assert learned.elsewhere_auc is None
-    model = learned.model('sha')
+    model = learned.model('sha', {})
     assert model.source == 'learned'
-    assert model.hard_auc == learned.questions.auc
+    assert model.questions_test.auc == learned.questions.auc
+    # One true hit of ten in each question: as many independent ones as questions.
+    chance = 0.5 + 1.959964 * np.sqrt((2 * N_QUESTIONS + 1) / (12 * N_QUESTIONS**2))
+    assert model.hits_test.chance == pytest.approx(chance)
+    assert 'P(relevant)' in model.why_not_shown()
 
 
 def test_questions_of_another_collection_are_the_easy_case(searcher):

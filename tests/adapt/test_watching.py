@@ -13,7 +13,12 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
+from pyserini_repbert.search.confidence import (
+    HIT_FEATURES,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+)
 
 QUESTIONS = ['red cat', 'the moon', 'sea and sky', 'big dog']
 FIRST = ('cat', 'moon', 'sea')
@@ -241,7 +246,8 @@ def test_answers_are_as_likely_as_the_model_says(judged, monkeypatch):
 
     def use_model(intercept):
         logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, intercept)
-        model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
+        test = HeldOutTest(0.8, 0.6)
+        model = ConfidenceModel(logistic, logistic, 'learned', test, test, {}, '')
         monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
     use_model(0.0)

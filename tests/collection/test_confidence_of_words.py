@@ -12,7 +12,12 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
+from pyserini_repbert.search.confidence import (
+    HIT_FEATURES,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+)
 from pyserini_repbert.trace import Notes
 
 pytestmark = pytest.mark.jvm
@@ -23,7 +28,8 @@ WORDS = 2
 def model():
     zeros = (0.0,) * len(HIT_FEATURES)
     part = LogisticModel(zeros, (1.0,) * len(HIT_FEATURES), zeros, 0.0)
-    return ConfidenceModel(part, part, 'learned', 0.8, '')
+    test = HeldOutTest(0.8, 0.6)
+    return ConfidenceModel(part, part, 'learned', test, test, {}, '')
 
 
 def test_the_share_is_of_the_greatest_score(tiny_checkpoint, tmp_path):

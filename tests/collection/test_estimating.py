@@ -1,5 +1,8 @@
 """How far the hits of a collection can be believed: in Python and in the terminal."""
 
+import contextlib
+import json
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -16,23 +19,35 @@ from pyserini_repbert.collection.estimating import (
     model_for,
 )
 from pyserini_repbert.collection.passage_vectors import PassageVectors
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
+from pyserini_repbert.search.confidence import (
+    HIT_FEATURES,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+)
+
+# As if the few judgments of these tests had told more than chance.
+PASSED = {'hits_test': {'auc': 0.8, 'chance': 0.6}, 'questions_test': {'auc': 0.8, 'chance': 0.6}}
 
 
-def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0), hard_auc=0.8):
+def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0)):
     zeros = (0.0,) * len(HIT_FEATURES)
     ones = (1.0,) * len(HIT_FEATURES)
     return ConfidenceModel(
         LogisticModel(zeros, ones, relevant, 0.0),
         LogisticModel(zeros, ones, zeros, answered),
         'learned',
-        hard_auc,
+        HeldOutTest(0.8, 0.6),
+        HeldOutTest(0.8, 0.6),
+        {},
         '',
     )
 
@@ -45,7 +60,7 @@ def let_learn(folder):
     learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
     assert 0 <= confidence['questions']['ece'] <= 1
-    models = {name: confidence[name] | {'hard_auc': 0.8} for name in MODELS if name in confidence}
+    models = {name: confidence[name] | PASSED for name in MODELS if name in confidence}
     report = {**learning.report, 'confidence': confidence | models}
     store.add_learning(replace(learning, number=learning.number + 1, report=report))
     return confidence
@@ -54,7 +69,7 @@ def let_learn(folder):
 @pytest.fixture
 def learned(mine):
     """The collection, which has learned from its judgments."""
-    assert let_learn(mine)['of'] is None
+    let_learn(mine)
     return mine
 
 
@@ -69,7 +84,7 @@ def test_without_judgments_and_prior_nothing_is_said(mine, capsys):
         with pytest.raises(InputError, match='confidence is not known for encoder'):
             collection.search('w1 mat', confidence=True)
         searcher = collection.searcher()
-        assert find_prior(searcher.dense, ['dense']) is None
+        assert find_prior(SearchedRankings.of(searcher)) is None
         searcher.close()
     status, out, err = search(capsys, '--index', mine, '--query', 'w1 mat', '--confidence')
     assert (status, out) == (2, '')
@@ -109,14 +124,16 @@ def test_confidence_is_of_the_reranked_hits(mine, capsys):
     let_learn(mine)
     with Collection.open(mine) as collection:
         searcher = collection.searcher()
-        reranked = model_for(searcher.dense, ['dense'], stages)
+        search_of_vectors = SearchedRankings.of(searcher)
+        reranked = model_for(search_of_vectors, stages)
         assert reranked.stages == stages
         assert len(reranked.hits.weights) == len(HIT_FEATURES) + 1
-        # A search without it, or with another one, has a model of its own.
-        for others in ((), ('monobert-demo@3',)):
-            without = model_for(searcher.dense, ['dense'], others)
-            assert without.stages == ()
-            assert len(without.hits.weights) == len(HIT_FEATURES)
+        # A search without it has a model of its own, and one with another one has none.
+        without = model_for(search_of_vectors)
+        assert without.stages == ()
+        assert len(without.hits.weights) == len(HIT_FEATURES)
+        with pytest.raises(InputError, match='rerank monobert-demo@5, here monobert-demo@3'):
+            model_for(search_of_vectors, ['monobert-demo@3'])
         searcher.close()
         plain = collection.search('w1 mat', 5)
         hits = collection.search('w1 mat', 5, confidence=True)
@@ -185,12 +202,74 @@ def test_what_cannot_tell_questions_apart_is_not_shown(learned):
     store = judgments_of(learned)
     learning = store.learnings()[-1]
     confidence = learning.report['confidence']
-    low = confidence | {'model': confidence['model'] | {'hard_auc': 0.55}}
+    low = confidence | {'model': confidence['model'] | {'hits_test': {'auc': 0.55, 'chance': 0.6}}}
     report = {**learning.report, 'confidence': low}
     store.add_learning(replace(learning, number=3, report=report))
     with (
         Collection.open(learned) as collection,
-        pytest.raises(InputError, match='in 55% of cases, and at least 60%'),
+        pytest.raises(InputError, match=r'P\(relevant\) has an AUC of 0.55, and chance'),
+    ):
+        collection.search('w1 mat', confidence=True)
+
+
+def test_another_search_than_the_learned_one_has_no_confidence(learned, capsys):
+    """It got the probabilities that were learned for the collection's own search."""
+    flags = ('--index', learned, '--query', 'w1 mat', '--hits', 2, '--confidence')
+    for other, difference in (
+        (('--aggregate', 'mean'), 'aggregate max, here mean'),
+        (('--prf', 'average'), 'prf none, here average'),
+        (('--max-length', 5), 'here 5'),
+        (('--rerank', 'monobert-demo@3'), 'rerank none, here monobert-demo@3'),
+    ):
+        status, out, err = search(capsys, *flags, *other)
+        assert (status, out) == (2, '')
+        assert 'confidence was learned for another search' in err
+        assert difference in err
+        assert 'Traceback' not in err
+    assert search(capsys, *flags, '--aggregate', 'max')[0] == 0
+
+
+def test_a_description_has_all_that_decides_a_fusion(mine):
+    with Collection.open(mine) as collection:
+        searcher = collection.searcher()
+        dense = SearchedRankings.of(searcher).dense
+        searcher.close()
+
+    def description(names, **settings):
+        return SearchedRankings(dense, None, names, FusionSettings(**settings)).description()
+
+    both = ('dense', 'bm25')
+    turned = ('bm25', 'dense')
+    by_sums = {'method': 'interpolation', 'normalize': 'max'}
+    same = description(both, **by_sums, weights=(0.4, 0.6))
+    assert same == description(turned, **by_sums, weights=(0.6, 0.4))
+    assert json.loads(json.dumps(same)) == same
+    others = [
+        description(both, **by_sums, weights=(0.6, 0.4)),
+        description(both, **by_sums, weights=(0.4, 0.6), depth=100),
+        description(both, method='interpolation', weights=(0.4, 0.6)),
+        description(both, method='rrf'),
+        description(both, method='rrf', rrf_k=10),
+        description(both),
+        description(turned),
+    ]
+    for number, other in enumerate(others):
+        assert other not in (same, *others[:number])
+    assert description(both, method='rrf') == description(turned, method='rrf')
+
+
+def test_what_an_earlier_release_learned_is_left_out(learned):
+    store = judgments_of(learned)
+    learning = store.learnings()[-1]
+    earlier = learning.report['confidence'] | {'model': {'version': 1, 'hard_auc': 0.9}}
+    for each in store.learnings():
+        report = json.dumps({**each.report, 'confidence': earlier})
+        with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
+            statement = 'UPDATE learnings SET report = ? WHERE number = ?'
+            connection.execute(statement, [report, each.number])
+    with (
+        Collection.open(learned) as collection,
+        pytest.raises(InputError, match='judge questions, and let the collection learn'),
     ):
         collection.search('w1 mat', confidence=True)
 

@@ -13,7 +13,12 @@ from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Excerpt
-from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, LogisticModel
+from pyserini_repbert.search.confidence import (
+    HIT_FEATURES,
+    ConfidenceModel,
+    HeldOutTest,
+    LogisticModel,
+)
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -100,7 +105,8 @@ def even_odds(monkeypatch):
     """Each hit is relevant with a probability of a half."""
     numbers = (0.0,) * len(HIT_FEATURES)
     logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
-    model = ConfidenceModel(logistic, logistic, 'learned', 0.8, '')
+    test = HeldOutTest(0.8, 0.6)
+    model = ConfidenceModel(logistic, logistic, 'learned', test, test, {}, '')
     monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
 

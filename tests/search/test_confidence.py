@@ -1,15 +1,19 @@
 """The models of confidence: how they are fitted, stored and read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.evaluate.calibration import area_under_roc
 from pyserini_repbert.search.confidence import (
     HIT_FEATURES,
     ConfidenceModel,
+    HeldOutTest,
     LogisticModel,
+    chance_auc,
     dump_model,
     fit_logistic,
     read_model,
@@ -17,7 +21,12 @@ from pyserini_repbert.search.confidence import (
 )
 
 N_FEATURES = len(HIT_FEATURES)
+PASSED = HeldOutTest(auc=0.8, chance=0.6)
 FLAT = LogisticModel((0.0,) * N_FEATURES, (1.0,) * N_FEATURES, (0.0,) * N_FEATURES, 0.0)
+
+
+def flat_model(hits_test=PASSED, questions_test=PASSED):
+    return ConfidenceModel(FLAT, FLAT, 'prior', hits_test, questions_test, {'fusion': None}, 'sha')
 
 
 def test_probabilities_are_those_of_a_logistic_regression():
@@ -50,19 +59,20 @@ def test_outcomes_of_one_kind_have_finite_weights():
 
 
 def test_a_model_is_read_as_it_was_written(tmp_path):
-    model = ConfidenceModel(FLAT, FLAT, 'prior', 0.59, 'sha')
+    model = flat_model()
     path = tmp_path / 'confidence.json'
     path.write_bytes(dump_model(model))
     assert read_model(path) == model
-    assert not model.is_shown
+    assert model.why_not_shown() is None
 
 
 @pytest.mark.parametrize(
-    'change', [{'hits': None}, {'hard_auc': 2}, {'source': 'guess'}, {'other': 1}]
+    'change',
+    [{'hits': None}, {'hits_test': {'auc': 2, 'chance': 0.6}}, {'source': 'guess'}, {'other': 1}],
 )
 def test_another_file_is_refused(tmp_path, change):
     path = tmp_path / 'confidence.json'
-    values = json.loads(dump_model(ConfidenceModel(FLAT, FLAT, 'prior', 0.7, '')))
+    values = json.loads(dump_model(flat_model()))
     path.write_text(json.dumps(values | change))
     with pytest.raises(DamagedFileError, match='is no model of confidence'):
         read_model(path)
@@ -71,10 +81,56 @@ def test_another_file_is_refused(tmp_path, change):
 def test_a_model_of_other_features_is_refused(tmp_path):
     path = tmp_path / 'confidence.json'
     short = LogisticModel((0.0,), (1.0,), (0.0,), 0.0)
-    path.write_bytes(dump_model(ConfidenceModel(short, FLAT, 'prior', 0.7, '')))
+    path.write_bytes(dump_model(replace(flat_model(), hits=short)))
     with pytest.raises(DamagedFileError, match='other features'):
         read_model(path)
 
 
 def test_verdicts():
     assert [verdict(p) for p in (0.5, 0.49, 0.2, 0.19)] == ['likely', 'weak', 'weak', 'nothing']
+
+
+def test_chance_is_by_mann_and_whitney_with_questions_for_judgments():
+    # 20 questions with one true and nine false ones each: as 20 true and 20 false ones.
+    questions = np.repeat(range(20), 10).tolist()
+    outcomes = ([True] + [False] * 9) * 20
+    by_hand = 0.5 + 1.959964 * np.sqrt((20 + 20 + 1) / (12 * 20 * 20))
+    assert chance_auc(questions, outcomes) == pytest.approx(by_hand)
+    # A question with ten of the 19 true ones counts for most of them: 19 ** 2 / (100 + 9) of them.
+    uneven = [True] * 10 + ([True] + [False] * 9) * 9
+    effective = 19**2 / 109
+    by_hand = 0.5 + 1.959964 * np.sqrt((effective + 9 + 1) / (12 * effective * 9))
+    assert chance_auc(questions[:100], uneven) == pytest.approx(by_hand)
+    assert chance_auc([0, 1], [True, True]) is None
+
+
+def test_chance_seldom_passes():
+    """Probabilities that know nothing pass in 2.5% of tests at most, also where those of a
+    question are alike.
+    """
+    rng = np.random.default_rng(0)
+    questions = np.repeat(range(20), 10)
+    for share_of_question in (0.0, 0.5, 1.0):
+        passed = 0
+        for _ in range(2000):
+            outcomes = rng.random(200) < rng.beta(0.3, 1.2, 20)[questions]
+            of_question = rng.normal(size=20)[questions] * np.sqrt(share_of_question)
+            scores = of_question + rng.normal(size=200) * np.sqrt(1 - share_of_question)
+            test = HeldOutTest(
+                area_under_roc(scores, outcomes), chance_auc(questions.tolist(), outcomes.tolist())
+            )
+            passed += test.is_passed
+        assert passed <= 0.025 * 2000 + 3 * np.sqrt(0.025 * 2000)
+
+
+@pytest.mark.parametrize(
+    ('test', 'problem'),
+    [
+        (HeldOutTest(0.167, 0.75), 'AUC of 0.17, and chance alone reaches 0.75'),
+        (HeldOutTest(1.0, 1.01), 'too few judgments'),
+        (HeldOutTest(None, None), 'say the same'),
+    ],
+)
+def test_what_no_test_supports_is_not_shown(test, problem):
+    assert problem in flat_model(hits_test=test).why_not_shown()
+    assert 'P(answered)' in flat_model(questions_test=test).why_not_shown()

@@ -457,7 +457,9 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
-    shown = confidence | {'model': confidence['model'] | {'hard_auc': 0.8}}
+    test = {'auc': 0.8, 'chance': 0.6}
+    passed = {'hits_test': test, 'questions_test': test}
+    shown = confidence | {'model': confidence['model'] | passed}
     report = {**learning.report, 'confidence': shown}
     judgments_of(folder).add_learning(replace(learning, number=2, report=report))
     plain = client.get('/v1/mine/search?query=cat+w3&hits=3').json()
@@ -470,6 +472,10 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
     assert all(0 <= probability <= 1 for probability in probabilities)
     assert answer['candidates'] == plain['candidates']
     assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
+
+    other = client.get(f'{address}&prf=average')
+    assert other.status_code == 400
+    assert 'prf none, here average' in other.json()['error']
 
     body = {'question': 'cat w3', 'depth': 6}
     at_random = client.post('/v1/mine/pools', json=body).json()
@@ -505,10 +511,12 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
 
-    def believe(hard_auc):
+    def believe(auc):
         number = judgments_of(folder).next_learning()
         confidence = learning.report['confidence']
-        shown = confidence | {'model': confidence['model'] | {'hard_auc': hard_auc}}
+        test = {'auc': auc, 'chance': 0.6}
+        passed = {'hits_test': test, 'questions_test': test}
+        shown = confidence | {'model': confidence['model'] | passed}
         report = {**learning.report, 'confidence': shown}
         judgments_of(folder).add_learning(replace(learning, number=number, report=report))
 

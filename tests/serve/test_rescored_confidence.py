@@ -36,8 +36,10 @@ def folder(tiny_checkpoint, tmp_path):
     store.add([Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)])
     learning = learn_from_judgments(path)
     confidence = learning.report['confidence']
-    assert confidence['rankings'] == ['dense', 'rescored']
-    shown = {name: confidence[name] | {'hard_auc': 0.8} for name in MODELS if name in confidence}
+    assert confidence['model']['search']['rankings'] == ['dense', 'rescored']
+    test = {'auc': 0.8, 'chance': 0.6}
+    passed = {'hits_test': test, 'questions_test': test}
+    shown = {name: confidence[name] | passed for name in MODELS if name in confidence}
     report = {**learning.report, 'confidence': confidence | shown}
     store.add_learning(replace(learning, number=learning.number + 1, report=report))
     return path

@@ -1,0 +1,92 @@
+"""What decides the hits of a collection's search, as values that can be stored and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
+from pyserini_repbert.collection.confidence import ranking_names
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.fusion.settings import FusionSettings
+
+
+@dataclass(frozen=True)
+class SearchedRankings:
+    """The rankings of a search of a collection, and their fusion.
+
+    Attributes
+    ----------
+    dense : the search of its vectors
+    words : its BM25; None without one
+    names : of the rankings, by `CollectionRanking`, in their order
+    fusion : of the rankings; None where one of them is the search
+    """
+
+    dense: DenseDocumentSearcher
+    words: Bm25DocumentSearcher | None
+    names: tuple[str, ...]
+    fusion: FusionSettings | None
+
+    @classmethod
+    def of(cls, searcher: CollectionSearcher) -> Self:
+        """Those of an open search."""
+        dense = searcher.dense
+        for leaf in searcher.leaves():
+            # Feedback is given to the ranking that is searched.
+            if isinstance(leaf, DenseDocumentSearcher):
+                dense = leaf
+        fusion = searcher.settings if len(searcher.parts) > 1 else None
+        return cls(dense, searcher.words, tuple(ranking_names(searcher)), fusion)
+
+    def description(self) -> dict[str, Any]:
+        """All that decides the hits but models, filter and rerankers, as JSON has it."""
+        settings = None if self.words is None else self.words.settings
+        feedback = self.dense.feedback
+        return {
+            **self._fusion_values(),
+            'aggregate': str(self.dense.aggregation),
+            'k1': None if settings is None else settings.k1,
+            'b': None if settings is None else settings.b,
+            'max_length': getattr(self.dense.query_encoder, 'limit', None),
+            'ann': self.dense.approximate is not None,
+            'prf': None if feedback is None else asdict(feedback),
+        }
+
+    def _fusion_values(self) -> dict[str, Any]:
+        """The rankings and how they are fused; where their order does not matter, sorted."""
+        fusion = self.fusion
+        names = sorted(self.names)
+        if fusion is None:
+            return {'rankings': names, 'fusion': None}
+        values: dict[str, Any] = {'fusion': str(fusion.method), 'depth': fusion.depth}
+        if fusion.method is FusionMethod.INTERLEAVE:
+            return {'rankings': list(self.names), **values}
+        if fusion.method is FusionMethod.RRF:
+            return {'rankings': names, **values, 'rrf_k': fusion.rrf_k}
+        weights = fusion.weights_for(len(names))
+        weight_of = dict(zip(self.names, weights, strict=True))
+        values['normalize'] = str(fusion.normalize)
+        values['weights'] = [weight_of[name] for name in names]
+        return {'rankings': names, **values}
+
+
+def differences_text(learned: Mapping[str, Any], searched: Mapping[str, Any]) -> str:
+    """What differs between two descriptions, as 'fusion interpolation, here rrf'."""
+    texts = []
+    for name, value in learned.items():
+        if name in searched and searched[name] != value:
+            texts.append(f'{name} {_text_of(value)}, here {_text_of(searched[name])}')
+    return '; '.join(texts)
+
+
+def _text_of(value: Any) -> str:
+    """A value of a description as a user would give it."""
+    if isinstance(value, Mapping):
+        return str(value['method'])
+    if isinstance(value, list):
+        return ' '.join(map(str, value))
+    return 'none' if value is None else str(value)
