@@ -1,7 +1,7 @@
 """The text of PDF and Office files, from what the process that reads them answers.
 
-Word files and EPUB come as Markdown, in which all that is no mark is escaped. The others come as
-lines, whose words are no Markdown: an address in angle brackets is text, and so is '<!--'.
+Word files come as HTML, and EPUB as Markdown, in which all that is no mark is escaped. The others
+come as lines, whose words are no Markdown: an address in angle brackets is text, and so is '<!--'.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from pyserini_repbert.data.html_text import read_html
 from pyserini_repbert.data.markdown_text import read_converted
 from pyserini_repbert.data.markup import alternative_text
 from pyserini_repbert.data.read_page import ReadPage
@@ -110,7 +111,7 @@ def _read_sheets(text: str) -> ReadPage:
 
 _READERS: Mapping[str, Callable[[str], ReadPage]] = {
     '.pdf': _read_printed,
-    '.docx': read_converted,
+    '.docx': read_html,
     '.pptx': _read_slides,
     '.xlsx': _read_sheets,
     '.epub': read_converted,

@@ -40,16 +40,30 @@ def _relations(targets: dict[str, str]) -> str:
 
 
 def word(text: str) -> bytes:
-    """A Word document with a heading and a paragraph."""
-    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-    paragraph = f'<w:p><w:r><w:t>{text}</w:t></w:r></w:p>'
+    """A Word document with a paragraph."""
+    return word_document(f'<w:p><w:r><w:t>{text}</w:t></w:r></w:p>')
+
+
+def word_document(body: str, **parts: str) -> bytes:
+    """A Word document: the XML of its body, and of further parts, by names such as 'header'."""
+    space = (
+        'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+        f'xmlns:r="{_OFFICE}" xmlns:v="urn:schemas-microsoft-com:vml"'
+    )
+    tags = {'header': 'hdr', 'footer': 'ftr'}
+    types = {'/word/document.xml': 'wordprocessingml.document.main'}
+    files = {}
+    for name, content in parts.items():
+        types[f'/word/{name}.xml'] = f'wordprocessingml.{name}'
+        tag = tags.get(name, name)
+        files[f'word/{name}.xml'] = f'{_XML}<w:{tag} {space}>{content}</w:{tag}>'
     return packed(
         {
-            '[Content_Types].xml': _types({'/word/document.xml': 'wordprocessingml.document.main'}),
+            '[Content_Types].xml': _types(types),
             '_rels/.rels': _relations({'word/document.xml': 'officeDocument'}),
-            'word/document.xml': (
-                f'{_XML}<w:document {space}><w:body>{paragraph}</w:body></w:document>'
-            ),
+            'word/document.xml': f'{_XML}<w:document {space}><w:body>{body}</w:body></w:document>',
+            'word/_rels/document.xml.rels': _relations({f'{name}.xml': name for name in parts}),
+            **files,
         }
     )
 

@@ -9,7 +9,7 @@ from pyserini_repbert.data.office_documents import OfficeReader
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
 from tests.data.mixed_files import write_files
-from tests.data.office_files import WRITERS
+from tests.data.office_files import WRITERS, word_document
 
 pytest.importorskip('markitdown')
 
@@ -67,6 +67,62 @@ def test_what_looks_like_markdown_or_html_is_text(tmp_path):
     assert texts['e.docx'] == '--- x: [y'
     assert texts['g.xlsx'].endswith(sentence)
     assert texts['h.epub'].endswith(sentence)
+
+
+def paragraph(text, more=''):
+    return f'<w:p><w:r><w:t>{text}</w:t></w:r>{more}</w:p>'
+
+
+def table(*rows):
+    """A table of Word by the XML of its cells."""
+    lines = []
+    for row in rows:
+        cells = ''.join(f'<w:tc>{cell}</w:tc>' for cell in row)
+        lines.append(f'<w:tr>{cells}</w:tr>')
+    return f'<w:tbl>{"".join(lines)}</w:tbl>'
+
+
+def test_all_cells_of_tables_of_word_are_read(tmp_path):
+    """Cells behind the last one of the first row were lost, and so was a table in a cell."""
+    inner = table([paragraph('maple'), paragraph('red')], [paragraph('oak'), paragraph('brown')])
+    wide = f'<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>{paragraph("all trees")}'
+    tall = f'<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>{paragraph("tall")}'
+    below = f'<w:tcPr><w:vMerge/></w:tcPr>{paragraph("")}'
+    body = table(
+        [paragraph('month'), paragraph('tree')],
+        [paragraph('May'), paragraph('birch'), paragraph('a note')],
+        [wide],
+        [tall, paragraph('first')],
+        [below, paragraph('second')],
+        [paragraph('autumn'), inner + paragraph('')],
+    )
+    text = texts_of(tmp_path, {'a.docx': word_document(body)})['a.docx']
+    assert text == (
+        'month\ttree\nMay\tbirch\ta note\nall trees\ntall\tfirst\nsecond\n\nautumn\n\n'
+        'maple\tred\noak\tbrown'
+    )
+
+
+def test_what_stands_beside_the_text_of_word(tmp_path):
+    """Boxes and notes are read, without the notes' signs; what pages repeat, and comments, are
+    not.
+    """
+    box = f'<w:txbxContent>{paragraph("in a box")}</w:txbxContent>'
+    shape = f'<w:r><w:pict><v:shape><v:textbox>{box}</v:textbox></v:shape></w:pict></w:r>'
+    signs = (
+        '<w:r><w:footnoteReference w:id="2"/></w:r><w:r><w:endnoteReference w:id="3"/></w:r>'
+        '<w:r><w:commentReference w:id="0"/></w:r>'
+    )
+    ends = '<w:sectPr><w:headerReference w:type="default" r:id="r4"/></w:sectPr>'
+    document = word_document(
+        paragraph('It rains.', signs) + f'<w:p>{shape}</w:p>' + ends,
+        footnotes=f'<w:footnote w:id="2">{paragraph("At the foot.")}</w:footnote>',
+        endnotes=f'<w:endnote w:id="3">{paragraph("At the end.")}</w:endnote>',
+        comments=f'<w:comment w:id="0">{paragraph("Is it so?")}</w:comment>',
+        header=paragraph('Page 1'),
+    )
+    text = texts_of(tmp_path, {'a.docx': document})['a.docx']
+    assert text == 'It rains.\n\nin a box\n\n1. At the foot.\n2. At the end.'
 
 
 def test_cells_of_excel_are_what_was_written(tmp_path):
