@@ -129,10 +129,28 @@ class FirstHits:
         others = [docid for docid in docids if docid not in known]
         if others:
             for docid, score in zip(others, self.scores_of(others), strict=True):
-                # A document that the ranking lacks has 0, which may not be below its hits.
-                is_lacking = self.best <= 0 and (self.is_whole or score > self.best)
-                known[docid] = self.lacking if is_lacking else score
+                known[docid] = self.lacking if self._lacks(docid, score) else score
         return [known[docid] for docid in docids]
+
+    def _lacks(self, docid: str, score: float) -> bool:
+        """Whether the ranking lacks a document that is not among the hits.
+
+        Such a document has the score 0, which is less than the hits' unless all are 0 or below. A
+        document of the ranking would be among the hits if its score were greater than the last
+        one's, or the same, and its docid came before. Behind hits that all have 0, nothing can be
+        told (`is_unclear`).
+        """
+        if self.best > 0:
+            return False
+        if self.is_whole or score > self.best:
+            return True
+        is_before = score > self.scores[-1] or docid < self.docids[-1]
+        return score == self.best and is_before
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether further hits may have 0, as documents have that the ranking lacks."""
+        return not self.is_whole and self.best == 0 and float(self.scores[-1]) == 0
 
 
 @dataclass(frozen=True)
@@ -162,9 +180,10 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     totals = _fused_scores(parts, columns, settings)
     ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
+    is_clear = not any(part.is_unclear for part in parts)
     # A document of an equal score could come first by its docid.
-    is_proven = is_whole or (len(ranking) == k and ranking.scores[-1] > totals[-1])
-    return FusedHits(ranking, is_proven)
+    is_proven = is_clear and len(ranking) == k and ranking.scores[-1] > totals[-1]
+    return FusedHits(ranking, is_whole or is_proven)
 
 
 def _possible_candidates(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> list[str]:

@@ -1,11 +1,13 @@
 """The best of whole rankings, from their first hits: equal to fusing whole rankings."""
 
 import random
+from functools import partial
 from math import fsum
 
 import pytest
 
 from pyserini_repbert.fusion import Fusion, FusionSettings, threshold
+from pyserini_repbert.fusion.threshold import FirstHits, fuse_first_hits
 from pyserini_repbert.ranking import Query, Ranker, by_score
 
 TOPIC = Query('q', 'text')
@@ -78,6 +80,33 @@ def test_rankings_without_a_score_above_zero_keep_their_order(seed):
     assert Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 10)['q'] == fused_by_hand(
         tables, [0.5, 0.5], 10
     )
+
+
+def drawn_zeros(drawn):
+    """Scores of a few of twelve documents, many of them 0 and most below."""
+    best = drawn.choice([0, 0, 2])
+    found = drawn.sample(range(12), drawn.randint(1, 12))
+    return {f'd{number:02}': min(best, drawn.choice([-3, -1, 0, best])) for number in found}
+
+
+@pytest.mark.parametrize('seed', range(300))
+def test_what_is_proven_is_so_where_the_best_score_is_zero(seed):
+    """A document that a ranking lacked has the score 0, and counted as one of its best hits."""
+    drawn = random.Random(seed)
+    tables = [drawn_zeros(drawn), drawn_zeros(drawn)]
+    depth = drawn.choice([2, 4, 6])
+    parts = []
+    for table in tables:
+        hits = by_score(list(table), list(table.values()))[:depth]
+        scores_of = partial(scores_in, table)
+        parts.append(FirstHits(hits.docids, len(hits) < depth, scores_of))
+    fused = fuse_first_hits(parts, by_max(0.5, 0.5), 2)
+    if fused.is_proven:
+        assert fused.ranking == fused_by_hand(tables, [0.5, 0.5], 2)
+
+
+def scores_in(table, docids):
+    return [table.get(docid, 0.0) for docid in docids]
 
 
 def test_few_hits_are_enough_where_scores_fall():
