@@ -411,7 +411,7 @@ def _check_sign_of_value(item: tree.SearchField) -> None:
         )
 
 
-def _check_sign_in_parentheses(item: Any, field: str) -> None:
+def _check_sign_in_parentheses(item: Any, field: _Field) -> None:
     """Raises InputError for a sign in parentheses that may also belong to a negative number."""
     value = str(item.a)
     if isinstance(item.a, tree.Word) and number_of(value) is not None:
