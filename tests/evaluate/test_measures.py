@@ -38,6 +38,16 @@ def test_by_hand():
     assert found.without_hits == ('3', '4')
 
 
+def test_order_of_equal_scores():
+    """As docs/guides/evaluating.md says: the last docid first, but for RR@k and Judged@k."""
+    run = {'1': Ranking(['a', 'b'], [1.0, 1.0])}
+    qrels = {'1': {'a': 1, 'other': 0}}
+    names = ('RR', 'AP', 'nDCG@10', 'P@1', 'R@1', 'Success@1', 'ERR@1', 'RR@10', 'Judged@1')
+    means = evaluate(run, qrels, parse_measures(names)).means
+    last_first = [0.5, 0.5, 1 / math.log2(3), 0, 0, 0, 0]
+    assert list(means.values()) == pytest.approx([*last_first, 1, 1])
+
+
 def test_topics_are_evaluated_in_blocks(monkeypatch):
     qrels = {str(number): {'a': number % 3} for number in range(9)}
     run = {qid: HeldRanking(['b', 'a', qid], [3.0, 2.0, 1.0]) for qid in qrels}
