@@ -3,15 +3,19 @@
 `tests/interop/test_adaptive_as_others.py` compares them with PyTerrier's.
 """
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 from graphs import documents_of, neighbours, open_with_graph
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.neighbours import build_neighbours
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
+from pyserini_repbert.pipeline.pipeline import run_pipeline
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 from pyserini_repbert.rerank.neighbours import AdaptiveReranker, _Exploration
@@ -222,6 +226,22 @@ def test_a_pipeline_of_all_of_them(index, folder, cross_encoder_folder):
     assert rankers[1]['graph']['neighbours'] == NEIGHBOURS
     # The graph's own checksum is in the record.
     assert len(rankers[1]['graph']['sha256']) == 64
+
+
+def test_another_graph_is_seen_on_resuming(index, folder, tmp_path):
+    """The index is the same; the graph beside it was built anew, with fewer neighbours."""
+    stages = ['ladr@20:neighbours=2']
+
+    def run(**more):
+        spec = PipelineSpec.of({'index': str(folder), 'stages': stages})
+        with closing(open_pipeline(spec).pipeline) as pipeline:
+            return run_pipeline(pipeline, [TOPIC], k=5, output=tmp_path / 'run.txt', **more)
+
+    whole = run()
+    assert run(resume=True) == whole
+    build_neighbours(index, Machine(), 'dense', NEIGHBOURS - 1, overwrite=True)
+    with pytest.raises(MismatchError, match='resume with the same settings'):
+        run(resume=True)
 
 
 def test_an_index_without_texts(tiny_checkpoint, corpus_file, tmp_path, mono):
