@@ -58,6 +58,12 @@ class IndexDocuments(SearchedDocuments):
     def numbers(self) -> DocumentNumbers:
         return self._index.numbers(self._machine)
 
+    @property
+    def vectors_sha256(self) -> str:
+        # Where there are none, that is said first.
+        assert self._dense is not None
+        return self.numbers.sha256
+
     def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         vectors: dict[str, NDArray[np.float32]] = self._dense.document_vectors(docids)
         return vectors

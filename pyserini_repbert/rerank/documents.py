@@ -29,6 +29,14 @@ class SearchedDocuments(ABC):
         Raises InputError for an index that has no such graph.
         """
 
+    @property
+    @abstractmethod
+    def vectors_sha256(self) -> str:
+        """SHA-256 of the state of the index that has the vectors.
+
+        Raises InputError for an index without vectors.
+        """
+
     @abstractmethod
     def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors, float32 (d,), by docid; one that is not here has none.

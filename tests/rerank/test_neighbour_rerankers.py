@@ -11,10 +11,11 @@ from graphs import documents_of, neighbours, open_with_graph
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.neighbours import build_neighbours
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
+from pyserini_repbert.pipeline import Pipeline, PipelineSpec, open_pipeline
 from pyserini_repbert.pipeline.pipeline import run_pipeline
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
@@ -240,6 +241,24 @@ def test_another_graph_is_seen_on_resuming(index, folder, tmp_path):
     whole = run()
     assert run(resume=True) == whole
     build_neighbours(index, Machine(), 'dense', NEIGHBOURS - 1, overwrite=True)
+    with pytest.raises(MismatchError, match='resume with the same settings'):
+        run(resume=True)
+
+
+def test_other_vectors_are_seen_on_resuming(folder, tiny_checkpoint, corpus_file, tmp_path):
+    """MMR reads them; a run that it reranks may be the same."""
+
+    def run(**more):
+        with closing(kind_of(str(folder)).open(str(folder), SearchOptions())) as index:
+            mmr = MmrReranker().with_settings(documents=documents_of(index), reads=3)
+            output = tmp_path / 'run.txt'
+            return run_pipeline(Pipeline([mmr]), [TOPIC], seeds(5), output=output, **more)
+
+    whole = run()
+    assert run(resume=True) == whole
+    other = RepBertDocumentEncoder(tiny_checkpoint('other', seed=1))
+    corpus = open_corpus(corpus_file(N))
+    encode_corpus(corpus, other, folder, store_text=True, overwrite=True)
     with pytest.raises(MismatchError, match='resume with the same settings'):
         run(resume=True)
 

@@ -45,7 +45,10 @@ class MmrReranker(IndexReranker, recorded_as='MmrReranker'):
         self.diversify = diversify
 
     def identity(self) -> Mapping[str, Any]:
-        return {**super().identity(), 'diversify': self.diversify}
+        identity = {**super().identity(), 'diversify': self.diversify}
+        if self.documents is not None:
+            identity['vectors_sha256'] = self.documents.vectors_sha256
+        return identity
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
