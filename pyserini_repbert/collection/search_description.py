@@ -13,6 +13,8 @@ from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 
+_WEIGHT_DIGITS = 6
+
 
 @dataclass(frozen=True)
 class SearchedRankings:
@@ -70,7 +72,8 @@ class SearchedRankings:
         weights = fusion.weights_for(len(names))
         weight_of = dict(zip(self.names, weights, strict=True))
         values['normalize'] = str(fusion.normalize)
-        values['weights'] = [weight_of[name] for name in names]
+        # 1 - .9 is no .1.
+        values['weights'] = [round(weight_of[name], _WEIGHT_DIGITS) for name in names]
         return {'rankings': names, **values}
 
 

@@ -4,10 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
+from folders import N_QUESTIONS
+from learned_collections import let_learn
 
 from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.confidence import HitFeatures, runs_of_rankings
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -18,6 +23,8 @@ from pyserini_repbert.search.confidence import (
     HeldOutTest,
     LogisticModel,
 )
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.trace import Notes
 
 pytestmark = pytest.mark.jvm
@@ -98,3 +105,47 @@ def test_words_and_their_weights_are_asked_once(tiny_checkpoint, tmp_path, monke
         assert searcher.words.greatest_score('mat sat mat') > first
         searcher.close()
     assert asked == ['cat', 'mat', 'sat']
+
+
+def test_one_search_is_known_by_commands_python_and_the_service(tiny_checkpoint, tmp_path, capsys):
+    """Vectors and words, fused; what is fused otherwise has no confidence."""
+    folder = tmp_path / 'mine'
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append((f'plain{number}', f'w{number} cat'))
+        documents.append((f'wanted{number}', f'w{number} mat'))
+    with Collection.open(folder, encoder=str(tiny_checkpoint())) as collection:
+        collection.sync(documents)
+    let_learn(folder)
+    with Collection.open(folder) as collection:
+        hits = collection.search('w1 mat', 3, confidence=True)
+    flags = ['search', '--index', str(folder), '--query', 'w1 mat', '--hits', '3', '--confidence']
+    capsys.readouterr()
+    assert run(main, flags) == 0
+    out = capsys.readouterr().out
+    for hit in hits:
+        assert f'{hit.docid}  ({hit.score:.4f}, relevant: {hit.probability:.2f})' in out
+    for other, difference in (
+        (['--fusion', 'rrf'], 'fusion interpolation, here rrf'),
+        (['--fusion', 'interpolation', '--alpha', '0.9'], 'here 0.1'),
+        (['--k1', '2'], 'k1 0.9, here 2.0'),
+        (['--depth', '100'], 'depth none, here 100'),
+        (['--rankings', 'dense'], 'rankings bm25 dense, here dense'),
+    ):
+        assert run(main, [*flags, *other]) == 2
+        assert difference in capsys.readouterr().err
+
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+    with TestClient(create_app(settings)) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        assert client.get('/v1/mine').json()['confidence'] is True
+        address = '/v1/mine/search?query=w1+mat&hits=3&confidence=true'
+        for systems in ('', '&system=hybrid', '&system=bm25,dense'):
+            candidates = client.get(f'{address}{systems}').json()['candidates']
+            found = [(own['docid'], own['probability']) for own in candidates]
+            assert found == [(hit.docid, pytest.approx(hit.probability, abs=1e-4)) for hit in hits]
+        for other in ('fusion=rrf', 'fusion=interpolation&alpha=0.9', 'system=dense'):
+            refused = client.get(f'{address}&{other}')
+            assert refused.status_code == 400
+            assert 'confidence was learned for another search' in refused.text

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from folders import N_QUESTIONS
+from learned_collections import let_learn
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.estimating import (
-    MODELS,
     ConfidenceEstimator,
     find_prior,
     model_for,
@@ -22,7 +22,6 @@ from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.pipeline.own_settings import set_settings
@@ -33,9 +32,6 @@ from pyserini_repbert.search.confidence import (
     HeldOutTest,
     LogisticModel,
 )
-
-# As if the few judgments of these tests had told more than chance.
-PASSED = {'hits_test': {'auc': 0.8, 'chance': 0.6}, 'questions_test': {'auc': 0.8, 'chance': 0.6}}
 
 
 def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0)):
@@ -52,24 +48,11 @@ def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0)):
     )
 
 
-def let_learn(folder):
-    """Let a collection learn from its judgments: a model that can be shown."""
-    judgments = [Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)]
-    store = judgments_of(folder)
-    store.add(judgments)
-    learning = learn_from_judgments(folder)
-    confidence = learning.report['confidence']
-    assert 0 <= confidence['questions']['ece'] <= 1
-    models = {name: confidence[name] | PASSED for name in MODELS if name in confidence}
-    report = {**learning.report, 'confidence': confidence | models}
-    store.add_learning(replace(learning, number=learning.number + 1, report=report))
-    return confidence
-
-
 @pytest.fixture
 def learned(mine):
     """The collection, which has learned from its judgments."""
-    let_learn(mine)
+    confidence = let_learn(mine)
+    assert 0 <= confidence['questions']['ece'] <= 1
     return mine
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pandas
 import pytest
+from learned_collections import PASSED
 from starlette.testclient import TestClient
 
 from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
@@ -457,9 +458,7 @@ def test_an_answer_says_how_far_it_can_be_believed(client, folder):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
-    test = {'auc': 0.8, 'chance': 0.6}
-    passed = {'hits_test': test, 'questions_test': test}
-    shown = confidence | {'model': confidence['model'] | passed}
+    shown = confidence | {'model': confidence['model'] | PASSED}
     report = {**learning.report, 'confidence': shown}
     judgments_of(folder).add_learning(replace(learning, number=2, report=report))
     plain = client.get('/v1/mine/search?query=cat+w3&hits=3').json()
@@ -515,8 +514,8 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
         number = judgments_of(folder).next_learning()
         confidence = learning.report['confidence']
         test = {'auc': auc, 'chance': 0.6}
-        passed = {'hits_test': test, 'questions_test': test}
-        shown = confidence | {'model': confidence['model'] | passed}
+        tests = {'hits_test': test, 'questions_test': test}
+        shown = confidence | {'model': confidence['model'] | tests}
         report = {**learning.report, 'confidence': shown}
         judgments_of(folder).add_learning(replace(learning, number=number, report=report))
 

@@ -1,20 +1,16 @@
 """Confidence where token vectors order the hits: learned, and told by Python, commands, service."""
 
-from dataclasses import replace
-
 import pytest
 from fastapi.testclient import TestClient
 from folders import N_QUESTIONS
+from learned_collections import let_learn
 from sentence_folders import write_multi_vector
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments
 from pyserini_repbert.adapt.next_questions import order_questions
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.estimating import MODELS
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -32,16 +28,8 @@ def folder(tiny_checkpoint, tmp_path):
     models = {'encoder': str(tiny_checkpoint()), 'multi_vector': write_multi_vector(tmp_path / 'm')}
     with Collection.open(path, sparse='none', **models) as collection:
         collection.sync(documents)
-    store = judgments_of(path)
-    store.add([Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)])
-    learning = learn_from_judgments(path)
-    confidence = learning.report['confidence']
+    confidence = let_learn(path)
     assert confidence['model']['search']['rankings'] == ['dense', 'rescored']
-    test = {'auc': 0.8, 'chance': 0.6}
-    passed = {'hits_test': test, 'questions_test': test}
-    shown = {name: confidence[name] | passed for name in MODELS if name in confidence}
-    report = {**learning.report, 'confidence': confidence | shown}
-    store.add_learning(replace(learning, number=learning.number + 1, report=report))
     return path
 
 
