@@ -26,23 +26,28 @@ class SearchedRankings:
     words : its BM25; None without one
     names : of the rankings, by `CollectionRanking`, in their order
     fusion : of the rankings; None where one of them is the search
+    is_approximate : whether an approximate index finds hits of one of them
     """
 
     dense: DenseDocumentSearcher
     words: Bm25DocumentSearcher | None
     names: tuple[str, ...]
     fusion: FusionSettings | None
+    is_approximate: bool = False
 
     @classmethod
     def of(cls, searcher: CollectionSearcher) -> Self:
         """Those of an open search."""
         dense = searcher.dense
+        is_approximate = False
         for leaf in searcher.leaves():
             # Feedback is given to the ranking that is searched.
             if isinstance(leaf, DenseDocumentSearcher):
                 dense = leaf
+            if getattr(leaf, 'approximate', None) is not None:
+                is_approximate = True
         fusion = searcher.settings if len(searcher.parts) > 1 else None
-        return cls(dense, searcher.words, tuple(ranking_names(searcher)), fusion)
+        return cls(dense, searcher.words, tuple(ranking_names(searcher)), fusion, is_approximate)
 
     def description(self) -> dict[str, Any]:
         """All that decides the hits but models, filter and rerankers, as JSON has it."""
@@ -54,7 +59,7 @@ class SearchedRankings:
             'k1': None if settings is None else settings.k1,
             'b': None if settings is None else settings.b,
             'max_length': getattr(self.dense.query_encoder, 'limit', None),
-            'ann': self.dense.approximate is not None,
+            'ann': self.is_approximate,
             'prf': None if feedback is None else asdict(feedback),
         }
 

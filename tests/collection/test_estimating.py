@@ -236,6 +236,8 @@ def test_a_description_has_all_that_decides_a_fusion(mine):
         description(both),
         description(turned),
     ]
+    fusion = FusionSettings(**by_sums, weights=(0.4, 0.6))
+    others.append(SearchedRankings(dense, None, both, fusion, is_approximate=True).description())
     for number, other in enumerate(others):
         assert other not in (same, *others[:number])
     assert description(both, method='rrf') == description(turned, method='rrf')
