@@ -83,6 +83,16 @@ def test_cedr_in_groups_has_the_same_loss(architecture, tiny_recipe, monkeypatch
     torch.testing.assert_close(*found, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize(('architecture', 'of_head'), [('vanilla', {0.1}), ('knrm', set())])
+def test_dropout_of_cedr_is_as_its_page_says(architecture, of_head, tiny_recipe):
+    """Vanilla BERT's [CLS] keeps the 0.1 of the released code, by which vanilla-demo was taught."""
+    ranking = {'architecture': architecture, 'max_query_length': 6, 'max_doc_length': 40}
+    recipe = tiny_recipe('cedr', ranking=ranking, training={'dropout': 0.3})
+    task, _ = task_and_instances(recipe, 1)
+    modules = [part for part in task.ranker.modules() if isinstance(part, torch.nn.Dropout)]
+    assert {module.p for module in modules} == {0.3} | of_head
+
+
 def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
     for dropout, repeats in ((0.0, True), (None, False)):
         lengths = {'max_query_length': 8, 'max_length': 48}
