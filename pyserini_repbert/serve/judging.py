@@ -279,7 +279,7 @@ def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> Qu
         if question.text not in known:
             known.add(question.text)
             texts.append(question.text)
-    for topic in index.topics.values():
+    for topic in index.topics.by_qid.values():
         text = question_text(topic.text)
         if text and text not in known:
             known.add(text)
