@@ -212,8 +212,9 @@ def _check_searchers(
         '--fusion and --depth need two rankings: give --index with --sparse, --sparse twice, or '
         'two --rankings of a collection',
     )
-    has_bm25 = spec.k1 is not None or spec.b is not None
-    command.refuse(has_bm25 and not resolved.searches_words, '--k1 and --b are for --sparse')
+    command.refuse(
+        spec.bm25_constants and not resolved.searches_words, '--k1 and --b are for --sparse'
+    )
     reads_corpus = machine.build or spec.stages
     command.refuse(
         spec.corpus and not reads_corpus,

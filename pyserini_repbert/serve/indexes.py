@@ -627,11 +627,11 @@ class ServedIndex:
         if settings is None:
             return ranker
         changed: Any = ranker.ranker
-        weights = _bm25_weights(settings)
-        if weights:
-            changed = changed.with_settings(settings=replace(changed.settings, **weights))
+        constants = settings.bm25_constants
+        if constants:
+            changed = changed.with_settings(settings=replace(changed.settings, **constants))
         if settings.filter is not None:
-            changed = self._within(settings.filter, changed, ranker, is_usual=not weights)
+            changed = self._within(settings.filter, changed, ranker, is_usual=not constants)
         if settings.prf is not None and system in self.index.offered.of_vectors:
             changed = changed.with_settings(feedback=VectorFeedback.parse(settings.prf))
         if changed is ranker.ranker:
@@ -694,13 +694,3 @@ class ServedIndex:
             ranking = self.passage_finder.with_stored_texts(query, ranking, n_excerpts)
         texts = self.store.texts(ranking.docids)
         return ranking.with_texts(dict(zip(ranking.docids, texts, strict=True)))
-
-
-def _bm25_weights(settings: PipelineSpec) -> dict[str, float]:
-    """The constants of BM25 that a request gives."""
-    weights = {}
-    if settings.k1 is not None:
-        weights['k1'] = settings.k1
-    if settings.b is not None:
-        weights['b'] = settings.b
-    return weights
