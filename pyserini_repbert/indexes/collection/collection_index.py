@@ -387,7 +387,7 @@ class CollectionIndex(Index):
         """
         counts = self._field_counter.counts()
         names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
-        types = self.generation.field_types()
+        types = self.generation.field_types
         about: dict[str, Any] = {
             'documents': len(self.generation),
             'language': self.generation.settings.language,
