@@ -122,14 +122,12 @@ def build_collection_ann(
             return write_ann(folder, built.index, record)
 
 
-def open_collection_ann(
-    folder: Path, verify: bool = True, remembered: bool = True
-) -> AnnIndex[CollectionAnnRecord]:
+def open_collection_ann(folder: Path, remembered: bool = True) -> AnnIndex[CollectionAnnRecord]:
     """The approximate index in a folder, opened once for all generations that use it.
 
     `folder` is the collection's, or the one in it that has the index of a further model
-    (`approximate_representation`). `verify` and `remembered` are as in `AnnIndex`. Raises
-    InputError if there is none, DamagedFileError for one that is not whole.
+    (`approximate_representation`). `remembered` is as in `AnnIndex`. Raises InputError if there is
+    none, DamagedFileError for one that is not whole.
     """
     for _ in range(_TRIES):
         record = _read_record(folder)
@@ -137,7 +135,7 @@ def open_collection_ann(
         index = _OPENED.get(key) if remembered else None
         try:
             if index is None:
-                index = AnnIndex(folder / ANN, record, verify, remembered)
+                index = AnnIndex(folder / ANN, record, remembered=remembered)
         except DamagedFileError:
             if _read_record(folder) == record:
                 raise
@@ -229,10 +227,8 @@ class CollectionAnn:
     DamagedFileError : it is not whole, or its vectors have another length
     """
 
-    def __init__(
-        self, vectors: PassageVectors, exact: ExactIndex, device: torch.device, verify: bool = True
-    ) -> None:
-        self.index = open_collection_ann(vectors.folder, verify)
+    def __init__(self, vectors: PassageVectors, exact: ExactIndex, device: torch.device) -> None:
+        self.index = open_collection_ann(vectors.folder)
         self.record = self.index.record
         self._vectors = vectors
         self._exact = exact

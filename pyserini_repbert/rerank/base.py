@@ -408,7 +408,7 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     return ranking.select_rows(order.tolist(), scores[order].tolist())
 
 
-def rounded(values: NDArray[np.floating], digits: int = 6) -> list[float]:
-    """Values as JSON shows them, to so many digits after the point."""
-    shown: list[float] = np.round(np.asarray(values, dtype=float), digits).tolist()
+def rounded(values: NDArray[np.floating]) -> list[float]:
+    """Values as JSON shows them, to six digits after the point."""
+    shown: list[float] = np.round(np.asarray(values, dtype=float), 6).tolist()
     return shown
