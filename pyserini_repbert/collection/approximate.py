@@ -270,7 +270,7 @@ class CollectionAnn:
         wanted = min(k, n_allowed)
         if not wanted:
             return [_NO_ROWS for _ in queries]
-        found: dict[int, TopRows] = {}
+        top_of: dict[int, TopRows] = {}
         waiting = np.arange(len(queries))
         # As deep as the share of rows that count lets expect.
         depth = -(-wanted * self.record.count // n_allowed)
@@ -282,13 +282,13 @@ class CollectionAnn:
                 waiting.tolist(), self._best_candidates(group, wanted, depth, allowed), strict=True
             ):
                 if len(top.rows) >= wanted:
-                    found[number] = top
-            waiting = np.array([number for number in waiting if number not in found], np.int64)
+                    top_of[number] = top
+            waiting = np.array([number for number in waiting if number not in top_of], np.int64)
             depth *= _DEEPER
         if len(waiting):
             tops = self._exact.search(queries[waiting], wanted, allowed)
-            found.update(zip(waiting.tolist(), tops, strict=True))
-        return [found[number] for number in range(len(queries))]
+            top_of.update(zip(waiting.tolist(), tops, strict=True))
+        return [top_of[number] for number in range(len(queries))]
 
     def _best_candidates(
         self, queries: NDArray[np.float32], k: int, depth: int, allowed: NDArray[np.bool_]
@@ -311,9 +311,9 @@ class CollectionAnn:
             return covered
         newer = self._newer_index.search(queries, k, allowed[self._newer_rows])
         tops = []
-        for one, other in zip(covered, newer, strict=True):
-            scores = np.concatenate([one.scores, other.scores])
-            rows = np.concatenate([one.rows, self._newer_rows[other.rows]])
+        for covered_top, newer_top in zip(covered, newer, strict=True):
+            scores = np.concatenate([covered_top.scores, newer_top.scores])
+            rows = np.concatenate([covered_top.rows, self._newer_rows[newer_top.rows]])
             tops.append(top_rows(scores, rows, k))
         return tops
 

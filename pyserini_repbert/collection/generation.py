@@ -609,14 +609,14 @@ class Generation:
                 own = self._own_address(docid, fields, of_fields)
                 origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
-                found = []
+                of_document = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
                     excerpt = _excerpt(by_number[number], title, text, origin)
                     address = self._address(own, source, origin.file, excerpt.anchor)
-                    found.append(replace(excerpt, url=address))
-                excerpts[docno] = tuple(found)
+                    of_document.append(replace(excerpt, url=address))
+                excerpts[docno] = tuple(of_document)
         return excerpts
 
     def only_excerpts(self, docids: Sequence[str]) -> dict[str, Excerpts] | None:
@@ -632,9 +632,9 @@ class Generation:
             if len(passages) > 1:
                 return None
             numbers[docno] = [passage.number for passage in passages]
-        found = self.excerpts(numbers)
+        excerpts = self.excerpts(numbers)
         pairs = zip(docids, docnos, strict=True)
-        return {docid: found[docno] for docid, docno in pairs if docno in found}
+        return {docid: excerpts[docno] for docid, docno in pairs if docno in excerpts}
 
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
         """Where documents stand in their sources, by number, of those of which that is known.

@@ -479,9 +479,9 @@ def _reasons(
     rankings = [searcher.run[topic.qid] for searcher in searchers]
     if not options.explain:
         return hit_reasons(topic.text, hits, names, rankings, depth=depth)
-    told = pipeline.reasons(topic.text, hits.docids)
+    reasons = pipeline.reasons(topic.text, hits.docids)
     reranker = _last_reranker(pipeline)
-    return hit_reasons(topic.text, hits, names, rankings, reranker, depth, told)
+    return hit_reasons(topic.text, hits, names, rankings, reranker, depth, reasons)
 
 
 def _estimate(

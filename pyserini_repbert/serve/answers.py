@@ -144,14 +144,16 @@ def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions
     if index.store.keeps_raws or not options.parse:
         raws = index.store.raws(docids)
         return [document(raw, options.parse, options.max_length) for raw in raws]
-    found = index.store.documents(docids)
-    return [own and parsed_document(own, options.max_length) for own in found]
+    documents: list[Any] = []
+    for stored in index.store.documents(docids):
+        documents.append(stored and parsed_document(stored, options.max_length))
+    return documents
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
     """What is displayed of documents: their texts, without the title of a collection's."""
-    found = index.store.documents(docids)
-    return [None if own is None else own.text for own in found]
+    documents = index.store.documents(docids)
+    return [None if document is None else document.text for document in documents]
 
 
 def excerpt_fields(
