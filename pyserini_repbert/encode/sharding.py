@@ -222,7 +222,7 @@ def _encoded(groups: Iterator[_Group], encoding: BundleEncoding[SettingsT]) -> G
     workers = None if tokenizer is None else tokenizer.workers
     if tokenizer is not None and workers is not None:
         stream = workers.stream(
-            tokenizer.place,
+            tokenizer.number,
             to_encode,
             lambda group: tokenizer.prompted(group.texts),
             encoding.settings.max_length + 1,
