@@ -32,7 +32,7 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search import ann
-from pyserini_repbert.search.ann import build_ann, mean_recall
+from pyserini_repbert.search.ann import AnnSettings, build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex
 
 _SPREAD = 0.7  # within a cluster, of that of the centres
@@ -95,9 +95,8 @@ def main() -> None:
         truth = exact_index.search(queries, k)
         for kind in options.kinds:
             start = time.perf_counter()
-            record = build_ann(
-                bundle, kind, options.recall, k, threads=options.threads, overwrite=True
-            )
+            settings = AnnSettings(kind, options.recall, k, threads=options.threads)
+            record = build_ann(bundle, settings, overwrite=True)
             seconds = time.perf_counter() - start
             index = open_ann(bundle)
             contenders = {

@@ -27,7 +27,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import build_ann
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 DENSE = 'repbert-demo'
 _HITS = 1000
@@ -90,7 +90,8 @@ def bundle_of(collection: Collection, work: Path) -> Path:
 def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     """The figures of one collection."""
     folder = bundle_of(collection, work)
-    record = build_ann(DenseBundle(folder), recall=recall, hits=_HITS, overwrite=True)
+    settings = AnnSettings(recall=recall, hits=_HITS)
+    record = build_ann(DenseBundle(folder), settings, overwrite=True)
     print(f'{collection.title}: {record}', flush=True)
     topics = load_topics(collection.topics)
     qrels = load_qrels(collection.qrels)

@@ -99,9 +99,9 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         if options.ann:
             from pyserini_repbert.index.ann import open_ann
             from pyserini_repbert.search import ann
-            from pyserini_repbert.search.ann import build_ann
+            from pyserini_repbert.search.ann import AnnSettings, build_ann
 
-            found['ann build s'] = once(lambda: build_ann(bundle, recall=0.9))
+            found['ann build s'] = once(lambda: build_ann(bundle, AnnSettings(recall=0.9)))
             index = open_ann(bundle)
             found['ann one ms'] = (
                 1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']

@@ -240,16 +240,16 @@ class Ranking(Sequence[Candidate]):
         named keeps what it has.
         """
         texts: list[str | None] = []
-        found: list[Excerpts] = []
+        passages_of_hits: list[Excerpts] = []
         for hit in self:
             passages = excerpts.get(hit.docid)
             if passages is None:
                 texts.append(hit.text)
-                found.append(hit.excerpts)
+                passages_of_hits.append(hit.excerpts)
             else:
                 texts.append(passages[0].model_input if passages else '')
-                found.append(passages)
-        return Ranking(self.docids, self.scores, texts, found)
+                passages_of_hits.append(passages)
+        return Ranking(self.docids, self.scores, texts, passages_of_hits)
 
     def without_texts(self) -> Ranking:
         """The same hits without texts and passages."""
@@ -534,10 +534,10 @@ class Ranker(StoredTexts, ABC):
 
     def warnings(self, query: str) -> list[str]:
         """What a user should hear of a query: that an analyzer leaves no word of it, say."""
-        found = []
+        warnings = []
         for part in self.parts:
-            found += part.warnings(query)
-        return found
+            warnings += part.warnings(query)
+        return warnings
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """Why its parts rank documents for a query as they do, by docid, as far as they tell."""
@@ -683,13 +683,13 @@ def with_best_passages(
     source : gives the passages that fit a query best
     reranker : says how many documents it reads, and how many passages of each
     """
-    found = {}
+    run_with_passages = {}
     for topic in topics:
         ranking = run[topic.qid]
         head = source.with_stored_texts(topic.text, ranking[: reranker.reads], reranker.n_excerpts)
         excerpts = dict(zip(head.docids, head.excerpts, strict=True))
-        found[topic.qid] = ranking.with_excerpts(excerpts)
-    return found
+        run_with_passages[topic.qid] = ranking.with_excerpts(excerpts)
+    return run_with_passages
 
 
 def check_question(text: str) -> None:

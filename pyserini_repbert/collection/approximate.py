@@ -122,14 +122,12 @@ def build_collection_ann(
             return write_ann(folder, built.index, record)
 
 
-def open_collection_ann(
-    folder: Path, verify: bool = True, remembered: bool = True
-) -> AnnIndex[CollectionAnnRecord]:
+def open_collection_ann(folder: Path, remembered: bool = True) -> AnnIndex[CollectionAnnRecord]:
     """The approximate index in a folder, opened once for all generations that use it.
 
     `folder` is the collection's, or the one in it that has the index of a further model
-    (`approximate_representation`). `verify` and `remembered` are as in `AnnIndex`. Raises
-    InputError if there is none, DamagedFileError for one that is not whole.
+    (`approximate_representation`). `remembered` is as in `AnnIndex`. Raises InputError if there is
+    none, DamagedFileError for one that is not whole.
     """
     for _ in range(_TRIES):
         record = _read_record(folder)
@@ -137,7 +135,7 @@ def open_collection_ann(
         index = _OPENED.get(key) if remembered else None
         try:
             if index is None:
-                index = AnnIndex(folder / ANN, record, verify, remembered)
+                index = AnnIndex(folder / ANN, record, remembered=remembered)
         except DamagedFileError:
             if _read_record(folder) == record:
                 raise
@@ -229,10 +227,8 @@ class CollectionAnn:
     DamagedFileError : it is not whole, or its vectors have another length
     """
 
-    def __init__(
-        self, vectors: PassageVectors, exact: ExactIndex, device: torch.device, verify: bool = True
-    ) -> None:
-        self.index = open_collection_ann(vectors.folder, verify)
+    def __init__(self, vectors: PassageVectors, exact: ExactIndex, device: torch.device) -> None:
+        self.index = open_collection_ann(vectors.folder)
         self.record = self.index.record
         self._vectors = vectors
         self._exact = exact
@@ -274,7 +270,7 @@ class CollectionAnn:
         wanted = min(k, n_allowed)
         if not wanted:
             return [_NO_ROWS for _ in queries]
-        found: dict[int, TopRows] = {}
+        top_of: dict[int, TopRows] = {}
         waiting = np.arange(len(queries))
         # As deep as the share of rows that count lets expect.
         depth = -(-wanted * self.record.count // n_allowed)
@@ -286,13 +282,13 @@ class CollectionAnn:
                 waiting.tolist(), self._best_candidates(group, wanted, depth, allowed), strict=True
             ):
                 if len(top.rows) >= wanted:
-                    found[number] = top
-            waiting = np.array([number for number in waiting if number not in found], np.int64)
+                    top_of[number] = top
+            waiting = np.array([number for number in waiting if number not in top_of], np.int64)
             depth *= _DEEPER
         if len(waiting):
             tops = self._exact.search(queries[waiting], wanted, allowed)
-            found.update(zip(waiting.tolist(), tops, strict=True))
-        return [found[number] for number in range(len(queries))]
+            top_of.update(zip(waiting.tolist(), tops, strict=True))
+        return [top_of[number] for number in range(len(queries))]
 
     def _best_candidates(
         self, queries: NDArray[np.float32], k: int, depth: int, allowed: NDArray[np.bool_]
@@ -315,9 +311,9 @@ class CollectionAnn:
             return covered
         newer = self._newer_index.search(queries, k, allowed[self._newer_rows])
         tops = []
-        for one, other in zip(covered, newer, strict=True):
-            scores = np.concatenate([one.scores, other.scores])
-            rows = np.concatenate([one.rows, self._newer_rows[other.rows]])
+        for covered_top, newer_top in zip(covered, newer, strict=True):
+            scores = np.concatenate([covered_top.scores, newer_top.scores])
+            rows = np.concatenate([covered_top.rows, self._newer_rows[newer_top.rows]])
             tops.append(top_rows(scores, rows, k))
         return tops
 

@@ -256,7 +256,7 @@ class RepresentationAnn:
     generation : open
     kind : of the further model
     passages : of the generation
-    verify, remembered : as in `AnnIndex`
+    remembered : as in `AnnIndex`
 
     Attributes
     ----------
@@ -274,7 +274,6 @@ class RepresentationAnn:
         generation: Generation,
         kind: Representation,
         passages: PassageVectors,
-        verify: bool = True,
         remembered: bool = True,
     ) -> None:
         self._kind = kind
@@ -284,7 +283,7 @@ class RepresentationAnn:
                 f'collection {generation.folder} has no approximate index of the ranking '
                 f"'{kind.ranking}': build it with `index ann`, for this ranking"
             )
-        self.index = open_collection_ann(folder, verify, remembered)
+        self.index = open_collection_ann(folder, remembered)
         self.record = self.index.record
         self._ends = np.empty(0, np.int64)
         self._rows = np.empty(0, np.int64)

@@ -205,7 +205,7 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
     A writer may publish meanwhile: each statement asks for the newest generation itself.
     """
     staged = '(SELECT 1 + MAX(number) FROM generations)'
-    versioned = generation.versioned_tables()
+    versioned = generation.versioned_tables
     for table in (*versioned, 'shards', 'dead_rows'):
         begun = _number(generation, f'SELECT COUNT(*) FROM {table} WHERE since > {staged}')
         if begun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -45,7 +45,7 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
-    from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
     from pyserini_repbert.rerank.base import Reranker
@@ -472,36 +472,17 @@ class Collection:
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
         """
-        from pyserini_repbert.collection.rankings import default_fusion, rankings_of
-        from pyserini_repbert.collection.searching import (
-            CollectionSearcher,
-            SearchSettings,
-            learned_settings,
-        )
+        from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
 
-        settings = SearchSettings(rankings=rankings, aggregation=aggregate)
+        asked = SearchSettings(rankings=rankings, aggregation=aggregate, ann=ann)
         self._check_folder()
-        is_usual = not rankings and not fusion and aggregate == PassageAggregation.MAX
         generation = open_generation(self.folder, self._opened_shards)
         try:
             encoder = query_encoder
             if encoder is None:
                 encoder = self._open_query_encoder(generation)
-            own = adaptation_in_use(self.folder, generation.settings)
-            if own is not None:
-                learned = learned_settings(encoder, own, generation.settings)
-                if is_usual:
-                    settings = learned
-                else:
-                    settings = replace(settings, k1=learned.k1, b=learned.b)
-            if fusion:
-                fused = rankings_of(generation.settings, rankings)
-                settings = replace(settings, fusion=default_fusion(fused).changed(**fusion))
-            settings = replace(settings, ann=ann)
-            for kind, model in generation.settings.further_models.items():
-                source = self._source.further[kind]
-                if source.is_opened and model.difference(source.model) is None:
-                    self._further_encoders.keep(kind, model, source.opened)
+            settings = self._search_settings(asked, fusion, generation, encoder)
+            self._share_further_encoders(generation)
             return CollectionSearcher(
                 generation,
                 lambda: encoder,
@@ -512,6 +493,46 @@ class Collection:
         except BaseException:
             generation.close()
             raise
+
+    def _search_settings(
+        self,
+        asked: SearchSettings,
+        fusion: Mapping[str, Any],
+        generation: Generation,
+        encoder: QueryEncoder,
+    ) -> SearchSettings:
+        """How a generation is searched: as a user says, or else as it learned or was set.
+
+        Parameters
+        ----------
+        asked : what a user says, but for the fusion
+        fusion : attributes of `FusionSettings` that a user says
+        generation : is searched
+        encoder : of its queries
+        """
+        from pyserini_repbert.collection.rankings import default_fusion, rankings_of
+        from pyserini_repbert.collection.searching import learned_settings
+
+        settings = asked
+        own = adaptation_in_use(self.folder, generation.settings)
+        if own is not None:
+            learned = learned_settings(encoder, own, generation.settings)
+            is_max = asked.aggregation == PassageAggregation.MAX
+            if asked.rankings or fusion or not is_max:
+                settings = replace(asked, k1=learned.k1, b=learned.b)
+            else:
+                settings = replace(learned, ann=asked.ann)
+        if fusion:
+            rankings = rankings_of(generation.settings, asked.rankings)
+            settings = replace(settings, fusion=default_fusion(rankings).changed(**fusion))
+        return settings
+
+    def _share_further_encoders(self, generation: Generation) -> None:
+        """Let searches use the further models that are open for writing, if they are the same."""
+        for kind, model in generation.settings.further_models.items():
+            source = self._source.further[kind]
+            if source.is_opened and model.difference(source.model) is None:
+                self._further_encoders.keep(kind, model, source.opened)
 
     @property
     def generation(self) -> Generation:

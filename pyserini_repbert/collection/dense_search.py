@@ -293,7 +293,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             n_alone = _ALONE
         if len(vectors) <= n_alone:
             depth = max(depth, _LEAST_DEPTH)
-        found: dict[int, _FoundDocuments] = {}
+        best_of: dict[int, _FoundDocuments] = {}
         waiting = list(range(len(vectors)))
         for _ in range(1 + _DEEPER_SEARCHES):
             if not waiting:
@@ -304,14 +304,14 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
                 if best is None and len(waiting) <= n_alone:
                     best = self._with_unseen(vectors[number], top, k)
                 if best is not None:
-                    found[number] = best
-            waiting = [number for number in waiting if number not in found]
+                    best_of[number] = best
+            waiting = [number for number in waiting if number not in best_of]
             depth *= _DEEPER
         for number in waiting:
             # One query at a time: the scores of all passages are held.
             (top,) = self._find(vectors[[number]], self._n_counted)
-            found[number] = self._best_documents(vectors[number], top, k) or _NOTHING
-        return self._named([found[number] for number in range(len(vectors))], k)
+            best_of[number] = self._best_documents(vectors[number], top, k) or _NOTHING
+        return self._named([best_of[number] for number in range(len(vectors))], k)
 
     @property
     def _has_best(self) -> bool:
@@ -414,11 +414,11 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             order = np.lexsort((numbers[inside], -products[inside]))[:n]
             best[docno] = numbers[inside][order].tolist()
             start += count
-        found = self.generation.excerpts(best)
+        excerpts_of = self.generation.excerpts(best)
         return {
-            docid: found[docno]
+            docid: excerpts_of[docno]
             for docid, docno in zip(docids, docnos.tolist(), strict=True)
-            if docno in found
+            if docno in excerpts_of
         }
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
@@ -427,21 +427,21 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         Sentences are encoded as passages are, see `nearest_sentences`.
         """
         passages = {}
-        for docid, found in self.excerpts(query, docids).items():
-            if found:
-                passages[docid] = found[0]
+        for docid, excerpts in self.excerpts(query, docids).items():
+            if excerpts:
+                passages[docid] = excerpts[0]
         texts = [passage.text for passage in passages.values()]
         vector = self.vector_of(query)
         reasons: dict[str, tuple[Reason, ...]] = {}
         nearest = nearest_sentences(vector, texts, self._embed_sentences)
-        for (docid, passage), own in zip(passages.items(), nearest, strict=True):
+        for (docid, passage), sentence in zip(passages.items(), nearest, strict=True):
             reason = Reason(
                 ReasonKind.SENTENCE,
                 self.name,
-                own.words,
-                sentence=passage.text[own.start : own.end],
-                start=passage.start + own.start,
-                end=passage.start + own.end,
+                sentence.words,
+                sentence=passage.text[sentence.start : sentence.end],
+                start=passage.start + sentence.start,
+                end=passage.start + sentence.end,
             )
             reasons[docid] = (reason,)
         return reasons

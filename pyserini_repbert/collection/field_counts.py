@@ -81,7 +81,7 @@ class FieldCounter:
     def _value_counts(self) -> dict[str, list[ValueCount]]:
         """The values of each field of few, the most frequent first."""
         documents: dict[str, dict[str, int]] = {}
-        types = self._generation.field_types()
+        types = self._generation.field_types
         rows = self._select(
             'SELECT field, value, n FROM (SELECT field, value, n, '
             'COUNT(*) OVER (PARTITION BY field) AS different, '

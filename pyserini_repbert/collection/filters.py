@@ -92,7 +92,7 @@ class DocumentFilter:
             only = generation.mask_of(generation.docnos(sorted(self.only_ids)))
             mask = only if mask is None else mask & only
         if mask is None:
-            mask = generation.live_documents()
+            mask = generation.live_documents
         if self.not_ids:
             mask = mask & ~generation.mask_of(generation.docnos(sorted(self.not_ids)))
         return mask
@@ -178,7 +178,7 @@ class _Evaluation:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
-        self._types = generation.field_types()
+        self._types = generation.field_types
 
     def mask(self, item: Any, field: _Field | None = None) -> Mask:
         """The documents that match a part of the tree; `field` is the field around it."""
@@ -196,7 +196,7 @@ class _Evaluation:
         if isinstance(item, tree.Prohibit) and field is not None:
             _check_sign_in_parentheses(item, field)
         if isinstance(item, (tree.Not, tree.Prohibit)):
-            return self._generation.live_documents() & ~self.mask(item.a, field)
+            return self._generation.live_documents & ~self.mask(item.a, field)
         if isinstance(item, tree.Plus):
             return self.mask(item.a, field)
         return self._leaf(item, field)
@@ -223,7 +223,7 @@ class _Evaluation:
         mask = self.mask(item.a, field)
         if isinstance(item, tree.Plus):
             return mask
-        return self._generation.live_documents() & ~mask
+        return self._generation.live_documents & ~mask
 
     def _leaf(self, item: Any, field: _Field | None) -> Mask:
         if field is None:
@@ -262,7 +262,7 @@ class _Evaluation:
 
     def _all_of(self, field: _Field) -> Mask:
         if field.is_docid:
-            return self._generation.live_documents()
+            return self._generation.live_documents
         return self._select("field = json_extract(:rows, '$[0]')", [field.name])
 
     def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
@@ -371,7 +371,7 @@ class _Evaluation:
             [prefix, prefix + _LAST, self._generation.n_numbers],
         )
         mask = self._generation.mask_of(docno for (docno,) in rows)
-        return mask & self._generation.live_documents()
+        return mask & self._generation.live_documents
 
     def _types_of(self, field: _Field) -> set[str]:
         """The types of a field's values; docids have none."""

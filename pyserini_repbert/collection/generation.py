@@ -155,12 +155,9 @@ class Generation:
             shards.append(LiveShard(shard, entry.live_mask()))
         self.shards = tuple(shards)
 
+    @cached_property
     def versioned_tables(self) -> list[str]:
         """The tables of rows with versions; an earlier release may not have made all of them."""
-        return self._versioned_tables
-
-    @cached_property
-    def _versioned_tables(self) -> list[str]:
         tables = self._read_table_names()
         return [table for table in VERSIONED if table in tables]
 
@@ -386,12 +383,9 @@ class Generation:
         except (ValueError, TypeError, OverflowError) as error:
             raise self.damage(f'a document has a number that is none ({error})') from error
 
+    @cached_property
     def live_documents(self) -> NDArray[np.bool_]:
         """Whether the document of each number is live, bool (numbers,); do not change it."""
-        return self._live_documents
-
-    @cached_property
-    def _live_documents(self) -> NDArray[np.bool_]:
         live = self.mask_of([])
         for part in self.shards:
             docnos = part.shard.documents
@@ -500,12 +494,9 @@ class Generation:
             by_docid[docid] = self._address(own, source, file)
         return [by_docid.get(docid, '') for docid in docids]
 
+    @cached_property
     def documents_by_source(self) -> dict[int, int]:
         """How many documents there are of each source, by its number."""
-        return self._documents_by_source
-
-    @cached_property
-    def _documents_by_source(self) -> dict[int, int]:
         rows = self.select(f'SELECT source, COUNT(*) FROM fields WHERE {ALIVE} GROUP BY source')
         return dict(rows)
 
@@ -526,12 +517,9 @@ class Generation:
                 self._masks.pop(next(iter(self._masks)))
         return mask
 
+    @cached_property
     def field_types(self) -> dict[str, set[str]]:
         """The types of the values of each field: 'text', 'number' or 'date'."""
-        return self._field_types
-
-    @cached_property
-    def _field_types(self) -> dict[str, set[str]]:
         types: dict[str, set[str]] = {}
         # Seeks the next field, as DISTINCT would read all values.
         rows = self.select(
@@ -621,14 +609,14 @@ class Generation:
                 own = self._own_address(docid, fields, of_fields)
                 origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
-                found = []
+                of_document = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
                     excerpt = _excerpt(by_number[number], title, text, origin)
                     address = self._address(own, source, origin.file, excerpt.anchor)
-                    found.append(replace(excerpt, url=address))
-                excerpts[docno] = tuple(found)
+                    of_document.append(replace(excerpt, url=address))
+                excerpts[docno] = tuple(of_document)
         return excerpts
 
     def only_excerpts(self, docids: Sequence[str]) -> dict[str, Excerpts] | None:
@@ -644,16 +632,16 @@ class Generation:
             if len(passages) > 1:
                 return None
             numbers[docno] = [passage.number for passage in passages]
-        found = self.excerpts(numbers)
+        excerpts = self.excerpts(numbers)
         pairs = zip(docids, docnos, strict=True)
-        return {docid: found[docno] for docid, docno in pairs if docno in found}
+        return {docid: excerpts[docno] for docid, docno in pairs if docno in excerpts}
 
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
         """Where documents stand in their sources, by number, of those of which that is known.
 
         Raises DamagedFileError for one that is not as its digest says.
         """
-        if 'origins' not in self._versioned_tables:
+        if 'origins' not in self.versioned_tables:
             return {}
         rows = self.select(
             f'SELECT docno, file, outline, digest FROM origins WHERE {ALIVE} '

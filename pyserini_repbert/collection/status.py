@@ -39,7 +39,7 @@ def source_states(generation: Generation) -> list[SourceStatus]:
 
     Raises DamagedFileError for what a sync noted, if that cannot be read.
     """
-    counts = generation.documents_by_source()
+    counts = generation.documents_by_source
     states = []
     for row in generation.source_rows():
         try:

@@ -54,7 +54,7 @@ def content_differences(generation: Generation) -> Iterator[str]:
         # A text that is not UTF-8 any more is another text, not an error.
         connection.text_factory = lambda raw: raw.decode('utf-8', 'replace')
         with sqlite_errors(path):
-            tables = generation.versioned_tables()
+            tables = generation.versioned_tables
             for document in _documents(connection, tables, generation.number):
                 yield from document.differences(key)
 

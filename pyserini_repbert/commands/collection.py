@@ -18,13 +18,7 @@ from pyserini_repbert.commands.flags import (
     check_outside,
     record_output,
 )
-from pyserini_repbert.commands.model_judging import (
-    add_model_judge_flags,
-    is_model_judge,
-    judge_by_model,
-    print_model_agreements,
-    refuse_model_grades,
-)
+from pyserini_repbert.commands.judgments import add_judgments_flags, handle_judgments
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.commands.trying import try_settings
@@ -36,19 +30,15 @@ from pyserini_repbert.commands.watching import (
     measure_before,
     show_history,
 )
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file, human_size
+from pyserini_repbert.files import human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.syncing import Changes
     from pyserini_repbert.data.file_selection import FileSelection
-    from pyserini_repbert.data.judgment_exports import JudgmentFormat
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
-# Questions that are printed, of those to judge next.
-_MOST_QUESTIONS = 10
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
@@ -107,41 +97,6 @@ def _add_try_flags(parser: argparse.ArgumentParser) -> None:
 def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
     _add_index_flag(parser)
     parser.add_argument('--output', required=True, help='the folder to make')
-
-
-def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    _add_index_flag(parser)
-    add_flags(parser, 'topics')
-    add('--qrels', help='the judgments of --topics, to be stored')
-    add(
-        '--judge',
-        default='',
-        metavar='NAME',
-        help='who gave the judgments of --qrels; llm: a language model grades the pool of each '
-        'question, beside people',
-    )
-    add(
-        '--questions',
-        metavar='FILE',
-        help="questions to judge in the page: one a line, or a service's log of searches",
-    )
-    add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
-    add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
-    add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
-    add(
-        '--only-random',
-        action='store_true',
-        help='leave out of these files the questions that --order has put first',
-    )
-    add(
-        '--order',
-        action='store_true',
-        help='let the questions that teach most be judged first: rankings differ on them, or their '
-        'answer is unsure; every third is drawn at random',
-    )
-    add_model_judge_flags(parser)
-    add_flags(parser, 'overwrite', 'device', 'offline')
 
 
 def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
@@ -438,79 +393,6 @@ def _copy(options: argparse.Namespace) -> None:
         print(line)
 
 
-def _judgments(options: argparse.Namespace) -> None:
-    """Import, export and count the judgments of a collection."""
-    from pyserini_repbert.collection.adaptation import judgments_of
-    from pyserini_repbert.data.judgment_exports import exported
-    from pyserini_repbert.data.model_grades import JudgmentsWithModel, ModelGradeStore
-    from pyserini_repbert.data.question_files import read_questions
-    from pyserini_repbert.indexes.kind import kind_of
-    from pyserini_repbert.names.topics import load_qrels, load_topics
-
-    folder = Path(options.index)
-    kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
-    command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
-    exports = _exports(options)
-    command.refuse(
-        options.only_random and not exports,
-        '--only-random is for --export-topics, --export-qrels and --export',
-    )
-    command.refuse(
-        options.with_model_grades and not exports,
-        '--with-model-grades is for --export-topics, --export-qrels and --export',
-    )
-    is_by_model = is_model_judge(options)
-    store = judgments_of(folder)
-    if options.topics:
-        topics = load_topics(options.topics)
-        refuse_model_grades(options.qrels)
-        store.add_qrels(topics, load_qrels(options.qrels), options.judge)
-    if options.questions:
-        store.add_questions(read_questions(options.questions))
-    if options.order:
-        _order_questions(folder, options.device)
-    if is_by_model:
-        judge_by_model(options, folder)
-    source = store
-    if options.with_model_grades:
-        source = JudgmentsWithModel(store.path, options.with_model_grades)
-    for path, form in exports.items():
-        with atomic_file(path) as file:
-            file.write(exported(source, form, options.only_random))
-        if options.with_model_grades:
-            # TREC's lines have no judge: the record says that a model is among them.
-            record_output(options, path, ())
-    n_topics = len(store.topics())
-    judgments = command.count_text(store.count(), 'judgment')
-    print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
-    chosen = store.chosen_qids()
-    n_chosen = sum(topic.qid in chosen for topic in store.topics())
-    if n_chosen:
-        print(
-            f'  {n_chosen} of the questions were chosen: means over the others '
-            '(--only-random) are of all questions'
-        )
-    for agreement in store.agreements():
-        kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
-        names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
-        pairs = command.count_text(agreement.documents, 'document')
-        print(f'  {names} both judged {pairs}: kappa {kappa}')
-    print_model_agreements(ModelGradeStore(store.path))
-
-
-def _order_questions(folder: Path, device: str) -> None:
-    """Put the questions that nobody has judged in order, and print the first ones."""
-    from pyserini_repbert.adapt.next_questions import order_questions
-
-    ordered = order_questions(folder, device)
-    print(f'{command.count_text(len(ordered), "question")} to judge, in this order:')
-    for question in ordered[:_MOST_QUESTIONS]:
-        print('  ' + printable(f'{question.text} ({question.reason})'))
-    left_out = len(ordered) - _MOST_QUESTIONS
-    if left_out > 0:
-        print(f'  and {left_out} more')
-
-
 def _settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
     from pyserini_repbert.pipeline.own_settings import (
@@ -577,26 +459,6 @@ def _status(options: argparse.Namespace) -> None:
             print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
 
 
-def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
-    """The files to write, and what each gets. Raises InputError for one that exists."""
-    from pyserini_repbert.data.judgment_exports import JudgmentFormat
-
-    exports = {}
-    for path, form in (
-        (options.export_topics, JudgmentFormat.TOPICS),
-        (options.export_qrels, JudgmentFormat.QRELS),
-        (options.export, JudgmentFormat.JSONL),
-    ):
-        if path is None:
-            continue
-        if Path(path).exists() and not options.overwrite:
-            raise InputError(
-                f'{path} exists: choose another file, or overwrite it', parameters=('overwrite',)
-            )
-        exports[path] = form
-    return exports
-
-
 COLLECTION_ACTIONS = {
     'sync': Action('make a collection, or bring it up to date', _add_sync_flags, _sync),
     'add': Action(
@@ -607,7 +469,9 @@ COLLECTION_ACTIONS = {
     'delete': Action('delete documents of a collection', _add_delete_flags, _delete),
     'compact': Action('free the disk space of deleted documents', _add_index_flag, _compact),
     'judgments': Action(
-        'import, export and count the judgments of a collection', _add_judgments_flags, _judgments
+        'import, export and count the judgments of a collection',
+        add_judgments_flags,
+        handle_judgments,
     ),
     'settings': Action(
         'set how a collection is searched unless flags say otherwise, or show it',

@@ -55,15 +55,16 @@ def calibration(arguments: Sequence[str]) -> None:
     hits, questions = _read_predictions(options.file, qrels, takes_unjudged)
     rows = []
     for name, predictions in (('P(relevant)', hits), ('P(answered)', questions)):
-        values, outcomes = predictions.probabilities, predictions.outcomes
-        auc = area_under_roc(values, outcomes)
+        probabilities = predictions.probabilities
+        outcomes = predictions.outcomes
+        auc = area_under_roc(probabilities, outcomes)
         rows.append(
             [
                 name,
-                str(len(values)),
+                str(len(probabilities)),
                 'none' if auc is None else f'{auc:.4f}',
-                f'{expected_calibration_error(values, outcomes):.4f}',
-                f'{brier_score(values, outcomes):.4f}',
+                f'{expected_calibration_error(probabilities, outcomes):.4f}',
+                f'{brier_score(probabilities, outcomes):.4f}',
             ]
         )
     print(markdown(['', 'n', 'AUC', 'ECE', 'Brier'], rows))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.outputs import OUTPUT_FILES, option_texts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_link, descriptor
 from pyserini_repbert.fusion.methods import ALPHA, SETTINGS
@@ -87,7 +88,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},
     'overwrite': {**_STORE, 'help': 'replace an existing output, once the new one is finished'},
 }
-# Options that name input files, and output files.
+# Options that name input files.
 _INPUTS = (
     'run',
     'add',
@@ -100,17 +101,6 @@ _INPUTS = (
     'from_pairs',
     'scores',
     'folds',
-)
-_OUTPUTS = (
-    'output',
-    'provenance',
-    'pairs',
-    'cost',
-    'per_query',
-    'html',
-    'csv',
-    'plot',
-    'confidence',
 )
 # Options that are no settings of a record: how a command runs, what else it writes, and
 # checkpoints, which have their own entry.
@@ -257,7 +247,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
     for name in _INPUTS:
         inputs.update(path.resolve() for path in _paths(options, name) if path.is_file())
     flag_of: dict[Path, str] = {}
-    for name in _OUTPUTS:
+    for name in OUTPUT_FILES:
         flag = f'--{name.replace("_", "-")}'
         for path in _paths(options, name):
             _check_name(path, name)
@@ -274,11 +264,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _paths(options: argparse.Namespace, name: str) -> Iterator[Path]:
     """The files that an option names."""
-    value = getattr(options, name, None)
-    texts = value if isinstance(value, list) else [value]
-    for text in texts:
-        if not isinstance(text, str):
-            continue
+    for text in option_texts(options, name):
         if name == 'runs' and not os.path.exists(text):
             # NAME=FILE, as evaluate takes them.
             yield Path(text.partition('=')[2] or text)

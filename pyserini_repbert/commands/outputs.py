@@ -5,13 +5,12 @@ way.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import descriptor
 
-# The options of all commands that name what is written.
-_OUTPUTS = (
+# The options that name a file to write, which `flags.parse_flags` checks.
+OUTPUT_FILES = (
     'output',
     'provenance',
     'pairs',
@@ -20,12 +19,16 @@ _OUTPUTS = (
     'html',
     'csv',
     'plot',
+    'confidence',
+)
+# The options of all commands that name what is written.
+_OUTPUTS = (
+    *OUTPUT_FILES,
     'to_faiss',
     'export',
     'export_topics',
     'export_qrels',
     'log_file',
-    'confidence',
     'llm_answers',
     'tira',
 )
@@ -34,7 +37,7 @@ _OUTPUTS = (
 def check_outputs_outside(options: argparse.Namespace) -> None:
     """Raise InputError for an output that lies in an index or a collection."""
     for name in _OUTPUTS:
-        for path in _values(options, name):
+        for path in option_texts(options, name):
             check_outside_indexes(path, f'--{name.replace("_", "-")}')
 
 
@@ -49,10 +52,8 @@ def check_outside_indexes(path: str, flag: str) -> None:
         raise InputError(f'{flag} {path} lies in the index {folder}: give another output')
 
 
-def _values(options: argparse.Namespace, name: str) -> Iterator[str]:
-    """The paths that an option names."""
+def option_texts(options: argparse.Namespace, name: str) -> list[str]:
+    """The texts that an option has: several, one, or none."""
     value = getattr(options, name, None)
     values = value if isinstance(value, list) else [value]
-    for path in values:
-        if isinstance(path, str):
-            yield path
+    return [text for text in values if isinstance(text, str)]

@@ -212,8 +212,9 @@ def _check_searchers(
         '--fusion and --depth need two rankings: give --index with --sparse, --sparse twice, or '
         'two --rankings of a collection',
     )
-    has_bm25 = spec.k1 is not None or spec.b is not None
-    command.refuse(has_bm25 and not resolved.searches_words, '--k1 and --b are for --sparse')
+    command.refuse(
+        spec.bm25_constants and not resolved.searches_words, '--k1 and --b are for --sparse'
+    )
     reads_corpus = machine.build or spec.stages
     command.refuse(
         spec.corpus and not reads_corpus,
@@ -478,9 +479,9 @@ def _reasons(
     rankings = [searcher.run[topic.qid] for searcher in searchers]
     if not options.explain:
         return hit_reasons(topic.text, hits, names, rankings, depth=depth)
-    told = pipeline.reasons(topic.text, hits.docids)
+    reasons = pipeline.reasons(topic.text, hits.docids)
     reranker = _last_reranker(pipeline)
-    return hit_reasons(topic.text, hits, names, rankings, reranker, depth, told)
+    return hit_reasons(topic.text, hits, names, rankings, reranker, depth, reasons)
 
 
 def _estimate(

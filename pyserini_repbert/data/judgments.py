@@ -119,14 +119,6 @@ _MEASURED = TypeAdapter(MeasuredGeneration)
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question to judge documents for."""
-
-    qid: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Judgment:
     """How well a document answers a question, as one person sees it.
 
@@ -246,10 +238,10 @@ class JudgmentStore:
         with self._writing() as connection:
             return sum(_add_question(connection, text) for text in questions)
 
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[Query]:
         """All questions, in the order in which they came."""
         rows = self._select('SELECT qid, text FROM questions ORDER BY number')
-        return [Question(qid, text) for qid, text in rows]
+        return [Query(qid, text) for qid, text in rows]
 
     def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
         """Judge questions in this order from now on, and remember why each was chosen."""
@@ -263,16 +255,19 @@ class JudgmentStore:
 
     def next_questions(self) -> list[str]:
         """The texts of the questions that are to be judged first, in order."""
-        rows = self._select_later(
+        rows = self._select_from(
+            'next_questions',
             'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
-            'ORDER BY place'
+            'ORDER BY place',
         )
         return [text for (text,) in rows]
 
     def chosen_qids(self) -> set[str]:
         """The qids of questions that were chosen to be judged early, and not at random."""
-        rows = self._select_later(
-            'SELECT qid FROM next_questions WHERE reason <> :random', random=str(WhyNext.RANDOM)
+        rows = self._select_from(
+            'next_questions',
+            'SELECT qid FROM next_questions WHERE reason <> :random',
+            random=str(WhyNext.RANDOM),
         )
         return {qid for (qid,) in rows}
 
@@ -517,7 +512,8 @@ class JudgmentStore:
     def measured(self) -> list[MeasuredGeneration]:
         """What was measured, by generation."""
         generations = []
-        for (report,) in self._select_later('SELECT report FROM measured ORDER BY generation'):
+        rows = self._select_from('measured', 'SELECT report FROM measured ORDER BY generation')
+        for (report,) in rows:
             self._parsed(report, dict)
             try:
                 generations.append(_MEASURED.validate_json(report))
@@ -529,7 +525,7 @@ class JudgmentStore:
 
     def measured_rankings(self) -> dict[str, list[str]]:
         """The best docids of each question, by qid, in the generation that was measured last."""
-        rows = self._select_later('SELECT qid, docids FROM measured_rankings')
+        rows = self._select_from('measured_rankings', 'SELECT qid, docids FROM measured_rankings')
         return {qid: self._parsed(docids, list) for qid, docids in rows}
 
     def _parsed(self, text: Any, kind: type) -> Any:
@@ -581,10 +577,8 @@ class JudgmentStore:
                 return []
             return connection.execute(statement, parameters).fetchall()
 
-    def _select_later(
-        self, statement: str, table: str = 'next_questions', **parameters: Any
-    ) -> list[Any]:
-        """The rows of a query of `_LATER_TABLES`; none in a file without `table`."""
+    def _select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
         names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
         return self._select(statement, **parameters) if names else []
 

@@ -157,7 +157,7 @@ class ModelGradeStore(JudgmentStore):
 
     def _select_grades(self, statement: str, **parameters: Any) -> list[Any]:
         """The rows of a query of `model_grades`; none in a file without that table."""
-        return self._select_later(statement, 'model_grades', **parameters)
+        return self._select_from('model_grades', statement, **parameters)
 
 
 class JudgmentsWithModel(JudgmentStore):
@@ -204,4 +204,4 @@ class JudgmentsWithModel(JudgmentStore):
 
     def topics(self) -> list[Query]:
         judged = {judgment.question for judgment in self.judgments()}
-        return [Query(each.qid, each.text) for each in self.questions() if each.text in judged]
+        return [question for question in self.questions() if question.text in judged]

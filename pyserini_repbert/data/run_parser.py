@@ -36,6 +36,7 @@ _MSMARCO_NAMES = ['qid', 'docid', 'rank']
 _TREC_NAMES = ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
 _LONGEST_RANK = 15  # digits that float64 always holds
 _GREATEST_RANK = 2**53  # up to here, float64 holds every whole number
+_BLOCK_BYTES = 1 << 20
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -78,15 +79,15 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
         logger.warning('run file %s is empty: it counts as a run without hits', path)
 
 
-def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-    """A run file in blocks of about `size` bytes, without a header of ir-metadata.
+def line_blocks(path: StrPath) -> Iterator[tuple[int, bytes]]:
+    """A run file in blocks of about `_BLOCK_BYTES`, without a header of ir-metadata.
 
     Yields (number of the first line, whole lines with '\\n' ends). Raises InputError for a header
     without an end.
     """
     first = 1
     with open_binary(existing_file(path, 'run file')) as stream:
-        while block := stream.read(size) + stream.readline():
+        while block := stream.read(_BLOCK_BYTES) + stream.readline():
             if first == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
                 header = _header(path, block)

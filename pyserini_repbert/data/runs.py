@@ -297,22 +297,6 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
     return result
 
 
-def ties_restored(scores: Sequence[float]) -> list[float]:
-    """Undo `strictly_decreasing`.
-
-    A score one written step below its predecessor becomes equal to it. Neither `scores` nor the
-    result ever increase. Scores that really are one step apart become tied, too.
-    """
-    result = list(scores)
-    for i in range(1, len(result)):
-        before = scores[i - 1]
-        # Scores further apart than any step: this is quicker than computing the step.
-        is_far = before - scores[i] > 1e-5 + 1e-6 * abs(before)
-        if not is_far and scores[i] >= _next_below(before):
-            result[i] = result[i - 1]
-    return result
-
-
 def _next_below(value: float) -> float:
     """The greatest multiple of 10^-6 that is less than `value` also as a 32-bit float."""
     single = np.float32(value)

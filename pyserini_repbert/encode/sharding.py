@@ -8,7 +8,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic
 
@@ -41,6 +41,7 @@ from pyserini_repbert.index.records import (
 )
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
 from pyserini_repbert.models.batching import ahead, return_memory
+from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.trace import StageTimes
 
@@ -49,20 +50,62 @@ WRITING = 4  # groups that wait for the writer, which stops for checksums at the
 
 @dataclass(frozen=True)
 class BundleEncoding(Generic[SettingsT]):
-    """How passages become the shards of a bundle."""
+    """How passages become the shards of a bundle.
+
+    Attributes
+    ----------
+    settings : of the bundle
+    writer : makes the context that writes a shard into a folder
+    encode : gives what a writer takes of passages, and of their token ids where `tokenizer` has
+        workers
+    window : how many passages `encode` gets together
+    tokenizer : of the encoder; None: it has one of another package
+    on_progress : called with the number of passages in a shard that is there already
+    times : gets the seconds of each stage
+    """
 
     settings: SettingsT
-    # Makes the context that writes a shard into a folder.
     writer: Callable[[Path, SettingsT], ShardWriter[Any, Any]]
-    # Passages, and their token ids where `tokenizer` has workers, to what a writer takes.
     encode: Callable[..., Any]
-    window: int  # how many passages `encode` gets together
-    # None: the encoder has a tokenizer of another package.
+    window: int
     tokenizer: WordPieceTokenizer | None = None
-    on_progress: Callable[[int], object] = (
-        int  # gets the number of passages in a shard that is there already
-    )
+    on_progress: Callable[[int], object] = int
     times: StageTimes = field(default_factory=StageTimes)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Passages of a shard that are encoded together; a group without passages ends its shard.
+
+    Attributes
+    ----------
+    shard : the shard's number
+    passages : in the order of the corpus
+    token_ids : of the passages, where workers have tokenised them
+    vectors : what the shard's writer takes of the passages, once they are encoded
+    """
+
+    shard: int
+    passages: list[Passage]
+    token_ids: TokenIds | None = None
+    vectors: Any = None
+
+    @property
+    def ends_shard(self) -> bool:
+        """Whether the shard has no further passages."""
+        return not self.passages
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the passages."""
+        return [passage.text for passage in self.passages]
+
+    def encoded(self, encode: Callable[..., Any]) -> _Group:
+        """The group with its vectors, which `encode` gives (`BundleEncoding.encode`)."""
+        if self.ends_shard:
+            return self
+        arguments = [] if self.token_ids is None else [self.token_ids]
+        return replace(self, vectors=encode(self.passages, *arguments))
 
 
 def build_bundle(
@@ -79,10 +122,9 @@ def build_bundle(
     """
     folder = Path(output)
     replacement = EncodingPart().folder(folder)
-    if not (
-        (overwrite and (folder / MANIFEST).is_file())
-        or ((resume or overwrite) and replacement.is_dir())
-    ):
+    replaces_index = overwrite and (folder / MANIFEST).is_file()
+    goes_on_replacing = (resume or overwrite) and replacement.is_dir()
+    if not (replaces_index or goes_on_replacing):
         return _build(corpus, folder, encoding, resume, overwrite)
     check_place(folder)
     if overwrite or not (replacement / MANIFEST).is_file():
@@ -101,6 +143,7 @@ def _build(
     resume: bool,
     overwrite: bool,
 ) -> Manifest[SettingsT]:
+    """Write the missing shards of a corpus, and the manifest, into a folder that has no index."""
     settings = encoding.settings
     stream = iter(corpus)
     # Read before anything is written: an error in the first passages touches no file.
@@ -113,50 +156,50 @@ def _build(
     with begun_output(folder, settings, resume, overwrite):
         groups = _groups(itertools.chain(head, stream), folder, encoding)
         try:
-            total = _write_shards(groups, folder, encoding)
+            n_shards = _write_shards(groups, folder, encoding)
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
                 message = f'{error}; what was encoded before is kept in {folder}: resume it'
                 raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
-        beyond = folder / shard_name(total)
+        beyond = folder / shard_name(n_shards)
         if beyond.exists():
             raise MismatchError(f'{beyond} lies beyond the end of the corpus: give the same corpus')
-        shards = tuple(
-            read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total)
-        )
-        manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
+        shards = []
+        for number in range(n_shards):
+            shards.append(read_record(folder / shard_name(number) / SHARD, ShardRecord))
+        count = sum(shard.count for shard in shards)
+        manifest = Manifest(settings, count, tuple(shards), settings.kind)
         write_json(folder / MANIFEST, manifest, is_signed=True)
         return manifest
 
 
 def _write_shards(
-    groups: Iterator[tuple[int, list[Passage]]], folder: Path, encoding: BundleEncoding[SettingsT]
+    groups: Iterator[_Group], folder: Path, encoding: BundleEncoding[SettingsT]
 ) -> int:
     """Encode groups of passages and write their shards; returns how many shards there are."""
-    total = 0
+    n_shards = 0
     times = encoding.times
     with closing(_encoded(groups, encoding)) as encoded, times.busy('writing'):
         coming = times.making('waiting', encoded)
-        for number, passages, vectors in coming:
-            total = number + 1
-            if not passages:
+        for group in coming:
+            n_shards = group.shard + 1
+            if group.ends_shard:
+                # It was there already.
                 continue
-            target = folder / shard_name(number)
+            target = folder / shard_name(group.shard)
             remove_shard(target)
             with encoding.writer(target, encoding.settings) as writer:
-                while passages:
-                    writer.append(passages, vectors)
-                    _, passages, vectors = next(coming)
-    return total
+                while not group.ends_shard:
+                    writer.append(group.passages, group.vectors)
+                    group = next(coming)
+    return n_shards
 
 
 def _groups(
     passages: Iterator[Passage], folder: Path, encoding: BundleEncoding[SettingsT]
-) -> Iterator[tuple[int, list[Passage]]]:
-    """The passages to encode, in groups, each with the number of its shard; an empty group ends
-    a shard.
-    """
+) -> Iterator[_Group]:
+    """The passages to encode, in groups; of a shard that is there already, its end alone."""
     for number, first in enumerate(passages):
         of_shard = itertools.chain(
             [first], itertools.islice(passages, encoding.settings.shard_size - 1)
@@ -164,38 +207,35 @@ def _groups(
         target = folder / shard_name(number)
         if (target / SHARD).is_file():
             encoding.on_progress(_compare_shard(target, encoding.settings, of_shard))
-        while group := list(itertools.islice(of_shard, encoding.window)):
-            yield number, group
-        yield number, []
+        while together := list(itertools.islice(of_shard, encoding.window)):
+            yield _Group(number, together)
+        yield _Group(number, [])
 
 
-def _encoded(
-    groups: Iterator[tuple[int, list[Passage]]], encoding: BundleEncoding[SettingsT]
-) -> Generator[tuple[int, list[Passage], Any]]:
+def _encoded(groups: Iterator[_Group], encoding: BundleEncoding[SettingsT]) -> Generator[_Group]:
     """The groups with their vectors; where workers tokenise, groups are read, tokenised and
     encoded ahead.
     """
     times = encoding.times
     tokenizer = encoding.tokenizer
-    reading = times.making('reading', groups)
+    to_encode = times.making('reading', groups)
     workers = None if tokenizer is None else tokenizer.workers
-    tokenised: Generator[Any] = (((number, passages), ()) for number, passages in reading)
     if tokenizer is not None and workers is not None:
         stream = workers.stream(
-            tokenizer.place,
-            reading,
-            lambda group: tokenizer.prompted([passage.text for passage in group[1]]),
+            tokenizer.number,
+            to_encode,
+            lambda group: tokenizer.prompted(group.texts),
             encoding.settings.max_length + 1,
         )
-        tokenised = ahead((group, (ids,)) for group, ids in stream)
+        to_encode = ahead(replace(group, token_ids=ids) for group, ids in stream)
 
-    def computed() -> Generator[tuple[int, list[Passage], Any]]:
-        with closing(tokenised):
-            for (number, passages), ids in tokenised:
+    def computed() -> Generator[_Group]:
+        with closing(to_encode):
+            for group in to_encode:
                 with times.busy('computing'):
-                    vectors = encoding.encode(passages, *ids) if passages else None
+                    encoded = group.encoded(encoding.encode)
                     return_memory()
-                yield number, passages, vectors
+                yield encoded
 
     return computed() if workers is None else ahead(computed(), WRITING)
 

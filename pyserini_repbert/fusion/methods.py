@@ -64,12 +64,6 @@ SETTINGS = {
 }
 
 
-def settings_of(method: str) -> tuple[str, ...]:
-    """The settings that a method has. Raises InputError for an unknown method."""
-    chosen = FusionMethod(method)
-    return tuple(name for name, owner in SETTINGS.items() if owner is chosen)
-
-
 def methods_text() -> str:
     """'interleave: alternate; rrf: …': all methods, for a help text."""
     return '; '.join(f'{method}: {summary}' for method, summary in _SUMMARIES.items())

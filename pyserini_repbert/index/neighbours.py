@@ -124,10 +124,10 @@ class NeighbourGraph:
             is_neighbour &= self._is_searched[rows]
         distinct = np.unique(rows[is_neighbour])
         docid_of = dict(zip(distinct.tolist(), self._numbers.docids(distinct), strict=True))
-        found: list[tuple[str, ...]] = []
+        neighbours: list[tuple[str, ...]] = []
         for row, mask in zip(rows, is_neighbour, strict=True):
-            found.append(tuple(docid_of[number] for number in row[mask].tolist()))
-        return found
+            neighbours.append(tuple(docid_of[number] for number in row[mask].tolist()))
+        return neighbours
 
 
 @dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
@@ -208,14 +208,14 @@ def describe_neighbours(folder: Path, index_sha256: str) -> str:
 
     Parameters are as of `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
     """
-    place = folder / NEIGHBOURS
-    if not place.exists():
+    graph_folder = folder / NEIGHBOURS
+    if not graph_folder.exists():
         return ''
     try:
         files = open_neighbours(folder, index_sha256, remembered=False)
     except MismatchError:
-        return f'{place}: {_OUTDATED}'
-    return f'{place}: whole, {files.record}'
+        return f'{graph_folder}: {_OUTDATED}'
+    return f'{graph_folder}: whole, {files.record}'
 
 
 def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> GraphFiles:
@@ -230,15 +230,15 @@ def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) ->
     Raises InputError if there is none, MismatchError for the graph of another state, and
     DamagedFileError for one that is not whole.
     """
-    place = folder / NEIGHBOURS
-    if not place.exists():
+    graph_folder = folder / NEIGHBOURS
+    if not graph_folder.exists():
         raise InputError(
             f'index {folder} has no graph of neighbours: make it with `index neighbours`'
         )
-    record = read_record(place / RECORD, NeighboursRecord, is_signed=True)
+    record = read_record(graph_folder / RECORD, NeighboursRecord, is_signed=True)
     if record.index_sha256 != index_sha256:
-        raise MismatchError(f'{place} {_OUTDATED}: {AGAIN}')
-    compare_digest(place / EDGES, record.edges_sha256, place / RECORD, remembered)
+        raise MismatchError(f'{graph_folder} {_OUTDATED}: {AGAIN}')
+    compare_digest(graph_folder / EDGES, record.edges_sha256, graph_folder / RECORD, remembered)
     shape = (record.documents, record.neighbours)
-    edges = mapped(place / EDGES, np.int32, shape, advice=AGAIN)
+    edges = mapped(graph_folder / EDGES, np.int32, shape, advice=AGAIN)
     return GraphFiles(record, edges)

@@ -19,6 +19,7 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.indexes.stores import DocumentStore
     from pyserini_repbert.search.ann import AnnSettings
-
-# Called with an index, or its folder, before it is built; returns a callback for passages done.
-Building = Callable[[Any], Any]
 
 # The kind of a name that no kind knows: it says what is missing.
 _USUAL = 'dense'
@@ -291,7 +289,7 @@ class Index(Generations, ABC):
         self,
         machine: Machine,
         fusion: FusionSettings | None = None,
-        on_build: Building = lambda index: int,
+        on_build: OnBuild = build_silently,
     ) -> Ranker:
         """The search of all its rankings, which is opened when it is first asked for.
 
@@ -299,7 +297,7 @@ class Index(Generations, ABC):
         ----------
         machine : where it runs
         fusion : how several rankings are fused; None: as the index says
-        on_build : called before an index is built; returns a callback for passages done
+        on_build : called before an index of the catalog is built
         """
 
     @property

@@ -88,5 +88,5 @@ def _fill(
         topics.append(Query(str(number), docid))
     run = searcher.rank(topics, None, edges.shape[1])
     for topic in topics:
-        found = numbers.numbers(run[topic.qid].docids)
-        edges[int(topic.qid), : len(found)] = found
+        neighbours = numbers.numbers(run[topic.qid].docids)
+        edges[int(topic.qid), : len(neighbours)] = neighbours

@@ -91,13 +91,6 @@ class ImpactSearcher(Searcher, recorded_as='ImpactSearcher'):
         weights = {term: int(weight) for term, weight in self.query_encoder.encode(text).items()}
         return {term: weight for term, weight in weights.items() if weight > 0}
 
-    @property
-    def stores_texts(self) -> bool:
-        """Whether the passages' texts are in the index, as far as its first one tells."""
-        for _, text in self._stored.passages():
-            return text is not None
-        return True
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return [text or None for text in self._stored.texts(docids)]
 

@@ -28,9 +28,8 @@ from pyserini_repbert.processes import end_with_parent
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_TOKENISED_AT_ONCE = (
-    256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
-)
+# Texts; it bounds the memory of the tokenizer's encodings, which hold more than ids.
+_TOKENISED_AT_ONCE = 256
 MOST_IDS = 65_536  # of a text, where a caller names no number: more than any model reads
 # A text is tokenised in pieces of so many characters until it has enough wordpieces: a passage may
 # be a whole file.
@@ -38,12 +37,11 @@ SHORTEST_PIECE = 4096
 LONGEST_PIECE = 100_000
 _CHARACTERS_OF_ID = 8  # of English text, 4.5 on average
 _CHARACTERS_AT_ONCE = 1_000_000
-# texts that a worker gets at a time
+# Texts that a worker gets at a time.
 FEWEST = 64
 MOST = 512
-GROUPS_AHEAD = (
-    2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
-)
+# Groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy.
+GROUPS_AHEAD = 2
 
 _Group = TypeVar('_Group')
 
@@ -126,12 +124,26 @@ def _ids_of(backend: Tokenizer, texts: list[str], most: int) -> list[list[int]]:
     return ids_of_texts
 
 
+@dataclass(frozen=True)
+class _TimedIds:
+    """The ids of texts, and the seconds that they took."""
+
+    token_ids: TokenIds
+    seconds: float
+
+
 class TokenizerWorkers:
     """n processes that tokenise, each on one thread; they start with the first texts and end with
     this object.
 
-    A call names one of the `tokenizers` by its place. `seconds` are those that the processes have
-    worked, divided by n.
+    Parameters
+    ----------
+    tokenizers : that the processes have; a call names one of them by its number, from 0
+    n : how many processes
+
+    Attributes
+    ----------
+    seconds : that the processes have worked, divided by n
     """
 
     def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:
@@ -145,50 +157,57 @@ class TokenizerWorkers:
 
     def stream(
         self,
-        place: int,
+        number: int,
         groups: Iterable[_Group],
         texts_of: Callable[[_Group], Sequence[str]],
         most: int = MOST_IDS,
     ) -> Iterator[tuple[_Group, TokenIds]]:
-        """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read
-        ahead.
+        """Each group and the ids of its texts, in order.
+
+        Parameters
+        ----------
+        number : of the tokenizer
+        groups : at most `GROUPS_AHEAD` of them are read ahead
+        texts_of : gives the texts of a group
+        most : of a long text, at least so many ids
         """
         ahead: deque[tuple[_Group, Callable[[], TokenIds]]] = deque()
         for group in groups:
-            ahead.append((group, self.begun(place, texts_of(group), most)))
+            ahead.append((group, self.begin(number, texts_of(group), most)))
             if len(ahead) > GROUPS_AHEAD:
                 first, ids = ahead.popleft()
                 yield first, ids()
         yield from ((group, ids()) for group, ids in ahead)
 
-    def begun(
-        self, place: int, texts: Sequence[str], most: int = MOST_IDS
+    def begin(
+        self, number: int, texts: Sequence[str], most: int = MOST_IDS
     ) -> Callable[[], TokenIds]:
-        """Begin with texts.
+        """Begin to tokenise texts with the tokenizer of this number.
 
         The function returned waits for their ids, and raises what `tokenised` raises. In a forked
         process, which cannot reach the workers, it computes them.
         """
         if os.getpid() != self._owner:
-            return partial(tokenised, self._tokenizers[place], texts, most)
+            return partial(tokenised, self._tokenizers[number], texts, most)
         size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
         with self._processes_needed():
-            parts = [
-                self._pool.submit(_answer, place, texts[i : i + size], most)
-                for i in range(0, len(texts), size)
-            ]
+            jobs = []
+            for first in range(0, len(texts), size):
+                part = texts[first : first + size]
+                jobs.append(self._pool.submit(_tokenise_in_worker, number, part, most))
 
-        def joined() -> TokenIds:
+        def wait() -> TokenIds:
             with self._processes_needed():
-                answers = [part.result() for part in parts]
-            self.seconds += sum(seconds for _, seconds in answers) / self.n
-            ids = np.concatenate([np.empty(0, np.int32), *(answer.ids for answer, _ in answers)])
-            lengths = np.concatenate(
-                [np.empty(0, np.int64), *(answer.lengths for answer, _ in answers)]
+                parts = [job.result() for job in jobs]
+            self.seconds += sum(part.seconds for part in parts) / self.n
+            ids = [part.token_ids.ids for part in parts]
+            lengths = [part.token_ids.lengths for part in parts]
+            return TokenIds(
+                np.concatenate([np.empty(0, np.int32), *ids]),
+                np.concatenate([np.empty(0, np.int64), *lengths]),
             )
-            return TokenIds(ids, lengths)
 
-        return joined
+        return wait
 
     @contextmanager
     def _processes_needed(self) -> Iterator[None]:
@@ -221,7 +240,8 @@ def _start(settings: Sequence[str]) -> None:
     _tokenizers.extend(map(Tokenizer.from_str, settings))
 
 
-def _answer(place: int, texts: Sequence[str], most: int) -> tuple[TokenIds, float]:
-    """The ids of texts, and the seconds that they took."""
+def _tokenise_in_worker(number: int, texts: Sequence[str], most: int) -> _TimedIds:
+    """The ids of texts by the tokenizer of this number, in a worker process."""
     start = time.perf_counter()
-    return tokenised(_tokenizers[place], texts, most), time.perf_counter() - start
+    token_ids = tokenised(_tokenizers[number], texts, most)
+    return _TimedIds(token_ids, time.perf_counter() - start)

@@ -118,13 +118,21 @@ class SpecialTokens:
 
 
 class WordPieceTokenizer:
-    """A BERT tokenizer; `cls`, `sep` and `pad` are the ids of its special tokens.
+    """A BERT tokenizer.
 
     Parameters
     ----------
     tokenizer : of the package tokenizers; truncation and padding are switched off
     special : the names of its special tokens; RoBERTa has others than BERT
     prompt : put before each text
+
+    Attributes
+    ----------
+    cls, sep, pad : the ids of its special tokens
+    n_cut : texts that were longer than their limit
+    seconds : that this process has spent on tokenising
+    workers : processes that tokenise many texts; None: this process does
+    number : of this tokenizer among those that share the workers
 
     Raises DamagedFileError for a tokenizer without these tokens.
     """
@@ -136,12 +144,10 @@ class WordPieceTokenizer:
         tokenizer.no_padding()
         self.backend = tokenizer
         self.prompt = prompt
-        self.n_cut = 0  # texts that were longer than their limit
-        self.seconds = 0.0  # that this process has spent on tokenising
-        self.workers: TokenizerWorkers | None = (
-            None  # processes that tokenise many texts; None: this process
-        )
-        self.place = 0  # of this tokenizer among those that share the workers
+        self.n_cut = 0
+        self.seconds = 0.0
+        self.workers: TokenizerWorkers | None = None
+        self.number = 0
         names = special or SpecialTokens()
         ids: dict[str, Any] = {
             token: tokenizer.token_to_id(token) for token in (names.cls, names.sep, names.pad)
@@ -162,7 +168,7 @@ class WordPieceTokenizer:
         other.n_cut = 0
         other.seconds = 0.0
         other.workers = None
-        other.place = 0
+        other.number = 0
         return other
 
     @classmethod
@@ -216,7 +222,8 @@ class WordPieceTokenizer:
             return texts
         texts = self.prompted(texts)
         if self.workers is not None and len(texts) >= FEWEST:
-            return self.workers.begun(self.place, texts, most)()
+            wait = self.workers.begin(self.number, texts, most)
+            return wait()
         start = time.perf_counter()
         ids = tokenised(self.backend, texts, most)
         self.seconds += time.perf_counter() - start
@@ -247,15 +254,17 @@ class WordPieceTokenizer:
         lengths = np.minimum(texts.lengths, limit)
         self.n_cut += int((texts.lengths > limit).sum())
         ends = np.cumsum(lengths + 2)
+        first = ends - lengths - 2
+        last = ends - 1
         ids = np.empty(ends[-1] if len(ends) else 0, np.int32)
-        text = np.ones(len(ids), bool)  # where wordpieces go
-        for place, token in ((ends - lengths - 2, self.cls), (ends - 1, self.sep)):
-            ids[place] = token
-            text[place] = False
-        offsets = np.arange(len(texts.ids)) - np.repeat(
-            np.cumsum(texts.lengths) - texts.lengths, texts.lengths
-        )
-        ids[text] = texts.ids[offsets < limit]
+        ids[first] = self.cls
+        ids[last] = self.sep
+        is_wordpiece = np.ones(len(ids), bool)
+        is_wordpiece[first] = False
+        is_wordpiece[last] = False
+        starts = np.cumsum(texts.lengths) - texts.lengths
+        offsets = np.arange(len(texts.ids)) - np.repeat(starts, texts.lengths)
+        ids[is_wordpiece] = texts.ids[offsets < limit]
         return ModelInputs(ids, np.full(len(ids), token_type, np.uint8), lengths + 2)
 
     def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
@@ -281,9 +290,9 @@ def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
     """
     if n and tokenizers:
         workers = TokenizerWorkers([tokenizer.backend for tokenizer in tokenizers], n)
-        for place, tokenizer in enumerate(tokenizers):
+        for number, tokenizer in enumerate(tokenizers):
             tokenizer.workers = workers
-            tokenizer.place = place
+            tokenizer.number = number
 
 
 def usual_workers(device: str) -> int:

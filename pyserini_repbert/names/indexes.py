@@ -15,13 +15,11 @@ from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.corpora import open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2, 'int8': 1}
 _USUAL_DIMENSION = 768  # of BERT-base
-
-# Called with an index before it is built; returns the callback for the passages done.
-OnBuild = Callable[['NamedIndex'], Callable[[int], object]]
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ def ready_folder(
     asked_to_build: bool = False,
     corpus: str | None = None,
     precision: str = 'float32',
-    on_build: OnBuild = lambda index: int,
+    on_build: OnBuild = build_silently,
 ) -> Path:
     """The folder of an index, ready to be searched; built first where it has to be.
 
@@ -198,7 +196,7 @@ def ready_folder(
     asked_to_build : build the index if it is not there; one that builds itself needs no asking
     corpus : a path or name of the catalog's collection, used only if `asked_to_build`
     precision : of the model, for a build
-    on_build : called with the index before it is built; returns the progress callback
+    on_build : called with the catalog's index before it is built
 
     Raises MissingResourceError for an index that is not there and was not to be built, and
     MismatchError for one that is not, or would not be, the catalog's.

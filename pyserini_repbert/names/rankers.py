@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath, cache_folder
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
 
 _FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
@@ -107,7 +108,7 @@ def arguments_of(
 def find_sparse(
     spec: str,
     index: str | None = None,
-    on_build: Callable[[Path], object] = str,
+    on_build: OnBuild = build_silently,
     download: bool = False,
 ) -> tuple[Path, SparseSettings | None]:
     """The Lucene index that a sparse technique means, and how it is searched.
@@ -156,9 +157,7 @@ def find_sparse(
     return folder, SparseSettings(**entry.values['settings'])
 
 
-def _index_for(
-    entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object]
-) -> str | Path:
+def _index_for(entry: catalog.Entry, index: str | None, on_build: OnBuild) -> str | Path:
     """The index for a technique without INDEX.
 
     It is given, prebuilt by Pyserini, or built from a shipped collection.
@@ -197,7 +196,7 @@ def _how(entry: catalog.Entry) -> str:
     return f'{built}, and name it as {entry.name}@FOLDER'
 
 
-def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Path:
+def _own_index(source: catalog.Entry, on_build: OnBuild) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.lucene.jvm import lucene_major
     from pyserini_repbert.names.corpora import open_corpus

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
@@ -16,6 +15,7 @@ from pyserini_repbert.lucene.sparse_settings import (
     default_settings,
     recorded_language,
 )
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.rankers import (
     arguments_of,
     find_sparse,
@@ -29,7 +29,7 @@ from pyserini_repbert.ranking import Ranker
 def open_sparse(
     spec: str,
     index: str | None = None,
-    on_build: Callable[[Path], object] = str,
+    on_build: OnBuild = build_silently,
     download: bool = False,
     device: str = 'cpu',
     k1: float | None = None,

@@ -16,12 +16,13 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.documents import IndexDocuments
-from pyserini_repbert.indexes.kind import Building, Index, SearchOptions, kind_of
+from pyserini_repbert.indexes.kind import Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
@@ -66,6 +67,7 @@ class OpenedPipeline:
 
     Attributes
     ----------
+    pipeline : ranks until it is closed
     spec : that it was opened for
     searchers : its first stages, in the order in which they are fused
     """
@@ -93,10 +95,9 @@ class OpenedPipeline:
 
 
 def open_pipeline(
-    spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int
+    spec: PipelineSpec, machine: Machine | None = None, on_build: OnBuild = build_silently
 ) -> OpenedPipeline:
-    """Open everything that a spec names; `on_build` is called with an index, or its folder,
-    before it is built.
+    """Open everything that a spec names; `on_build` hears of each index before it is built.
 
     Raises the errors of `resolve`.
     """
@@ -106,7 +107,7 @@ def open_pipeline(
 def open_resolved(
     resolved: ResolvedSearch,
     machine: Machine | None = None,
-    on_build: Building = lambda index: int,
+    on_build: OnBuild = build_silently,
 ) -> OpenedPipeline:
     """The pipeline of a search that is resolved; to close its first stage releases the index."""
     spec = resolved.spec
@@ -168,7 +169,7 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
 
 
 def _open_searchers(
-    resolved: ResolvedSearch, machine: Machine, on_build: Building
+    resolved: ResolvedSearch, machine: Machine, on_build: OnBuild
 ) -> list[_Searcher]:
     """The first stages of a search, in the order in which they are fused."""
     spec = resolved.spec
@@ -222,7 +223,7 @@ def _check_language(spec: PipelineSpec, rankers: Sequence[Ranker]) -> None:
         )
 
 
-def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
+def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: OnBuild) -> _Searcher:
     """The first stage that `sparse` names."""
     ranker = open_sparse(
         name,
@@ -243,9 +244,7 @@ def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Buil
     )
 
 
-def _open_index(
-    index: Index, spec: PipelineSpec, machine: Machine, on_build: Building
-) -> _Searcher:
+def _open_index(index: Index, spec: PipelineSpec, machine: Machine, on_build: OnBuild) -> _Searcher:
     """The rankings of an index, fused as the spec says where there are no others."""
     fusion = None
     if len(index.rankings) > 1 and not spec.sparse:

@@ -298,8 +298,7 @@ def _choice_of(asked: PipelineSpec, resolved: ResolvedSearch) -> dict[str, Any]:
 
     Raises InputError for a fusion that they cannot have, and for k1 and b without BM25.
     """
-    has_bm25 = asked.k1 is not None or asked.b is not None
-    if has_bm25 and not resolved.searches_words:
+    if asked.bm25_constants and not resolved.searches_words:
         raise InputError(
             'k1 and b are for BM25, which is not among the rankings', parameters=('k1', 'b')
         )

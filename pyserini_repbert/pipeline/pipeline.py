@@ -77,7 +77,8 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         """
         from pyserini_repbert.models.batching import ahead
 
-        self.times = times = StageTimes()
+        times = StageTimes()
+        self.times = times
         coming = times.making('reading', iter(batches))
         if any(tokenizer.workers for tokenizer in self.tokenizers):
             # The first batch may read a whole corpus: here, where Ctrl-C ends it.

@@ -350,6 +350,12 @@ class PipelineSpec(CheckedValues):
         return settings.changed(self.alpha)
 
     @property
+    def bm25_constants(self) -> dict[str, float]:
+        """BM25's k1 and b, by these names, as far as they are given."""
+        constants = {'k1': self.k1, 'b': self.b}
+        return {name: value for name, value in constants.items() if value is not None}
+
+    @property
     def language_model(self) -> LanguageModelSettings | None:
         """The language model that stages ask; None where none is named.
 

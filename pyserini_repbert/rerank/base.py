@@ -237,27 +237,27 @@ class Reranker(Ranker):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As in `Ranker`. All topics are scored in one call: their inputs may share batches."""
-        given: Run = {}
+        run_of_topics: Run = {}
         for topic in topics:
-            given[topic.qid] = (run or {}).get(topic.qid, NO_HITS)
-        heads = [ranking[: self.reads] for ranking in given.values()]
+            run_of_topics[topic.qid] = (run or {}).get(topic.qid, NO_HITS)
+        heads = [ranking[: self.reads] for ranking in run_of_topics.values()]
         for topic, head in zip(topics, heads, strict=True):
             self.check(topic.text, head)
         queries = [topic.text for topic in topics]
         if self.n_excerpts > 1:
-            return self._rank_by_excerpts(given, queries, heads, trace)
+            return self._rank_by_excerpts(run_of_topics, queries, heads, trace)
         with self.counted(heads, trace) as counting:
             scores = counting.score_lists(queries, heads, trace.advance)
-        return self.reordered(given, scores)
+        return self.reordered(run_of_topics, scores)
 
     def _rank_by_excerpts(
-        self, given: Run, queries: Sequence[str], heads: Sequence[Ranking], trace: Trace
+        self, run: Run, queries: Sequence[str], heads: Sequence[Ranking], trace: Trace
     ) -> Run:
         """The run after reranking documents by their best passages.
 
         Parameters
         ----------
-        given : the run
+        run : of these topics
         queries, heads : the text of each topic, and the documents that are read
         trace : hears of progress and cost
         """
@@ -265,15 +265,16 @@ class Reranker(Ranker):
         lists = [of_topic.ranking for of_topic in passages]
         with self.counted(lists, trace) as counting:
             scores = counting.score_lists(queries, lists, trace.advance)
-        found: Run = {}
+        best_first: Run = {}
         totals: Scores = []
-        for (qid, ranking), of_topic, values in zip(given.items(), passages, scores, strict=True):
+        for (qid, ranking), of_topic, values in zip(run.items(), passages, scores, strict=True):
             best = of_topic.best(values)
-            found[qid] = of_topic.put_first(ranking, best)
+            hits = of_topic.put_first(ranking, best)
+            best_first[qid] = hits
             totals.append(values[best])
-            decisive = {hit.docid: hit.excerpts[0].number for hit in found[qid] if hit.excerpts}
+            decisive = {hit.docid: hit.excerpts[0].number for hit in hits if hit.excerpts}
             trace.keep(DECISIVE, qid, decisive)
-        return self.reordered(found, totals)
+        return self.reordered(best_first, totals)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
         """The run after reranking: its best candidates by their new scores, above the rest.
@@ -408,7 +409,7 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     return ranking.select_rows(order.tolist(), scores[order].tolist())
 
 
-def rounded(values: NDArray[np.floating], digits: int = 6) -> list[float]:
-    """Values as JSON shows them, to so many digits after the point."""
-    shown: list[float] = np.round(np.asarray(values, dtype=float), digits).tolist()
+def rounded(values: NDArray[np.floating]) -> list[float]:
+    """Values as JSON shows them, to six digits after the point."""
+    shown: list[float] = np.round(np.asarray(values, dtype=float), 6).tolist()
     return shown

@@ -182,35 +182,31 @@ def best_of(
 
 def build_ann(
     bundle: DenseBundle,
-    kind: str | None = None,
-    recall: float = RECALL,
-    hits: int = HITS,
-    queries: NDArray[np.float32] | None = None,
-    sample: str | None = None,
-    threads: int = 1,
+    settings: AnnSettings | None = None,
+    *,
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> BundleAnnRecord:
-    """Build a bundle's approximate index, with the cheapest setting that reaches `recall`.
+    """Build a bundle's approximate index, with the cheapest setting that reaches the recall.
 
-    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle,
-    kind and number of threads give the same bytes; for an HNSW, whose graph depends on the order in
+    Recall is the mean share of exact search's best passages that are found. The same bundle, kind
+    and number of threads give the same bytes; for an HNSW, whose graph depends on the order in
     which threads add vectors, only one thread does.
 
     Parameters
     ----------
     bundle : the vectors
-    kind, recall, hits, queries, sample, threads : as in `AnnSettings`
+    settings : what it has to reach; default: 0.98 of exact search's 1,000 best passages
     overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 
-    Raises InputError where no setting reaches `recall`; nothing is written then.
+    Raises InputError where no setting reaches the recall; nothing is written then.
     """
-    settings = AnnSettings(kind, recall, hits, queries, sample, threads)
+    wanted = settings or AnnSettings()
     check_count(len(bundle), bundle.folder)
     with ann_lock(bundle.folder, overwrite):
         manifest = digest(bundle.folder / MANIFEST)
-        built = make_ann(bundle, settings, DenseRecall(bundle, settings), on_progress=on_progress)
+        built = make_ann(bundle, wanted, DenseRecall(bundle, wanted), on_progress=on_progress)
         record = BundleAnnRecord(**vars(built.record), manifest_sha256=manifest)
         check = partial(_check_manifest, bundle.folder, manifest)
         return write_ann(bundle.folder, built.index, record, check)

@@ -138,7 +138,9 @@ class _Slot:
         self._gpu = gpu
         self._host = gpu.pinned((rows, dimension), dtype)
         self._block = torch.empty((rows, dimension), dtype=dtype, device=gpu.device)
-        self.copied = self.used = gpu.mark()
+        now = gpu.mark()
+        self.copied = now
+        self.used = now
 
     def filled(self, first: int, vectors: StoredVectors) -> tuple[int, _Slot, Tensor]:
         """Start copying the vectors from row `first` on.

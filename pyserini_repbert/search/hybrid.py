@@ -96,11 +96,12 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
     Attributes
     ----------
     pyserini_alpha : the weight of method 'pyserini'; None for the other methods
+    normalization, weight_on_dense : of method 'pyserini', as a call of `batch_search` says
     """
 
     pyserini_alpha: float | None
-
-    normalization = weight_on_dense = False
+    normalization: bool = False
+    weight_on_dense: bool = False
 
     def __init__(
         self,

@@ -144,14 +144,16 @@ def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions
     if index.store.keeps_raws or not options.parse:
         raws = index.store.raws(docids)
         return [document(raw, options.parse, options.max_length) for raw in raws]
-    found = index.store.documents(docids)
-    return [own and parsed_document(own, options.max_length) for own in found]
+    documents: list[Any] = []
+    for stored in index.store.documents(docids):
+        documents.append(stored and parsed_document(stored, options.max_length))
+    return documents
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
     """What is displayed of documents: their texts, without the title of a collection's."""
-    found = index.store.documents(docids)
-    return [None if own is None else own.text for own in found]
+    documents = index.store.documents(docids)
+    return [None if document is None else document.text for document in documents]
 
 
 def excerpt_fields(
@@ -294,7 +296,7 @@ def search_answer(
         response['explanations'] = explanations
     if options.provenance:
         judged = _judged_topic(index, answer)
-        grades = index.qrels[judged['qid']] if judged else {}
+        grades = index.topics.qrels[judged['qid']] if judged else {}
         _add_provenance(candidates, answer.parts, grades)
         response['rankings'] = [part.name for part in answer.parts]
         response['judged'] = judged
@@ -363,10 +365,10 @@ def _judged_topic(index: ServedIndex, answer: Answer) -> Judged | None:
     """The judged topic that the query is, measured on the whole ranking: no measure depends on
     the hits shown.
     """
-    qid = index.judged_qid(answer.search.query)
+    qid = index.topics.judged_qid(answer.search.query)
     if qid is None or answer.search.like is not None:
         return None
-    grades = index.qrels[qid]
+    grades = index.topics.qrels[qid]
     evaluation = evaluate({qid: answer.ranking}, {qid: grades}, parse_measures(MEASURES))
     relevant = {docid: grade for docid, grade in grades.items() if grade > 0}
     return {'qid': qid, 'relevant': relevant, 'measures': evaluation.means}
@@ -427,11 +429,11 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'like': list(index.document_systems),
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
-        'topics': len(index.topics),
+        'topics': len(index.topics.by_qid),
         'confidence': index.tells_confidence,
         'judging': index.alias in service.judgment_stores,
         'learning': index.alias in service.learners,
-        'judged_topics': len(index.qrels),
+        'judged_topics': len(index.topics.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
     }
     info.update(cast(IndexInfo, index.index.about()))

@@ -1,4 +1,4 @@
-"""The indexes of a service: the rankers that search each, its passages, topics and judgments."""
+"""The indexes of a service: the rankers that search each, its passages and its topics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from pyserini_repbert.collection.confidence import KNOWN_HITS
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
     MismatchError,
-    MissingResourceError,
     PyseriniRepbertError,
     UnknownNameError,
 )
@@ -35,15 +33,15 @@ from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.sparse_settings import built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
-from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
-from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.ranking import Ranker, Ranking
 from pyserini_repbert.search.adapted_folder import read_adapted
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.search.feedback import VectorFeedback
+from pyserini_repbert.serve.index_topics import IndexTopics
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
@@ -196,8 +194,7 @@ class ServedIndex:
     query_encoder : the encoder itself, of queries
     language : of Lucene's analyzer; None without one
     find_words : finds the words of a query in a text
-    topics : by qid; empty if none are known
-    qrels : the judgments; empty if none are known
+    topics : its topics and their judgments
     """
 
     def __init__(
@@ -233,7 +230,7 @@ class ServedIndex:
                 self._open_approximate(before)
             self._choose_systems()
             self._open_documents()
-            self._load_judgments()
+            self.topics = IndexTopics(alias, settings)
         except BaseException:
             self.close()
             raise
@@ -403,19 +400,6 @@ class ServedIndex:
         """By the name of each approximate system, the ranking whose hits it finds."""
         known = self.index.offered.approximate
         return {name: known[name] for name in self.systems if name in known}
-
-    def _load_judgments(self) -> None:
-        settings = self.settings
-        self.topics: dict[str, Query] = {}
-        self.qrels: Qrels = {}
-        topics = settings.topics or _known_collection('topics', settings.location)
-        if topics:
-            self.topics = {topic.qid: topic for topic in load_topics(topics)}
-        qrels = settings.qrels or _known_collection('qrels', settings.location)
-        if qrels:
-            self.qrels = load_qrels(qrels)
-        judged = [topic for topic in self.topics.values() if topic.qid in self.qrels]
-        self._judged_qids = {_folded(topic.text): topic.qid for topic in judged}
 
     def _open_adapted(self, folder: str) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
@@ -668,11 +652,11 @@ class ServedIndex:
         if settings is None:
             return ranker
         changed: Any = ranker.ranker
-        weights = _bm25_weights(settings)
-        if weights:
-            changed = changed.with_settings(settings=replace(changed.settings, **weights))
+        constants = settings.bm25_constants
+        if constants:
+            changed = changed.with_settings(settings=replace(changed.settings, **constants))
         if settings.filter is not None:
-            changed = self._within(settings.filter, changed, ranker, is_usual=not weights)
+            changed = self._within(settings.filter, changed, ranker, is_usual=not constants)
         if settings.prf is not None and system in self.index.offered.of_vectors:
             changed = changed.with_settings(feedback=VectorFeedback.parse(settings.prf))
         if changed is ranker.ranker:
@@ -735,43 +719,3 @@ class ServedIndex:
             ranking = self.passage_finder.with_stored_texts(query, ranking, n_excerpts)
         texts = self.store.texts(ranking.docids)
         return ranking.with_texts(dict(zip(ranking.docids, texts, strict=True)))
-
-    def grades(self, qid: str) -> dict[str, int]:
-        """The judgments of a topic: docid -> grade.
-
-        Raises MissingResourceError for a topic without judgments.
-        """
-        if qid not in self.qrels:
-            raise MissingResourceError(
-                f"index '{self.alias}' has no judgments for topic '{qid[:200]}'"
-            )
-        return self.qrels[qid]
-
-    def judged_qid(self, query: str) -> str | None:
-        """The qid of the judged topic with the same text, apart from case, spaces and a final
-        '?'; None without one.
-        """
-        return self._judged_qids.get(_folded(query))
-
-
-def _known_collection(kind: str, location: str) -> str | None:
-    """The collection of a catalog's index, if the catalog has its 'topics' or 'qrels'."""
-    entry = catalog.find('indexes', location)
-    if entry is None:
-        return None
-    collection = str(entry.values['collection'])
-    return collection if catalog.find(kind, collection) else None
-
-
-def _bm25_weights(settings: PipelineSpec) -> dict[str, float]:
-    """The constants of BM25 that a request gives."""
-    weights = {}
-    if settings.k1 is not None:
-        weights['k1'] = settings.k1
-    if settings.b is not None:
-        weights['b'] = settings.b
-    return weights
-
-
-def _folded(text: str) -> str:
-    return ' '.join(text.casefold().split()).rstrip('?')

@@ -70,11 +70,11 @@ def make_pool(
     for stage in rerank:
         requests.append(PipelineRequest(rerank=[stage]))
     limits = service.settings.limits
-    found: set[str] = set()
+    docids: set[str] = set()
     for request in requests:
         search = request.search(question, depth, False, limits)
-        found.update(service.search(index, search, trace).hits.docids)
-    pool = sorted(found)
+        docids.update(service.search(index, search, trace).hits.docids)
+    pool = sorted(docids)
     seed = hashlib.sha256(question_text(question).encode()).digest()
     random.Random(seed).shuffle(pool)
     return pool
@@ -152,9 +152,8 @@ def pool_answer(
 
     Raises InputError where the documents are too long together.
     """
-    own: dict[str, Judgment] = {}
-    for judgment in store.judgments(pool.judge, pool.question):
-        own[judgment.docid] = judgment
+    judgments = store.judgments(pool.judge, pool.question)
+    judgment_of = {judgment.docid: judgment for judgment in judgments}
     documents: list[PooledDocument] = []
     for first in range(0, len(pool.docids), _DOCUMENTS_AT_ONCE):
         docids = pool.docids[first : first + _DOCUMENTS_AT_ONCE]
@@ -163,10 +162,10 @@ def pool_answer(
             options.size.add(shown)
         documents += shown
     for document in documents:
-        judgment_of_hit = own.get(document['docid'])
-        if judgment_of_hit is not None:
-            document['grade'] = judgment_of_hit.grade
-            document['comment'] = judgment_of_hit.comment
+        judgment = judgment_of.get(document['docid'])
+        if judgment is not None:
+            document['grade'] = judgment.grade
+            document['comment'] = judgment.comment
     store.add_pool(pool.key, pool.question, pool.docids)
     return PoolResponse(
         api=API,
@@ -279,7 +278,7 @@ def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> Qu
         if question.text not in known:
             known.add(question.text)
             texts.append(question.text)
-    for topic in index.topics.values():
+    for topic in index.topics.by_qid.values():
         text = question_text(topic.text)
         if text and text not in known:
             known.add(text)

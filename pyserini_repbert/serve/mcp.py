@@ -194,7 +194,7 @@ class ServiceTools:
     async def get_qrels(self, index_name: _Index, query_id: str) -> dict[str, str]:
         """The judgments of a topic: {docid: grade}."""
         with self.service.hold(index_name) as served:
-            grades = served.grades(query_id)
+            grades = served.topics.grades(query_id)
         return {docid: str(grade) for docid, grade in grades.items()}
 
     async def eval_hits(
@@ -207,7 +207,7 @@ class ServiceTools:
     ) -> float:
         """The value of a metric for the hits of a judged topic."""
         with self.service.hold(index_name) as served:
-            grades = served.grades(query_id)
+            grades = served.topics.grades(query_id)
         measures = parse_measures([METRICS[metric].format(cutoff)])
         evaluation = evaluate({query_id: _ranking(hits)}, {query_id: grades}, measures)
         (value,) = evaluation.means.values()

@@ -242,7 +242,7 @@ class _Search:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _RequestRuns:
     """The run of one request, and those of the ranker's parts, in their order."""
 
     run: Run
@@ -278,20 +278,20 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
         new_run: Run
         if run is None:
             search = _Search(topics, k)
-            found: _Found = self.queue.call_batched(
+            runs: _RequestRuns = self.queue.call_batched(
                 self._search_all, search, batch_key=self.ranker, trace=trace
             )
-            new_run = found.run
+            new_run = runs.run
             if self.keeps_parts:
                 for topic in topics:
-                    trace.keep(PARTS, topic.qid, [run[topic.qid] for run in found.of_parts])
+                    trace.keep(PARTS, topic.qid, [run[topic.qid] for run in runs.of_parts])
         else:
             lengths = [len(run[topic.qid]) for topic in topics]
             trace.begins(self.name, sum(self.planned(lengths)), 'inputs')
             new_run = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
         return new_run
 
-    def _search_all(self, searches: Sequence[_Search]) -> list[_Found]:
+    def _search_all(self, searches: Sequence[_Search]) -> list[_RequestRuns]:
         """What each search finds: all are searched to the greatest depth, and each ranking is cut
         to its own.
         """
@@ -306,18 +306,19 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
         runs_of_parts = []
         if isinstance(notes, Notes):
             runs_of_parts = [leaf.run for leaf in notes.leaves()]
-        found = []
-        numbers = iter(run)
+        runs_by_request = []
+        all_numbers = iter(run)
         for search in searches:
-            own = list(islice(numbers, len(search.topics)))
+            numbers = list(islice(all_numbers, len(search.topics)))
             qids = [topic.qid for topic in search.topics]
-            cut = [run[number][: search.k] for number in own]
+            rankings = [run[number][: search.k] for number in numbers]
             of_parts: list[Run] = []
             for of_part in runs_of_parts:
-                rankings = [of_part[number] for number in own]
-                of_parts.append(dict(zip(qids, rankings, strict=True)))
-            found.append(_Found(dict(zip(qids, cut, strict=True)), of_parts))
-        return found
+                rankings_of_part = [of_part[number] for number in numbers]
+                of_parts.append(dict(zip(qids, rankings_of_part, strict=True)))
+            request_run = dict(zip(qids, rankings, strict=True))
+            runs_by_request.append(_RequestRuns(request_run, of_parts))
+        return runs_by_request
 
     def by_documents(self) -> Self:
         ranker = self.ranker.by_documents()

@@ -364,8 +364,7 @@ def resolve_search(
     spec = index.with_usual_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
     index.check_feedback(spec.prf, systems, limits)
-    has_weights = spec.k1 is not None or spec.b is not None
-    if has_weights and systems != ('bm25',):
+    if spec.bm25_constants and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     # Settings of another method are refused here.
     combiner(len(systems), spec.fusion_settings)

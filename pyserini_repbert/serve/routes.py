@@ -330,9 +330,9 @@ async def topics(
     part = parameters.like.casefold()
     listed = []
     with call.hold(index) as served:
-        for topic in served.topics.values():
+        for topic in served.topics.by_qid.values():
             if part in topic.text.casefold():
-                judged = topic.qid in served.qrels
+                judged = topic.qid in served.topics.qrels
                 listed.append({'qid': topic.qid, 'text': topic.text, 'judged': judged})
     answer = models.TopicsResponse(api=API, index=index, topics=listed[: parameters.limit])
     return json_response(answer)
@@ -349,8 +349,8 @@ async def qrels(
     qid: Annotated[str, Path(description='qid of the topic')],
 ) -> Response:
     with call.hold(index) as served:
-        grades = served.grades(qid)
-        topic = served.topics.get(qid)
+        grades = served.topics.grades(qid)
+        topic = served.topics.by_qid.get(qid)
     text = None if topic is None else topic.text
     answer = models.QrelsResponse(api=API, index=index, qid=qid, text=text, grades=grades)
     return json_response(answer)

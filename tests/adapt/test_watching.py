@@ -225,6 +225,19 @@ def test_a_file_of_an_earlier_release_has_no_history(judged, tmp_path):
     assert list(store.problems()) == []
 
 
+def test_a_history_is_read_whatever_other_tables_are_missing(judged):
+    measure_generation(judged)
+    store = judgments_of(judged)
+    measured = store.measured()
+    rankings = store.measured_rankings()
+    with sqlite3.connect(store.path) as connection:
+        connection.execute('DROP TABLE next_questions')
+    connection.close()
+    assert measured and store.measured() == measured
+    assert rankings and store.measured_rankings() == rankings
+    assert store.next_questions() == []
+
+
 def test_a_damaged_history_is_said(judged):
     measure_generation(judged)
     store = judgments_of(judged)

@@ -84,7 +84,7 @@ def test_scores_of_single_documents_are_those_of_the_ranking(lived_collection):
 def test_documents_as_questions_are_fused_alike(lived_collection):
     with closing(lived_collection.searcher()) as whole:
         searcher = whole.with_settings(settings=MAX).by_documents()
-        docids = searcher.generation.docids(np.flatnonzero(searcher.generation.live_documents()))
+        docids = searcher.generation.docids(np.flatnonzero(searcher.generation.live_documents))
         topic = Query('q', 'd9')
         others = [docid for docid in docids if docid != 'd9']
         expected = fused_by_hand(searcher, topic, others, 5)

@@ -1,7 +1,6 @@
 """Run files as they are written."""
 
 import gzip
-import itertools
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from pyserini_repbert.data.runs import (
     read_run,
     reciprocal_scores,
     strictly_decreasing,
-    ties_restored,
     write_run,
 )
 from pyserini_repbert.errors import InputError
@@ -108,19 +106,6 @@ def test_small_and_large_scores_change_as_little_as_needed(scores, large):
                 rounded = round(min(expected[-1] - 1e-6, below), 6)
             expected.append(rounded)
         assert strictly_decreasing(values) == pytest.approx(expected, abs=1e-9)
-
-
-def ties(scores):
-    """Whether each score but the first equals the one before."""
-    return [before == after for before, after in itertools.pairwise(scores)]
-
-
-@given(st.lists(st.integers(-2000, 2000), max_size=20), st.sampled_from([0.01, 0.1, 10.0]))
-def test_ties_are_restored_from_what_was_written(numbers, scale):
-    scores = sorted((number * scale for number in [*numbers, *numbers[:9]]), reverse=True)
-    restored = ties_restored(strictly_decreasing(scores))
-    assert ties(restored) == ties(scores)
-    assert restored == sorted(restored, reverse=True)
 
 
 def test_scores_that_increase_are_lowered():

@@ -15,7 +15,6 @@ from pyserini_repbert.fusion.methods import (
     Normalization,
     NormalizationName,
     methods_text,
-    settings_of,
 )
 from pyserini_repbert.ranking import Ranking
 
@@ -314,15 +313,9 @@ def test_pyserinis_hybrid_normalises_scores_of_any_size(greatest):
     assert fused.scores == pytest.approx([0.55, 0.0, -0.55])
 
 
-def test_every_setting_belongs_to_a_method():
-    assert settings_of('interleave') == ()
-    assert settings_of('rrf') == ('rrf_k',)
-    assert settings_of('interpolation') == ('alpha', 'weights', 'normalize')
-
-
-def test_an_unknown_method_has_no_settings():
+def test_an_unknown_method_is_refused():
     with pytest.raises(InputError, match="fusion method 'max' is unknown: expected one of"):
-        settings_of('max')
+        FusionMethod('max')
 
 
 def test_names_for_annotations_are_those_of_the_classes():

@@ -18,7 +18,7 @@ from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_kinds import Effort
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import build_ann
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 COUNT = 900
 KINDS = ('pq', 'hnsw', 'ivf')
@@ -37,7 +37,7 @@ def built(vectors, tmp_path_factory):
     for kind in KINDS[1:]:
         shutil.copytree(place / 'pq', place / kind)
     for kind in KINDS:
-        build_ann(DenseBundle(place / kind), kind, 0.9, 20)
+        build_ann(DenseBundle(place / kind), AnnSettings(kind, 0.9, 20))
     return place
 
 
@@ -118,7 +118,7 @@ def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, ve
 
 def test_all_candidates_give_exact_search(vectors, tmp_path):
     bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
-    assert build_ann(bundle, 'pq', 1.0, COUNT).candidates == COUNT
+    assert build_ann(bundle, AnnSettings('pq', 1.0, COUNT)).candidates == COUNT
     searchers = [
         DenseSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)
     ]
@@ -130,7 +130,7 @@ def test_all_candidates_give_exact_search(vectors, tmp_path):
 @pytest.mark.parametrize('kind', KINDS)
 def test_the_same_bundle_gives_the_same_bytes(kind, built, tmp_path):
     again = shutil.copytree(built / kind, tmp_path / 'again')
-    build_ann(DenseBundle(again), kind, 0.9, 20, overwrite=True)
+    build_ann(DenseBundle(again), AnnSettings(kind, 0.9, 20), overwrite=True)
     for name in ('index.faiss', 'ann.json'):
         assert (again / 'ann' / name).read_bytes() == (built / kind / 'ann' / name).read_bytes()
     assert sorted(path.name for path in again.iterdir() if path.name.startswith('.')) == []
@@ -206,7 +206,7 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
         ({'kind': 'ivf', 'hits': 100}, "kind 'ivf' reaches recall@100 0.[0-8].*0.98 was asked for"),
     ]:
         with pytest.raises(InputError, match=message):
-            build_ann(bundle, **settings)
+            build_ann(bundle, AnnSettings(**settings))
         assert sorted(folder.iterdir()) == before
     small = DenseBundle(write_bundle(tmp_path / 'small', vectors[:623]))
     with pytest.raises(InputError, match='623 vectors, .* at least 624: use exact search'):
@@ -218,7 +218,7 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
 def test_a_killed_build_is_no_obstacle(bundle):
     (bundle / temporary_name('ann')).mkdir()
     (bundle / 'ann').rename(bundle / '.ann-cleared')
-    build_ann(DenseBundle(bundle), recall=0.9, hits=20)
+    build_ann(DenseBundle(bundle), AnnSettings(recall=0.9, hits=20))
     assert sorted(path.name for path in bundle.iterdir()) == [
         'ann',
         'encoding.json',

@@ -22,7 +22,7 @@ from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.ray_parts import EncodeParts
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import build_ann
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 
 VECTORS = clustered(1000)
@@ -86,7 +86,7 @@ def test_large_queries_lose_no_hits(k):
 
 def test_an_approximate_index_scores_by_the_stored_values(tmp_path):
     folder = write_bundle(tmp_path / 'index', VECTORS, dtype='int8')
-    build_ann(DenseBundle(folder), 'hnsw', hits=20)
+    build_ann(DenseBundle(folder), AnnSettings('hnsw', hits=20))
     searcher = DenseSearcher(folder, RowEncoder(VECTORS), ann=True)
     for hit in searcher.search(VECTORS[3], 10):
         score = float(IN_INT8[int(hit.docid[1:])] @ VECTORS[3])

@@ -14,7 +14,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search.ann import build_ann
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
@@ -43,7 +43,7 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     """
     corpus = open_corpus(corpus_file(N))
     encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint('encoder')), tmp_path / 'bundle')
-    build_ann(DenseBundle(tmp_path / 'bundle'), 'hnsw', 0.5, 10)
+    build_ann(DenseBundle(tmp_path / 'bundle'), AnnSettings('hnsw', 0.5, 10))
     export_faiss(DenseBundle(tmp_path / 'bundle'), tmp_path / 'faiss')
     build_lucene_index(corpus, tmp_path / 'lucene')
     encode_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)

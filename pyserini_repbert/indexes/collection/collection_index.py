@@ -46,7 +46,6 @@ from pyserini_repbert.indexes.collection.numbers import GenerationNumbers
 from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.kind import (
-    Building,
     ExplainingModel,
     Index,
     IndexKind,
@@ -54,6 +53,7 @@ from pyserini_repbert.indexes.kind import (
 )
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import (
     AdaptedSearch,
@@ -260,7 +260,7 @@ class CollectionIndex(Index):
         self,
         machine: Machine,
         fusion: FusionSettings | None = None,
-        on_build: Building = lambda index: int,
+        on_build: OnBuild = build_silently,
     ) -> CollectionSearcher:
         if self._searcher is None:
             options = self.options
@@ -387,7 +387,7 @@ class CollectionIndex(Index):
         """
         counts = self._field_counter.counts()
         names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
-        types = self.generation.field_types()
+        types = self.generation.field_types
         about: dict[str, Any] = {
             'documents': len(self.generation),
             'language': self.generation.settings.language,

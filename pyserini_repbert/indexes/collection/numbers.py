@@ -29,7 +29,7 @@ class GenerationNumbers(DocumentNumbers):
         return self._generation.docids(numbers)
 
     def used(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self._generation.live_documents())
+        return np.flatnonzero(self._generation.live_documents)
 
     def searched(self) -> NDArray[np.bool_] | None:
         if self._filter.is_open:

@@ -68,7 +68,7 @@ class DenseKind(IndexKind):
         from pyserini_repbert.search.ann import build_ann
 
         record = build_ann(
-            DenseBundle(folder), overwrite=overwrite, on_progress=on_progress, **vars(settings)
+            DenseBundle(folder), settings, overwrite=overwrite, on_progress=on_progress
         )
         return WrittenAnn.at(folder, record)
 

@@ -11,10 +11,11 @@ from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.indexes.dense.numbers import BundleNumbers
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
-from pyserini_repbert.indexes.kind import Building, Index
+from pyserini_repbert.indexes.kind import Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import read_adapted, read_query_map
@@ -52,14 +53,14 @@ class DenseIndex(Index):
         self,
         machine: Machine,
         fusion: FusionSettings | None = None,
-        on_build: Building = lambda index: int,
+        on_build: OnBuild = build_silently,
     ) -> DenseSearcher:
         if self._searcher is None:
             self._ready_folder(machine, on_build)
             self._searcher = self._open(machine, self.options.encoder, self.options.ann)
         return self._searcher
 
-    def _ready_folder(self, machine: Machine, on_build: Building = lambda index: int) -> Path:
+    def _ready_folder(self, machine: Machine, on_build: OnBuild = build_silently) -> Path:
         """The folder of the index, which is built first where it has to be."""
         if self._folder is None:
             options = self.options

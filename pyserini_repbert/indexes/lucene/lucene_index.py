@@ -9,12 +9,13 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import missing_manifest
-from pyserini_repbert.indexes.kind import Building, Index, IndexKind, SearchOptions
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.sparse import names_impact_encoder, open_impacts, open_sparse
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, checksum
@@ -69,7 +70,7 @@ class LuceneIndex(Index):
         self,
         machine: Machine,
         fusion: FusionSettings | None = None,
-        on_build: Building = lambda index: int,
+        on_build: OnBuild = build_silently,
     ) -> Ranker:
         return self._open(self.location, '', machine)
 

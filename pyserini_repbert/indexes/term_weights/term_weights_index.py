@@ -7,12 +7,13 @@ from pathlib import Path
 
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
-from pyserini_repbert.indexes.kind import Building, ExplainingModel, Index
+from pyserini_repbert.indexes.kind import ExplainingModel, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.indexes.term_weights.searcher import TermWeightsSearcher
+from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.record import Input, checksum
 
 RANKING = 'sparse'
@@ -35,7 +36,7 @@ class TermWeightsIndex(Index):
         self,
         machine: Machine,
         fusion: FusionSettings | None = None,
-        on_build: Building = lambda index: int,
+        on_build: OnBuild = build_silently,
     ) -> TermWeightsSearcher:
         if self._searcher is None:
             searcher = open_term_weights_searcher(

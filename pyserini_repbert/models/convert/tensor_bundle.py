@@ -94,7 +94,8 @@ class TensorBundle:
 
 def _varint(stream: BytesIO) -> int:
     """The next number, in base 128, low digits first."""
-    value = shift = 0
+    value = 0
+    shift = 0
     while True:
         byte = stream.read(1)[0]
         value |= (byte & 0x7F) << shift

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,20 +40,31 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairBatch:
-    """n pairs as tensors, with a row for each part of a pair's document."""
+    """n pairs as tensors, with a row for each part of a pair's document.
 
-    # bool (rows, length), in the host's memory; None where no row is padded
+    q is the length of the longest query, d that of the longest document.
+
+    Attributes
+    ----------
+    attention_mask : bool (rows, length), in the host's memory; None where no row is padded
+    input_ids, token_type_ids, position_ids : int64 (rows, length)
+    part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
+    query_index : int64 (n, q), positions of query tokens in the flattened output, in the row of the
+        first part
+    document_index : int64 (n, d), likewise of document tokens, each in the row of its part
+    query_mask : bool (n, q), True where there is a token
+    document_mask : bool (n, d), likewise
+    """
+
     attention_mask: Tensor | None
-    input_ids: Tensor  # int64 (rows, length)
-    token_type_ids: Tensor  # int64 (rows, length)
-    position_ids: Tensor  # int64 (rows, length)
-    part_weights: Tensor  # float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
-    # int64 (n, q), positions of query tokens in the flattened output, in the row of the first part
+    input_ids: Tensor
+    token_type_ids: Tensor
+    position_ids: Tensor
+    part_weights: Tensor
     query_index: Tensor
-    document_index: Tensor  # int64 (n, d), likewise of document tokens, each in the row of its part
-    # bool (n, q), True where there is a token; q is the length of the longest query
+    document_index: Tensor
     query_mask: Tensor
-    document_mask: Tensor  # bool (n, d), likewise
+    document_mask: Tensor
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,29 @@ class _Row:
     ids: list[int]
     positions: list[int]
     document_start: int
+
+
+class _TokenIndex:
+    """Where the tokens of texts are in the flattened output.
+
+    Parameters
+    ----------
+    lengths : of the texts, in tokens
+
+    Attributes
+    ----------
+    index : the positions, int64 (n, length of the longest); 0 where there is no token
+    mask : whether there is one, bool (n, length of the longest)
+    """
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self.index = np.zeros((len(lengths), max(1, *lengths)), dtype=np.int64)
+        self.mask = np.zeros(self.index.shape, dtype=bool)
+
+    def set(self, number: int, positions: NDArray[np.int64]) -> None:
+        """Take the positions of all tokens of a text, by its number."""
+        self.index[number, : len(positions)] = positions
+        self.mask[number, : len(positions)] = True
 
 
 class CedrLayout:
@@ -136,12 +170,26 @@ class CedrLayout:
         weights = np.zeros((len(pairs), len(rows)), dtype=np.float32)
         for number, (first, count) in enumerate(zip(first_rows, part_counts, strict=True)):
             weights[number, first : first + count] = 1 / count
-        arrays = (ids, types, positions, weights, *self._indexes(pairs, first_rows, longest))
-        tensors = (torch.from_numpy(array).to(device) for array in arrays)
         mask = None
         if not is_token.all():
             mask = torch.from_numpy(is_token)
-        return PairBatch(mask, *tensors)
+        queries = self._query_index(pairs, first_rows, longest)
+        documents = self._document_index(pairs, first_rows, longest)
+
+        def tensor(array: NDArray[Any]) -> Tensor:
+            return torch.from_numpy(array).to(device)
+
+        return PairBatch(
+            attention_mask=mask,
+            input_ids=tensor(ids),
+            token_type_ids=tensor(types),
+            position_ids=tensor(positions),
+            part_weights=tensor(weights),
+            query_index=tensor(queries.index),
+            document_index=tensor(documents.index),
+            query_mask=tensor(queries.mask),
+            document_mask=tensor(documents.mask),
+        )
 
     def _rows(self, pair: Pair) -> Iterator[_Row]:
         """The row of each part."""
@@ -159,22 +207,33 @@ class CedrLayout:
             ]
             yield _Row(ids, positions, document_start=len(query) + 2)
 
-    def _indexes(
+    def _query_index(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """query_index, document_index, query_mask and document_mask of a `PairBatch`."""
-        query_index, document_index = (
-            np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64)
-            for texts in zip(*pairs, strict=True)
-        )
-        query_mask = query_index.astype(bool)
-        document_mask = document_index.astype(bool)
+    ) -> _TokenIndex:
+        """Where the tokens of queries are: in the row of the first part, behind [CLS].
+
+        Parameters
+        ----------
+        pairs : in the order of the batch
+        first_rows : the row of each pair's first part
+        row_length : of all rows
+        """
+        tokens = _TokenIndex([len(pair.query) for pair in pairs])
         for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):
-            n_query = len(pair.query)
-            n_document = len(pair.document)
-            query_index[number, :n_query] = first * row_length + 1 + np.arange(n_query)
-            query_mask[number, :n_query] = True
-            part, offset = np.divmod(np.arange(n_document), max(1, self._part_length(pair)))
-            document_index[number, :n_document] = (first + part) * row_length + n_query + 2 + offset
-            document_mask[number, :n_document] = True
-        return query_index, document_index, query_mask, document_mask
+            tokens.set(number, first * row_length + 1 + np.arange(len(pair.query)))
+        return tokens
+
+    def _document_index(
+        self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
+    ) -> _TokenIndex:
+        """Where the tokens of documents are: each in the row of its part, behind query and [SEP].
+
+        The parameters are those of `_query_index`.
+        """
+        tokens = _TokenIndex([len(pair.document) for pair in pairs])
+        for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):
+            numbers = np.arange(len(pair.document))
+            part, offset = np.divmod(numbers, max(1, self._part_length(pair)))
+            begin = len(pair.query) + 2
+            tokens.set(number, (first + part) * row_length + begin + offset)
+        return tokens
