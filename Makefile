@@ -175,7 +175,7 @@ lint: $(INSTALLED)
 	$(VENV)/bin/lint-imports --no-logo
 
 regressions: $(INSTALLED)
-	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
+	$(RUN) tests/regressions.py regressions/*.yaml --data $(DATA)
 
 rehearsal: $(INSTALLED)
 	$(RUN) tests/rehearse.py --data $(DATA) $(FLAGS)

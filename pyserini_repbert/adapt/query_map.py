@@ -8,6 +8,7 @@ length.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -107,10 +108,10 @@ def learn_query_map(vectors: TrainingVectors, positions: Sequence[int]) -> NDArr
     objective = _Objective(vectors, positions)
     dimension = vectors.queries.shape[1]
     half = torch.zeros(dimension, dimension, requires_grad=True)
-    optimizer = torch.optim.LBFGS([half], max_iter=STEPS, line_search_fn='strong_wolfe')
+    optimizer = _UncompiledLBFGS([half], max_iter=STEPS, line_search_fn='strong_wolfe')
 
     def loss() -> Tensor:
-        optimizer.zero_grad()
+        half.grad = None
         total = objective.loss(_symmetric(half))
         total.backward()  # type: ignore[no-untyped-call]
         return total
@@ -124,6 +125,14 @@ def learn_query_map(vectors: TrainingVectors, positions: Sequence[int]) -> NDArr
         torch.set_num_threads(threads)
     result: NDArray[np.float32] = _symmetric(half).detach().numpy()
     return result
+
+
+class _UncompiledLBFGS(torch.optim.LBFGS):
+    """PyTorch's LBFGS without what keeps `torch.compile` away from it: to import that compiler
+    takes two seconds, and nothing is compiled here.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
 
 
 def _symmetric(half: Tensor) -> Tensor:

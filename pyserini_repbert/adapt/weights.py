@@ -40,7 +40,7 @@ class AlignedRankings:
         # A matrix product may round equal scores differently, and so part them.
         weighted = np.array(weights)[:, :, np.newaxis] * self.scores
         totals = weighted.sum(axis=1)
-        best = np.argsort(-totals, axis=1, kind='stable')[:, :CUT]
+        best = _best_columns(totals)
         return np.array([_discounted(self.gains[order]) / self.ideal for order in best])
 
     @cached_property
@@ -127,6 +127,22 @@ def _gains(docids: Sequence[str], grades: Grades) -> NDArray[np.float64]:
 def _ideal(grades: Grades) -> float:
     best = sorted(grades.values(), reverse=True)[:CUT]
     return _discounted(np.array(best, dtype=np.float64))
+
+
+def _best_columns(totals: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The columns of the `CUT` greatest values of each row, greatest first, int64 (n, at most
+    `CUT`). Of equal values, the first ones.
+
+    Only columns with a value among the best of some row are sorted: of thousands, that is a ninth
+    of the time.
+    """
+    n_columns = totals.shape[1]
+    near = np.arange(n_columns)
+    if n_columns > CUT:
+        least = np.partition(totals, -CUT, axis=1)[:, [-CUT]]
+        near = np.flatnonzero((totals >= least).any(axis=0))
+    order = np.argsort(-totals[:, near], axis=1, kind='stable')[:, :CUT]
+    return near[order]
 
 
 def _discounted(gains: NDArray[np.float64]) -> float:

@@ -1,9 +1,12 @@
 """What is learnt from judgments: the query map, the weights of fusion, a reranker's share."""
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from folders import HANGS
 from judgments import (
     BackwardsReranker,
     FixedRanker,
@@ -28,6 +31,39 @@ def test_a_map_is_learnt_that_helps_topics_held_out(searcher):
     assert np.array_equal(learnt.query_map, learnt.query_map.T)
     assert learnt.weights == (1.0,)
     assert learnt.n_topics == 60
+
+
+MAP_OF_TWO_TOPICS = """
+import sys
+import torch
+from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map
+
+learnt = learn_query_map(
+    TrainingVectors(
+        queries=torch.eye(2),
+        random=torch.eye(2),
+        is_relevant=torch.eye(2, dtype=torch.bool),
+        hard=torch.eye(2).flip(0)[:, None],
+        relevant=torch.eye(2),
+        topic_of=torch.arange(2),
+        scale=1.0,
+    ),
+    positions=[0, 1],
+)
+print(learnt[0, 1] < 0, 'torch._dynamo' in sys.modules)
+"""
+
+
+def test_a_map_is_learnt_without_the_compiler():
+    """To import it takes two seconds; another test of this process may have done that."""
+    printed = subprocess.run(
+        [sys.executable, '-c', MAP_OF_TWO_TOPICS],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=True,
+    ).stdout
+    assert printed.split() == ['True', 'False']
 
 
 def test_progress_counts_each_map(searcher):

@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from pyserini_repbert.adapt.weights import align, align_reranked, learn_weights
+from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, learn_weights
 from pyserini_repbert.ranking import Ranking
 
 
@@ -27,6 +29,21 @@ def test_ndcg_under_weights(aligned):
     first, second = aligned.values([1.0, 0.0], [0.4, 0.6])
     assert first == pytest.approx((1 / math.log2(3) + 3 / math.log2(4)) / ideal)
     assert second == pytest.approx((3 / math.log2(2) + 1 / math.log2(4)) / ideal)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([2, 5, 1000]))
+def test_ndcg_is_that_of_sorting_all_passages(seed, n_passages, n_scores):
+    """Of equal sums, the first passage is the better one."""
+    random = np.random.default_rng(seed)
+    scores = random.integers(n_scores, size=(2, n_passages)).astype(float)
+    gains = random.integers(3, size=n_passages).astype(float)
+    values = AlignedRankings(scores, gains, ideal=1.0).values([1.0, 0.0], [0.5, 0.5])
+    for value, totals in zip(values, (scores[0], scores.mean(axis=0)), strict=True):
+        order = sorted(range(n_passages), key=lambda column: (-totals[column], column))
+        expected = 0.0
+        for rank, column in enumerate(order[:10], 1):
+            expected += gains[column] / math.log2(rank + 1)
+        assert value == pytest.approx(expected)
 
 
 def test_passages_that_are_not_reranked_stay_below():

@@ -3,9 +3,9 @@ answers as before, and the same command again finishes, and encodes nothing twic
 
 KILLS=50 kills each command at 50 random points, instead of ten. The slow tests take one point in
 four, with `--exhaustive` all, and copies of the folder from one run instead of kills: what a kill
-leaves. With a further model, they take one in four of the points at which that model's files are
-made, and one in sixteen of the others, which are as without it: any file is removed in one way. A
-point before which nothing on the disk has changed is no point of its own.
+leaves. With a further model, they take one in eight of the points at which that model's files are
+made, each shard's in the same way, and one in 32 of the others, which are as without it: any file
+is removed in one way. A point before which nothing on the disk has changed is no point of its own.
 """
 
 import hashlib
@@ -312,7 +312,7 @@ FILES_OF = {'terms': ('/offsets', '/terms', '/weights'), 'tokens': ('token_',)}
 
 
 def points_of_further(points, whole_points, further, one_in):
-    """One in four of the points at which a further model's files are made, and one in sixteen of
+    """One in eight of the points at which a further model's files are made, and one in 32 of
     others.
     """
 
@@ -322,7 +322,7 @@ def points_of_further(points, whole_points, further, one_in):
 
     of_further = [point for point in points if is_of_further(point)]
     others = [point for point in points if not is_of_further(point)]
-    return sorted([*of_further[:: one_in(4)], *others[:: one_in(16)]])
+    return sorted([*of_further[:: one_in(8)], *others[:: one_in(32)]])
 
 
 @pytest.mark.parametrize(

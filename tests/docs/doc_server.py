@@ -1,9 +1,8 @@
 """A server that starts `python -m …` and `python -c …` by forking a process that has imported
-PyTorch and other large libraries already.
+PyTorch, other large libraries and this package already.
 
-A page's commands would else spend most of their time on these imports. Only libraries are imported
-beforehand, nothing of this package. `install` puts a program `python` into a folder that goes to
-the front of PATH.
+A page's commands would else spend most of their time on these imports. `install` puts a program
+`python` into a folder that goes to the front of PATH.
 """
 
 import atexit
@@ -12,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import socket
 import subprocess
@@ -22,6 +22,8 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
+
+from pyserini_repbert.errors import MissingDependencyError
 
 LIBRARIES = (
     'numpy',
@@ -39,7 +41,15 @@ LIBRARIES = (
     'scipy.stats',
     'pandas',
     'sentence_transformers',
+    'pyarrow.compute',
+    'pathspec',
+    'luqum.parser',
+    'selectolax.lexbor',
+    'fastapi',
+    'uvicorn',
+    'matplotlib.figure',
 )
+PACKAGE = 'pyserini_repbert'
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
 if sys.argv[1:2] not in (['-m'], ['-c']):
@@ -73,10 +83,18 @@ def install(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[by
     return server
 
 
+def package_modules() -> list[str]:
+    """The modules of this package; none of them starts Java or a thread when it is imported."""
+    folder = Path(__file__).parents[2] / PACKAGE
+    found = pkgutil.walk_packages([str(folder)], f'{PACKAGE}.')
+    return [module.name for module in found if not module.name.endswith('.__main__')]
+
+
 def serve(address: str) -> None:
     """Answer requests; each is run in a process of its own, whose exit status is sent back."""
-    for name in LIBRARIES:
-        with contextlib.suppress(ImportError):
+    for name in (*LIBRARIES, *package_modules()):
+        # A library, or one that a module plugs into, may not be installed.
+        with contextlib.suppress(ImportError, MissingDependencyError):
             importlib.import_module(name)
     # What a command does not touch stays shared with this process.
     gc.collect()

@@ -39,7 +39,7 @@ def garden(tmp_path_factory):
     (folder / 'serve.yaml').write_text(CONFIG, encoding='utf-8')
     made = ('--corpus', 'garden.jsonl', '--output')
     command(
-        'pyserini_repbert.encode',
+        'encode',
         *made,
         'garden',
         '--encoder',
@@ -47,7 +47,7 @@ def garden(tmp_path_factory):
         '--store-text',
         folder=folder,
     )
-    command('pyserini_repbert.index', 'lucene', *made, 'words', folder=folder)
+    command('index', 'lucene', *made, 'words', folder=folder)
     return folder
 
 

@@ -26,7 +26,7 @@ def served_kitchen(tmp_path_factory, browser):
         note = f'# {name.capitalize()}\n\n{text}\n'
         (folder / 'notes' / f'{name}.md').write_text(note, encoding='utf-8')
     made = ('--index', 'kitchen', '--corpus', 'notes', '--encoder', 'repbert-demo')
-    command('pyserini_repbert.index', 'sync', *made, folder=folder)
+    command('index', 'sync', *made, folder=folder)
     with run_service(folder, '--index', 'kitchen') as address:
         yield address
 

@@ -27,7 +27,7 @@ def library(tiny_checkpoint, tmp_path):
     (docs / LONG).write_text(long_page(5_000_000), encoding='utf-8')
     (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
     made = ('--corpus', 'docs', '--encoder', 'encoder', '--passage-tokens', '400')
-    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=tmp_path)
+    command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
     with run_service(tmp_path, '--index', 'mine') as address:
         yield address
 

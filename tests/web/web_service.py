@@ -1,5 +1,8 @@
-"""This package's commands, and a service, in processes of their own."""
+"""This package's commands, and a service in a process of its own."""
 
+import contextlib
+import importlib
+import io
 import json
 import os
 import re
@@ -7,24 +10,28 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
+
+from pyserini_repbert.commands.command import run
 
 _STARTED = 120.0  # seconds
 
 
-def command(*arguments, folder):
-    """Run one of this package's commands; its lines of output."""
-    environment = os.environ | {
-        'PYTHONPATH': str(Path(__file__).parents[2]),
-        'OMP_NUM_THREADS': '1',
-    }
-    call = [sys.executable, '-m', *arguments]
-    done = subprocess.run(
-        call, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+def command(name, *arguments, folder):
+    """Run one of this package's commands in this process, which imports PyTorch once for all of
+    them; its lines of output.
+    """
+    main = importlib.import_module(f'pyserini_repbert.commands.{name}').main
+    printed = io.StringIO()
+    errors = io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(errors),
+    ):
+        status = run(main, list(arguments))
+    assert status == 0, errors.getvalue()
+    return printed.getvalue().splitlines()
 
 
 def make_collection(folder, documents):
@@ -32,10 +39,10 @@ def make_collection(folder, documents):
     lines = [json.dumps(document) for document in documents]
     (folder / 'docs.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
     made = ('--corpus', 'docs.jsonl', '--encoder', 'repbert-demo')
-    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=folder)
+    command('index', 'sync', '--index', 'mine', *made, folder=folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def run_service(folder, *arguments):
     """The address of a service that runs in a folder meanwhile."""
     environment = os.environ | {
