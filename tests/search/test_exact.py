@@ -190,7 +190,7 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
         if in_bytes.usable and BYTES
         else []
     )
-    for _ in range(10):
+    for _ in range(30):
         thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
         expected = scores >= thresholds
         for way in ways:
