@@ -38,7 +38,6 @@ from pyserini_repbert.commands.watching import (
 )
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file, human_size
-from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -294,12 +293,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
     check_outside(options.index, options.corpus, '--index')
     # What the collection writes would be its documents.
-    folder = Path(options.index).resolve()
-    corpus_path = Path(options.corpus).resolve()
+    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
     command.refuse(
-        is_collection(folder) and corpus_path.is_relative_to(folder),
-        f'--corpus {options.corpus} is the collection {options.index}, or lies in it: give the '
-        'folder of the documents',
+        Path(options.corpus).exists() and is_inside,
+        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        'the documents',
     )
     check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)

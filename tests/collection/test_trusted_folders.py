@@ -152,8 +152,8 @@ def test_a_link_that_leads_back_to_itself(tmp_path, capsys, action, name):
 
 def test_a_collection_is_no_corpus_of_its_own(collection, capsys):
     folder = collection.folder
-    for action in ('sync', 'add'):
-        for corpus in (folder, folder / 'generations'):
+    for corpus in (folder, folder / 'generations'):
+        for action in ('sync', 'add'):
             said = refused(capsys, action, '--corpus', corpus, '--index', folder)
             assert 'or lies in it: give the folder of the documents' in said
     assert (len(collection), collection.generation.number) == (2, 1)
