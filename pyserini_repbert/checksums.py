@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import StrPath, atomic_file, cache_folder
+from pyserini_repbert.files import CACHE_ERRORS, StrPath, atomic_file, cache_folder
 
 CHECKSUMS = 'sha256sums'
 _LEFT_OUT = (CHECKSUMS, 'write.lock')
@@ -42,8 +42,8 @@ def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
             return known
     checksum = digest(path, algorithm)
     if time.time_ns() - status.st_ctime_ns > _TICK:
-        # A read-only cache only costs time.
-        with contextlib.suppress(OSError), atomic_file(note) as stream:
+        # A cache that is read-only or full only costs time.
+        with contextlib.suppress(*CACHE_ERRORS), atomic_file(note) as stream:
             stream.write(checksum)
     return checksum
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyserini_repbert.archives import limited
-from pyserini_repbert.errors import BusyError, InputError, within_limits
+from pyserini_repbert.errors import BusyError, ExhaustedError, InputError, within_limits
 from pyserini_repbert.folder_forms import FolderForm, is_temporary, refuse_link, temporary_name
 
 StrPath = str | os.PathLike[str]
@@ -28,6 +28,8 @@ _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.
 
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+# Raised where a file of the cache cannot be written; without it, work takes longer.
+CACHE_ERRORS = (OSError, ExhaustedError)
 # Of a line of a file: a packed file of some kB may hold a line without end.
 MAX_LINE_BYTES = 64 << 20
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'
@@ -36,12 +38,19 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 def cache_folder() -> Path:
     """The folder of downloads and built indexes.
 
-    It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert.
+    It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert. Raises InputError where the first
+    is not set, and the user has no home folder.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
     if chosen:
         return Path(chosen)
-    return Path.home() / '.cache' / 'pyserini_repbert'
+    home = os.path.expanduser('~')
+    if not os.path.isabs(home):
+        raise InputError(
+            'there is no cache folder, since HOME is not set and this user has no home folder: set '
+            'PYSERINI_REPBERT_CACHE to a folder'
+        )
+    return Path(home, '.cache', 'pyserini_repbert')
 
 
 def existing_file(path: StrPath, what: str) -> Path:
@@ -112,14 +121,28 @@ def links_out_of(folder: StrPath) -> list[Path]:
     for parent, folders, names in os.walk(folder):
         for name in (*folders, *names):
             path = Path(parent, name)
-            if _leaves(path, root) and path.exists():
+            if _leaves(path, root) and leads_somewhere(path):
                 links.append(path)
     return sorted(links)
 
 
+def leads_somewhere(path: Path) -> bool:
+    """Whether a path leads to a file or a folder, or to where this user may not look."""
+    try:
+        path.stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def _leaves(path: Path, root: Path) -> bool:
     """Whether a path is a link that leads out of a folder, which is resolved already."""
-    return path.is_symlink() and not path.resolve().is_relative_to(root)
+    if not path.is_symlink():
+        return False
+    # `Path.resolve` raises an error for a link that leads back to itself.
+    return not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _entries_below(folder: StrPath) -> Iterator[Path]:
@@ -134,7 +157,7 @@ def _entries_below(folder: StrPath) -> Iterator[Path]:
     for parent, _, names in os.walk(folder, onerror=refuse):
         for name in names:
             path = Path(parent, name)
-            if not _leaves(path, root):
+            if leads_somewhere(path) and not _leaves(path, root):
                 yield path
 
 

@@ -9,8 +9,17 @@ import sqlite3
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+
+# A full disk leaves no room for what a writer shares with readers.
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+
+
+def file_address(path: Path, setting: str) -> str:
+    """The address under which SQLite opens a file; `setting` is 'mode=ro', say."""
+    return f'file:{quote(os.fsencode(path.absolute()))}?{setting}'
 
 
 @contextmanager
@@ -103,7 +112,7 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             # Python itself raises it for text that is not UTF-8, without a number.
             code = getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR)
-            if code == sqlite3.SQLITE_FULL:
+            if code in _FULL:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
             if code == sqlite3.SQLITE_ERROR:
                 # The statements are ours: the file lacks what they name.

@@ -33,6 +33,7 @@ from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.index.neighbours import copy_neighbours
 from pyserini_repbert.record import record_path
+from pyserini_repbert.sqlite_files import file_address
 
 _TRIES = 10
 
@@ -104,13 +105,17 @@ def _copy_store(source: Path, copy: Path) -> Generation:
 
 
 def _drop_other_generations(copy: Path, number: int) -> None:
-    with contextlib.closing(open_for_writing(copy)) as connection:
+    with (
+        contextlib.closing(open_for_writing(copy)) as connection,
+        sqlite_errors(copy / STORE),
+    ):
         discard_staged(connection, number + 1)
         clean(copy, connection, number)
 
 
 def _copy_judgments(source: Path, target: Path) -> None:
-    reading = sqlite3.connect(f'file:{source.absolute()}?mode=ro', uri=True)
-    writing = sqlite3.connect(target)
-    with contextlib.closing(reading), contextlib.closing(writing):
-        reading.backup(writing)
+    with sqlite_errors(target):
+        reading = sqlite3.connect(file_address(source, 'mode=ro'), uri=True)
+        writing = sqlite3.connect(target)
+        with contextlib.closing(reading), contextlib.closing(writing):
+            reading.backup(writing)

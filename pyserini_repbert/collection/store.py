@@ -7,15 +7,15 @@ since <= g < until. A writer commits under the next generation's number, which n
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import AbstractContextManager
 from pathlib import Path
-from urllib.parse import quote
 
 from pyserini_repbert import sqlite_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
-from pyserini_repbert.sqlite_files import make_tables, refuse_code, transaction
+from pyserini_repbert.sqlite_files import file_address, make_tables, refuse_code, transaction
 
 STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
@@ -29,6 +29,7 @@ _WAIT = 60  # seconds for another connection's lock
 _CACHE = -64_000  # negative: in kB
 # Anserini refuses contents of these characters alone: what Java's `trim` removes.
 _BLANK = ''.join(map(chr, range(33)))
+_OCTAL = re.compile(r'\\([0-7]{3})')
 # File systems over a network, on which WAL's shared memory does not work.
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
@@ -171,7 +172,7 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
     """
     path = folder / STORE
     mode = 'rwc' if is_new else 'rw'
-    address = f'file:{quote(str(path.absolute()))}?mode={mode}'
+    address = file_address(path, f'mode={mode}')
     with sqlite_errors(path):
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
@@ -211,7 +212,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
     has_wal = path.with_name(f'{STORE}-wal').is_file()
     is_immutable = not os.access(folder, os.W_OK) and not has_wal
     mode = 'immutable=1' if is_immutable else 'mode=ro'
-    address = f'file:{quote(str(path.absolute()))}?{mode}'
+    address = file_address(path, mode)
     with sqlite_errors(path):
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
@@ -253,9 +254,10 @@ def is_on_network(folder: Path) -> bool:
     resolved = folder.resolve()
     longest = ''
     kind = ''
-    for line in mounts.read_text(encoding='utf-8', errors='surrogateescape').splitlines():
+    for line in mounts.read_text(encoding='utf-8', errors='surrogateescape').rstrip().split('\n'):
         before, _, after = line.partition(' - ')
-        mount_point = before.split()[4].encode().decode('unicode_escape')
+        # Spaces and backslashes are written as octal numbers.
+        mount_point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), before.split()[4])
         if len(mount_point) >= len(longest) and resolved.is_relative_to(mount_point):
             longest = mount_point
             kind = after.split()[0]

@@ -246,7 +246,14 @@ def _add(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
-    check_outside(options.index, options.corpus)
+    check_outside(options.index, options.corpus, '--index')
+    # What the collection writes would be its documents.
+    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
+    command.refuse(
+        Path(options.corpus).exists() and is_inside,
+        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        'the documents',
+    )
     check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection

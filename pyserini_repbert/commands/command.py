@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import io
 import itertools
 import logging
@@ -90,6 +91,9 @@ def _prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
+        if sys.stdout.errors == 'strict':
+            # As stderr does: a terminal without UTF-8, or a path that is no UTF-8, is no error.
+            sys.stdout.reconfigure(errors='backslashreplace')
 
 
 def _prepare_process() -> None:
@@ -120,6 +124,10 @@ def _message(error: Exception) -> str:
         if error.filename is None:
             return str(error)
         return f'{error.filename}: {error.strerror or error}: check the path and its permissions'
+    loop = error.__context__
+    # `Path.resolve` raises a RuntimeError about it up to Python 3.12.
+    if isinstance(loop, OSError) and loop.errno == errno.ELOOP:
+        return f'{loop.filename} is a link that leads back to itself: check the path'
     if isinstance(error, ImportError):
         return f'{error}: `python -m pyserini_repbert.doctor` names the package to install again'
     return ''

@@ -184,7 +184,7 @@ def _cache() -> Iterator[Finding]:
     from pyserini_repbert.files import cache_folder, human_size
 
     folder = cache_folder()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         yield Finding(
             'cache',

@@ -311,14 +311,16 @@ def used_fusion(spec: PipelineSpec) -> dict[str, Any]:
     return {'alpha': alpha, 'rrf_k': settings.rrf_k, 'normalize': str(settings.normalize)}
 
 
-def check_outside(output: str, corpus: str | None) -> None:
+def check_outside(output: str, corpus: str | None, flag: str = '--output') -> None:
     """Raise InputError for an output folder inside the corpus folder, where it would be read as
     part of the corpus.
+
+    `flag` is the one that names the output.
     """
     if not corpus or not Path(corpus).is_dir():
         return
     is_inside = Path(corpus).resolve() in Path(output).resolve().parents
-    command.refuse(is_inside, f'--output {output} lies in the corpus folder {corpus}: give another')
+    command.refuse(is_inside, f'{flag} {output} lies in the corpus folder {corpus}: give another')
 
 
 def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:

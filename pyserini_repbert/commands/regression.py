@@ -240,7 +240,7 @@ def _report_outcomes(
     results = []
     for workspace, outcomes_of_file in by_workspace.items():
         results.append(RegressionOutcome(workspace.regression, outcomes_of_file))
-    data = as_data(results, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
+    data = as_data(results, environment, {str(options.data): '$DATA', os.path.expanduser('~'): '~'})
     if options.report:
         _write_report(data, options.report)
     counts = Counter(outcome.status for outcome in outcomes)

@@ -24,6 +24,7 @@ from pyserini_repbert.data.unread_files import (
     UnreadFile,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import leads_somewhere
 
 _CACHES = frozenset(('node_modules', 'bower_components', '__pycache__', 'site-packages'))
 _BACKUP = re.compile(r'.*~|#.*#|~\$.*|.*\.(?:bak|orig|rej|swp|swo|tmp)', re.IGNORECASE)
@@ -143,7 +144,7 @@ class _Walk:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 self.enter(path, ignored)
-            elif entry.is_file():
+            elif _is_file(entry):
                 self.found.files.append(path)
             elif not entry.is_dir():
                 self.found.leave_out(path, NO_FILE, 'a pipe or a device')
@@ -155,7 +156,7 @@ class _Walk:
         is_folder = entry.is_dir(follow_symlinks=False)
         if not self._with_hidden and is_unwanted(entry.name, is_folder):
             self.found.leave_out(path, HIDDEN, 'hidden, a cache or a backup')
-        elif entry.is_symlink() and not path.exists():
+        elif entry.is_symlink() and not leads_somewhere(path):
             self.found.leave_out(path, BROKEN_LINK, 'a link to nothing')
         elif entry.is_symlink() and not path.resolve().is_relative_to(self._resolved_root):
             self.found.leave_out(path, LEAVING_LINK, 'a link that leaves the folder')
@@ -173,6 +174,17 @@ class _Walk:
         if self._exclude.match_file(f'{name}/' if is_folder else name):
             return True
         return not is_folder and self._include is not None and not self._include.match_file(name)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file, or a link to where this user may not look.
+
+    The latter is then named as a file that cannot be read, and its documents stay.
+    """
+    try:
+        return entry.is_file()
+    except PermissionError:
+        return True
 
 
 def is_unwanted(name: str, is_folder: bool) -> bool:

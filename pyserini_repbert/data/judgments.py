@@ -18,7 +18,6 @@ from enum import StrEnum
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,6 +27,7 @@ from pyserini_repbert.data.values import has_surrogates, identifier_problem, par
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.sqlite_files import (
+    file_address,
     integrity_problems,
     make_tables,
     refuse_code,
@@ -585,7 +585,7 @@ class JudgmentStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
         """A connection to the file; None where another program is about to make its tables."""
-        address = f'file:{quote(str(self.path.absolute()))}?mode=ro'
+        address = file_address(self.path, 'mode=ro')
         with sqlite_errors(self.path, _ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
             with contextlib.closing(connection):

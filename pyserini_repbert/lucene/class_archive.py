@@ -49,7 +49,8 @@ def archive_path(java: Java, jar: Path) -> Path:
 def archive_options(java: Java, jar: Path) -> list[str]:
     """Options of Java that read the archive; none where it was not made."""
     path = archive_path(java, jar)
-    if not path.is_file():
+    # False also where the cache may not be read.
+    if not os.path.isfile(path):
         return []
     return [f'-XX:SharedArchiveFile={path}', '-Xshare:auto', _VERIFIED, _SILENT]
 
@@ -65,9 +66,9 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
     Returns its path; None where Java cannot make it, or the cache folder is not writable.
     """
     path = archive_path(java, jar)
-    if path.is_file():
-        return path
     try:
+        if path.is_file():
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         # Java writes a new file, which other processes see when it is whole.
         with tempfile.TemporaryDirectory(dir=path.parent) as made:

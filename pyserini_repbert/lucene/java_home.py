@@ -64,8 +64,8 @@ def found_javas() -> Iterator[Java]:
     """The Java runtimes on this machine that can be loaded into a process, preferred ones first."""
     seen: set[Path] = set()
     for source, folder in _home_folders():
-        home = folder.resolve()
-        has_library = any((home / library).exists() for library in _JVM_LIBRARIES)
+        home = Path(os.path.realpath(folder))
+        has_library = any(os.path.exists(home / library) for library in _JVM_LIBRARIES)
         if home in seen or not has_library:
             continue
         seen.add(home)
@@ -83,8 +83,10 @@ def _home_folders() -> Iterator[tuple[str, Path]]:
         yield 'JAVA_HOME', Path(named)
     executable = 'java.exe' if sys.platform == 'win32' else 'java'
     for folder in os.environ.get('PATH', '').split(os.pathsep):
-        if folder and (Path(folder) / executable).exists():
-            yield 'PATH', (Path(folder) / executable).resolve().parent.parent
+        program = os.path.join(folder, executable)
+        # False also for a folder of another user, as a command of `sudo` may have it in its PATH.
+        if folder and os.path.exists(program):
+            yield 'PATH', Path(os.path.realpath(program)).parent.parent
     for pattern in _usual_folders():
         base, _, rest = pattern.partition('*')
         for path in sorted(Path(base).glob(f'*{rest}')):
@@ -96,10 +98,12 @@ def _home_folders() -> Iterator[tuple[str, Path]]:
 
 def _usual_folders() -> list[str]:
     """Patterns of Java home folders, with one `*` each."""
+    # It stays '~' for a user without one.
+    home = os.path.expanduser('~')
     if sys.platform == 'darwin':
         return [
             '/Library/Java/JavaVirtualMachines/*/Contents/Home',
-            f'{Path.home()}/Library/Java/JavaVirtualMachines/*/Contents/Home',
+            f'{home}/Library/Java/JavaVirtualMachines/*/Contents/Home',
             '/opt/homebrew/opt/*/libexec/openjdk.jdk/Contents/Home',
             '/usr/local/opt/*/libexec/openjdk.jdk/Contents/Home',
         ]
@@ -111,7 +115,7 @@ def _usual_folders() -> list[str]:
         '/usr/lib/jvm/*',
         '/usr/java/*',
         '/opt/java/*',
-        f'{Path.home()}/.sdkman/candidates/java/*',
+        f'{home}/.sdkman/candidates/java/*',
     ]
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.files import atomic_file, cache_folder
+from pyserini_repbert.files import CACHE_ERRORS, atomic_file, cache_folder
 
 SEED_VARIABLE = 'PYSERINI_SEED'  # a folder from which tables are read instead of the network
 _TABLE = re.compile(
@@ -76,8 +76,8 @@ def _table(address: str, origin: str, name: str) -> bytes:
     if stored is not None and users in (None, stored):
         return stored
     content = users or _fetched(address, name)
-    # A read-only cache only costs time.
-    with contextlib.suppress(OSError), atomic_file(copy, 'wb') as stream:
+    # A cache that is read-only or full only costs time.
+    with contextlib.suppress(*CACHE_ERRORS), atomic_file(copy, 'wb') as stream:
         stream.write(content)
     return content
 

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.files import atomic_file, cache_folder
+from pyserini_repbert.files import CACHE_ERRORS, atomic_file, cache_folder
 
 if TYPE_CHECKING:
     import torch
@@ -174,5 +174,5 @@ def _keep(path: Path, times_of: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as file:
             json.dump(times_of, file, indent=1, sort_keys=True)
-    except OSError as error:
+    except CACHE_ERRORS as error:
         logger.info('%s is not written, so times are measured again next time: %s', path, error)

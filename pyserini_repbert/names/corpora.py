@@ -52,6 +52,8 @@ def open_corpus(
     name = str(source)
     if fmt == 'ir_datasets' or name.startswith(IR_DATASETS):
         return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), policy, keep_empty)
+    if not name:
+        raise InputError('the name of the corpus is empty: give a file or a folder')
     if not Path(source).exists():
         entry = catalog.find('collections', name)
         if entry is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.files import atomic_file
+from pyserini_repbert.files import CACHE_ERRORS, atomic_file
 from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.placeholders import BUILD_FOLDERS, fill
 from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
@@ -52,7 +52,7 @@ class Workspace:
         self.folder = folder / regression.name
         self._version = version
         self._failed: dict[str, str] = {}
-        pyserini = os.environ.get('PYSERINI_CACHE') or str(Path('~/.cache/pyserini').expanduser())
+        pyserini = os.environ.get('PYSERINI_CACHE') or os.path.expanduser('~/.cache/pyserini')
         self.paths = {
             'data': data,
             'downloads': str(downloads_folder()),
@@ -224,5 +224,5 @@ def write_note(note: Path, value: Mapping[str, Any]) -> None:
 
     Else the result is computed again next time.
     """
-    with contextlib.suppress(OSError), atomic_file(note) as stream:
+    with contextlib.suppress(*CACHE_ERRORS), atomic_file(note) as stream:
         json.dump(value, stream)

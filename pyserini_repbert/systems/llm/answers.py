@@ -9,17 +9,21 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.sqlite_files import make_tables, refuse_code, sqlite_errors, transaction
+from pyserini_repbert.sqlite_files import (
+    file_address,
+    make_tables,
+    refuse_code,
+    sqlite_errors,
+    transaction,
+)
 from pyserini_repbert.systems.llm.client import ModelAnswer
 
 _ADVICE = 'restore it from a copy, or begin another file of answers'
@@ -144,7 +148,7 @@ class AnswerFile:
         file is only read.
         """
         mode = 'ro' if is_read_only else 'rwc'
-        address = f'file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}'
+        address = file_address(self.path, f'mode={mode}')
         with sqlite_errors(self.path, _ADVICE):
             connection = sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection):
