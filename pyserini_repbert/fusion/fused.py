@@ -14,7 +14,8 @@ from pyserini_repbert.fusion.threshold import (
     FirstHits,
     FusedHits,
     fuse_first_hits,
-    greatest_depth,
+    next_depth,
+    second_depth,
 )
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
@@ -71,17 +72,18 @@ class Fusion(Searcher, recorded_as='Fusion'):
         waiting = list(topics)
         while waiting:
             runs = self._search(waiting, depth, traces)
+            deeper = next_depth(depth, k)
             later = []
             for topic in waiting:
                 rankings = [run[topic.qid] for run in runs]
                 best = self._fuse_whole(topic, rankings, depth, k)
                 fused[topic.qid] = best.ranking
-                if not best.is_proven and depth < greatest_depth(k):
+                if not best.is_proven and deeper is not None:
                     later.append(topic)
-            if depth < greatest_depth(k):
+            if depth < second_depth(k):
                 self._beginning_depth.learn(was_enough=2 * len(later) <= len(topics))
             waiting = later
-            depth = greatest_depth(k)
+            depth = deeper or depth
         return fused
 
     def _fuse_whole(

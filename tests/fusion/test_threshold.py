@@ -133,7 +133,17 @@ def test_alike_scores_are_not_searched_without_end_and_soon_but_once():
     fusion = Fusion(parts, by_max(0.5, 0.5))
     for _ in range(3):
         assert len(fusion.rank([TOPIC], None, 10)['q']) == 10
-    assert parts[0].depths == [60, 240, 60, 240, 240]
+    assert parts[0].depths == [60, 240, 1000, 60, 240, 1000, 240, 1000]
+
+
+def test_hundreds_of_documents_of_one_score_hide_no_better_one():
+    tables = []
+    for letter in 'ab':
+        copies = {f'{letter}{n:03}': 1.0 for n in range(200)}
+        tables.append(copies | {'both': 0.9})
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    (hit,) = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 1)['q']
+    assert (hit.docid, hit.score) == ('both', 0.9)
 
 
 def test_all_hits_and_a_depth_of_ones_own():
