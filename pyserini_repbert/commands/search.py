@@ -371,8 +371,13 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
     with contextlib.closing(pipeline):
         estimator = _open_estimator(options, resolved, pipeline)
 
+        depth = resolved.spec.depth
+        if depth is not None:
+            # So deep were the rankings searched whose ranks are shown.
+            depth = max(depth, _RUN_HITS)
+
         def answers(questions: Sequence[str]) -> list[str]:
-            return _answers(questions, pipeline, options, resolved.spec.depth, estimator)
+            return _answers(questions, pipeline, options, depth, estimator)
 
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
@@ -417,7 +422,7 @@ def _answers(
     questions : are ranked together
     pipeline : ranks them
     options : the command's flags
-    depth : how many hits of each first stage are fused, None: as many as are shown
+    depth : how many hits of each first stage are known; None: as many as it has
     estimator : says how far the hits can be believed; None: nothing is said
     """
     from pyserini_repbert.lucene.analysis import word_finder

@@ -14,7 +14,8 @@ from pyserini_repbert.fusion.threshold import (
     FirstHits,
     FusedHits,
     fuse_first_hits,
-    greatest_depth,
+    next_depth,
+    second_depth,
 )
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
@@ -33,7 +34,8 @@ class Fusion(Searcher, recorded_as='Fusion'):
 
     Attributes
     ----------
-    least_depth : hits of each part that are searched at least, for who reads the rankings of parts
+    least_depth : hits of each part that are searched at least, for who reads the rankings of parts;
+        no more of them are fused than without it
     """
 
     least_depth: int = 0
@@ -54,9 +56,10 @@ class Fusion(Searcher, recorded_as='Fusion'):
         if self.settings.fuses_whole and k is not None and self._gives_all_scores:
             return self._rank_whole(topics, k, traces)
         depth = self.settings.depth_for(k)
-        if depth is not None:
-            depth = max(depth, self.least_depth)
-        return self.fused(self._search(topics, depth, traces), k)
+        if depth is None:
+            return self.fused(self._search(topics, None, traces), k)
+        runs = self._search(topics, max(depth, self.least_depth), traces)
+        return self.fused([_first_hits(run, depth) for run in runs], k)
 
     @property
     def _gives_all_scores(self) -> bool:
@@ -69,17 +72,18 @@ class Fusion(Searcher, recorded_as='Fusion'):
         waiting = list(topics)
         while waiting:
             runs = self._search(waiting, depth, traces)
+            deeper = next_depth(depth, k)
             later = []
             for topic in waiting:
                 rankings = [run[topic.qid] for run in runs]
                 best = self._fuse_whole(topic, rankings, depth, k)
                 fused[topic.qid] = best.ranking
-                if not best.is_proven and depth < greatest_depth(k):
+                if not best.is_proven and deeper is not None:
                     later.append(topic)
-            if depth < greatest_depth(k):
+            if depth < second_depth(k):
                 self._beginning_depth.learn(was_enough=2 * len(later) <= len(topics))
             waiting = later
-            depth = greatest_depth(k)
+            depth = deeper or depth
         return fused
 
     def _fuse_whole(
@@ -124,10 +128,15 @@ class Fusion(Searcher, recorded_as='Fusion'):
         return next(filter(any, stored), [None] * len(docids))
 
 
+def _first_hits(run: Run, depth: int) -> Run:
+    """The run with so many hits of each topic."""
+    return {qid: ranking[:depth] for qid, ranking in run.items()}
+
+
 def look_deeper(ranker: _Ranker, depth: int) -> _Ranker:
     """The ranker, whose fusions search each part at least so deep.
 
-    This is for who reads the rankings of the parts.
+    This is for who reads the rankings of the parts: what is fused stays the same.
     """
     changes: dict[str, Any] = {}
     if ranker.parts:

@@ -8,8 +8,8 @@ A document that one ranking found gets its scores in the others, too. A document
 found has, in each, at most the score of the last hit. Where the fusion of these last scores is
 below the score of the k-th document, no document is missing; else the rankings have to be deeper.
 
-Where even the hits of `greatest_depth` prove nothing, because all scores are nearly
-alike, the k best documents among these hits are taken.
+Where even 1,000 hits prove nothing, because all scores are nearly alike, the k best documents among
+these hits are taken.
 """
 
 from __future__ import annotations
@@ -45,10 +45,21 @@ def first_depth(k: int) -> int:
     return 2 * k + 40
 
 
-def greatest_depth(k: int) -> int:
-    """How many hits of each ranking are searched at most, for k fused ones."""
+def second_depth(k: int) -> int:
+    """How many hits of each ranking are searched where `first_depth` proves nothing."""
     first = first_depth(k)
     return max(first, min(_DEEPER * first, _DEEPEST))
+
+
+def next_depth(depth: int, k: int) -> int | None:
+    """How many hits are searched after so many, which proved nothing; None: no more.
+
+    The last ones are for hundreds of documents of one text, which have the same score.
+    """
+    for deeper in (second_depth(k), _DEEPEST):
+        if deeper > depth:
+            return deeper
+    return None
 
 
 class BeginningDepth:
@@ -66,7 +77,7 @@ class BeginningDepth:
         if self._n_deep == 0:
             return first_depth(k)
         self._n_deep -= 1
-        return greatest_depth(k)
+        return second_depth(k)
 
     def learn(self, was_enough: bool) -> None:
         """Learn whether the first depth proved the rankings of most questions."""

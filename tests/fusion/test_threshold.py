@@ -7,6 +7,7 @@ from math import fsum
 import pytest
 
 from pyserini_repbert.fusion import Fusion, FusionSettings, threshold
+from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.fusion.threshold import FirstHits, fuse_first_hits
 from pyserini_repbert.ranking import Query, Ranker, by_score
 
@@ -132,7 +133,17 @@ def test_alike_scores_are_not_searched_without_end_and_soon_but_once():
     fusion = Fusion(parts, by_max(0.5, 0.5))
     for _ in range(3):
         assert len(fusion.rank([TOPIC], None, 10)['q']) == 10
-    assert parts[0].depths == [60, 240, 60, 240, 240]
+    assert parts[0].depths == [60, 240, 1000, 60, 240, 1000, 240, 1000]
+
+
+def test_hundreds_of_documents_of_one_score_hide_no_better_one():
+    tables = []
+    for letter in 'ab':
+        copies = {f'{letter}{n:03}': 1.0 for n in range(200)}
+        tables.append(copies | {'both': 0.9})
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    (hit,) = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 1)['q']
+    assert (hit.docid, hit.score) == ('both', 0.9)
 
 
 def test_all_hits_and_a_depth_of_ones_own():
@@ -151,6 +162,17 @@ def test_who_reads_the_rankings_of_parts_gets_them_deeper():
     fusion = Fusion(parts, by_max(0.5, 0.5)).with_settings(least_depth=1000)
     fusion.rank([TOPIC], None, 10)
     assert [part.depths for part in parts] == [[1000], [1000]]
+
+
+@pytest.mark.parametrize('method', ['interleave', 'rrf', 'interpolation'])
+def test_deeper_rankings_of_parts_change_no_answer(method):
+    tables = [{f'd{n}': 1 / (1 + n) for n in range(9)}, {f'd{n}': 1 + n for n in range(9)}]
+    parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
+    fusion = Fusion(parts, FusionSettings(method, depth=2))
+    expected = fusion.rank([TOPIC], None, 5)['q']
+    assert sorted(expected.docids) == ['d0', 'd1', 'd7', 'd8']
+    assert look_deeper(fusion, 1000).rank([TOPIC], None, 5)['q'] == expected
+    assert [part.depths for part in parts] == [[2, 1000], [2, 1000]]
 
 
 def test_one_at_first_and_as_deep_as_it_takes(monkeypatch):
