@@ -72,6 +72,8 @@ _ROUNDED_AFTER = 4
 _ROUNDED_FROM = 256
 # Of a smaller share of all rows, missing rounded copies are made at once.
 _ROUNDED_AT_ONCE = 1 / 16
+# After some queries, each search rounds this share of the rows.
+_ROUNDED_EACH = 1 / 4
 # Of fewer allowed rows, this share, the vectors are gathered.
 _GATHERED_SHARE = 1 / 16
 # From so many rows on, rounded vectors are faster.
@@ -287,13 +289,20 @@ class ExactIndex:
         """The parts, of those without rounded copies, that a search of some queries rounds.
 
         It rounds all where a search in float32 takes longer, or where it has many queries. Later
-        searches round a part each: no question waits for all of them.
+        searches round some parts each: no question waits for all of them.
         """
         n_rows = sum(len(part.vectors) for part in missing)
         if n_rows <= _ROUNDED_AT_ONCE * len(self._index) or n_queries >= _ROUNDED_FROM:
             return missing
-        n_before = min(part.n_queries for part in missing)
-        return missing[:1] if n_before >= _ROUNDED_AFTER else ()
+        due: list[IndexPart] = []
+        if min(part.n_queries for part in missing) < _ROUNDED_AFTER:
+            return due
+        n_due = 0
+        for part in missing:
+            if n_due < _ROUNDED_EACH * len(self._index):
+                due.append(part)
+                n_due += len(part.vectors)
+        return due
 
     @staticmethod
     def _has_room(parts: Sequence[IndexPart], kind: type[_Copy], dimension: int) -> bool:

@@ -298,7 +298,7 @@ def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, h
 
 
 @pytest.mark.skipif(not BYTES, reason='saturates')
-def test_no_search_rounds_more_than_a_part(monkeypatch):
+def test_no_search_rounds_all_parts(monkeypatch):
     """To round a million vectors takes as long as ten questions."""
     monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
     monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
