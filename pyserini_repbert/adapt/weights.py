@@ -133,8 +133,7 @@ def _best_columns(totals: NDArray[np.float64]) -> NDArray[np.int64]:
     """The columns of the `CUT` greatest values of each row, greatest first, int64 (n, at most
     `CUT`). Of equal values, the first ones.
 
-    Only columns with a value among the best of some row are sorted: of thousands, that is a ninth
-    of the time.
+    Only columns with a value among the best of some row are sorted.
     """
     n_columns = totals.shape[1]
     near = np.arange(n_columns)
