@@ -11,7 +11,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import extensions
 from pyserini_repbert.names.corpora import open_corpus
 
-SONGS = '''
+SONGS = """
 from pyserini_repbert.extension import Command, Extension
 
 EXTENSION = Extension(
@@ -23,7 +23,7 @@ EXTENSION = Extension(
         'index songs': Command('count the songs', 'singing:count', 'singing:add_flags'),
     },
 )
-'''
+"""
 SINGING = """
 def main(arguments):
     print('la', *arguments)
