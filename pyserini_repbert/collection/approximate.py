@@ -16,7 +16,6 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -50,7 +49,8 @@ from pyserini_repbert.search.ann import (
     check_count,
     make_ann,
 )
-from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
+from pyserini_repbert.search.quick_exact import QuickIndex
+from pyserini_repbert.search.scores import TopRows, top_rows
 
 # How much deeper each further search for candidates goes, and how many there are.
 _DEEPER = 4
@@ -227,7 +227,7 @@ class CollectionAnn:
     DamagedFileError : it is not whole, or its vectors have another length
     """
 
-    def __init__(self, vectors: PassageVectors, exact: ExactIndex, device: torch.device) -> None:
+    def __init__(self, vectors: PassageVectors, exact: QuickIndex, device_name: str) -> None:
         self.index = open_collection_ann(vectors.folder)
         self.record = self.index.record
         self._vectors = vectors
@@ -240,7 +240,7 @@ class CollectionAnn:
         newer = [shard for shard in vectors.shards if shard.name not in names]
         self._newer = _ShardVectors(newer)
         self._newer_rows = np.flatnonzero(~self._is_covered)
-        self._newer_index = ExactIndex(self._newer, device, [shard.part for shard in newer])
+        self._newer_index = QuickIndex(self._newer, device_name, [shard.part for shard in newer])
 
     def search(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]

@@ -34,7 +34,7 @@ from pyserini_repbert.index.ann import ANN, CLEARED, candidate_rows, write_ann
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.ann import SEED, AnnSettings, ann_lock, check_count, make_ann
-from pyserini_repbert.search.exact import top_rows
+from pyserini_repbert.search.scores import top_rows
 from pyserini_repbert.systems.registry import representations
 
 # Queries on which recall is measured, where none are given.

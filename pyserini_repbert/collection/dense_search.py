@@ -44,12 +44,13 @@ from pyserini_repbert.ranking import (
     Reason,
     ReasonKind,
 )
-from pyserini_repbert.search import exact
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder, VectorSearcher
 from pyserini_repbert.search.document_rows import DocumentRows
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.parts import ArrayVectors
+from pyserini_repbert.search.quick_exact import QuickIndex
+from pyserini_repbert.search.scores import TopRows, VectorSearch
 from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
 # How much deeper each further search for passages goes.
@@ -96,7 +97,7 @@ class _FewRows:
     """The rows that count, where they are few: their numbers, int64 (m,), and their vectors."""
 
     numbers: NDArray[np.int64]
-    index: exact.ExactIndex
+    index: QuickIndex
 
 
 class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
@@ -137,7 +138,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             self.approximate = self._open_ann()
 
     def _open_ann(self) -> CollectionAnn:
-        return CollectionAnn(self.vectors, self._exact, self.device)
+        return CollectionAnn(self.vectors, self._exact, self.device_name)
 
     def approximately(self) -> Self:
         """The same search by the collection's approximate index.
@@ -158,10 +159,10 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def _is_approximate(self) -> bool:
         return self.approximate is not None
 
-    def _search_of(self, *_: object) -> exact.VectorSearch:
+    def _search_of(self, *_: object) -> VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
         parts = [shard.part for shard in self.vectors.shards]
-        self._exact = exact.ExactIndex(self.vectors, self.device, parts)
+        self._exact = QuickIndex(self.vectors, self.device_name, parts)
         counted = self.vectors.live
         if self.aggregation is PassageAggregation.FIRST:
             counted = counted & (self.vectors.numbers == 0)
@@ -178,7 +179,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         if is_share and n_bytes <= _KEPT_BYTES:
             numbers = np.flatnonzero(rows)
             vectors = ArrayVectors(self.vectors.gather(numbers))
-            self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
+            self._few = _FewRows(numbers, QuickIndex(vectors, self.device_name))
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""
@@ -187,18 +188,18 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         other._count(self._counted & documents[self.vectors.documents])
         return other
 
-    def _find(self, vectors: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+    def _find(self, vectors: NDArray[np.float32], depth: int) -> list[TopRows]:
         """The best rows that count, of each query vector, float32 (n, d)."""
         if self._few is not None:
             tops = self._few.index.search(vectors, depth)
-            return [exact.TopRows(top.scores, self._few.numbers[top.rows]) for top in tops]
+            return [TopRows(top.scores, self._few.numbers[top.rows]) for top in tops]
         is_share = self._n_counted >= _EXACT_SHARE * len(self.vectors)
         if self.approximate is not None and is_share:
             return self.approximate.search(vectors, depth, self._counted)
         allowed = None if self._n_counted == len(self.vectors) else self._counted
         return self._exact.search(vectors, depth, allowed)
 
-    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[TopRows]:
         """The best passages, of all documents: a filter does not change what a query means."""
         return self._exact.search(queries, depth, self.vectors.live)
 
@@ -319,9 +320,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         # An approximate index may have missed a document's best passage.
         return self.approximate is None and self.aggregation is PassageAggregation.MAX
 
-    def _with_unseen(
-        self, query: NDArray[np.float32], top: exact.TopRows, k: int
-    ) -> _FoundDocuments:
+    def _with_unseen(self, query: NDArray[np.float32], top: TopRows, k: int) -> _FoundDocuments:
         """The k best documents, where all best rows are of fewer documents.
 
         Other documents rank below those that are seen. They are searched without the rows of these:
@@ -349,7 +348,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         best = best_positions(seen.scores, k)
         return _FoundDocuments(seen.docnos[best], seen.scores[best])
 
-    def _documents_of(self, top: exact.TopRows) -> _FoundDocuments:
+    def _documents_of(self, top: TopRows) -> _FoundDocuments:
         """The documents of the best rows, with the scores of their first ones."""
         seen, firsts = np.unique(self.vectors.documents[top.rows], return_index=True)
         return _FoundDocuments(seen, top.scores[firsts])
@@ -365,7 +364,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return rankings
 
     def _best_documents(
-        self, query: NDArray[np.float32], top: exact.TopRows, k: int
+        self, query: NDArray[np.float32], top: TopRows, k: int
     ) -> _FoundDocuments | None:
         """The k best documents, and those that tie with the last.
 
@@ -460,7 +459,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         precision = getattr(self.query_encoder, 'precision', settings.precision)
         with stored_name(f'collection {self.generation.folder}'):
             encoder = document_encoder(
-                name, str(self.device), precision=precision, open_encoder=self.query_encoder
+                name, self.device_name, precision=precision, open_encoder=self.query_encoder
             )
         shortened: TextDocumentEncoder = truncated_as(encoder, settings)
         return shortened

@@ -18,7 +18,7 @@ from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
-from pyserini_repbert.search.products import shard_pair_scores
+from pyserini_repbert.search.scores import shard_pair_scores
 
 # Passages of `PassageVectors.sample`.
 _SAMPLE = 256

@@ -256,7 +256,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             self.generation,
             kind,
             vectors=self.dense.vectors,
-            query_encoder=self.further_encoders.get(self.generation, kind, str(self.dense.device)),
+            query_encoder=self.further_encoders.get(self.generation, kind, self.dense.device_name),
             aggregation=self._search_settings.aggregation,
         )
         return searcher.with_settings(name=kind.ranking)

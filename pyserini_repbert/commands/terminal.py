@@ -174,11 +174,13 @@ def say_device(options: argparse.Namespace) -> None:
     """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; for a CPU,
     say nothing.
     """
+    from pyserini_repbert.models.precision import bfloat16_gain, may_have_gpu
+
+    if options.device != 'auto' or options.quiet or not may_have_gpu():
+        return
     import torch
 
-    from pyserini_repbert.models.precision import bfloat16_gain
-
-    if options.device == 'auto' and torch.cuda.is_available() and not options.quiet:
+    if torch.cuda.is_available():
         gain = bfloat16_gain(torch.device('cuda')) if options.precision == 'float32' else ''
         hint = f'; bfloat16 is {gain} faster: --bf16' if gain else ''
         print(f'device: cuda ({torch.cuda.get_device_name()}){hint}', file=sys.stderr)

@@ -40,7 +40,7 @@ from pyserini_repbert.index.records import (
     shard_name,
 )
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
-from pyserini_repbert.models.batching import ahead, return_memory
+from pyserini_repbert.models.ahead import ahead, return_memory
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.trace import StageTimes

@@ -25,9 +25,9 @@ from pyserini_repbert.index.records import MODEL_DIGESTS, TermWeightsSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
-from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.models.token_ids import Progress
 
 # About as many weights are in memory at a time.
 _WINDOW_WEIGHTS = 1 << 22

@@ -5,19 +5,22 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
-from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.token_ids import Progress, TokenIds
+
+if TYPE_CHECKING:
+    import torch
 
 Vectors = NDArray[np.float32]
 
@@ -32,10 +35,15 @@ class TextEncoder(ABC):
     limit: int  # wordpieces kept of a text, special tokens not counted
     max_length: int  # the greatest possible `limit`
     pooling: str  # how token vectors become one, for an index's manifest
-    device: torch.device
+    device_name: str  # where the model runs: 'cpu', 'cuda:0', …
     precision: Precision  # never 'auto'
     unit_length: bool = False  # whether vectors are scaled to length 1
     is_truncated: bool = False  # whether vectors are the first `dimension` values of the model's
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where the model runs, as PyTorch has it."""
+        return usable_device(self.device_name)
 
     @property
     def weights_sha256(self) -> str:
@@ -55,7 +63,7 @@ class TextEncoder(ABC):
     def runs_model_of(self, other: TextEncoder) -> bool:
         """Whether another encoder runs the checkpoint of this name, on this device, as this one."""
         is_same_model = self.name == other.name and self.precision == other.precision
-        return is_same_model and self.device == other.device
+        return is_same_model and self.device_name == other.device_name
 
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
@@ -104,8 +112,14 @@ class TextEncoder(ABC):
         on_progress : called with the number of texts done since the last call
         """
         limit = self.limit if max_length is None else self._checked(max_length)
-        with torch.autocast(self.device.type, torch.float16, enabled=fp16):
+        with self._half_precision() if fp16 else nullcontext():
             return self._embed(texts, limit, token_budget, on_progress)
+
+    def _half_precision(self) -> AbstractContextManager[Any]:
+        """A context in which PyTorch computes in float16 where it can."""
+        import torch
+
+        return torch.autocast(self.device.type, torch.float16)
 
     def shorten(self, vectors: Vectors) -> Vectors:
         """The vectors of `embed`: the first values of the vectors of `embed_whole`.

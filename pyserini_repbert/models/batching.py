@@ -8,20 +8,19 @@ is split and tried again.
 
 from __future__ import annotations
 
-import ctypes
 import math
-import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.models.ahead import is_unwanted
 from pyserini_repbert.models.precision import on_device
+from pyserini_repbert.models.token_ids import Progress
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
@@ -29,7 +28,6 @@ TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
 _MOST_PADDING = {'cpu': 64}
 _IN_FLIGHT = 2  # batches whose results may still be being copied from a GPU to the host
 
-Progress = Callable[[int], object]  # called with the number of sequences done since the last call
 Forward = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """A model: input_ids and token_type_ids, int64 (n, length), and attention_mask to a result (n, …).
 
@@ -63,18 +61,6 @@ def length_batches(
     if batch:
         batches.append(batch)
     return batches
-
-
-def return_memory() -> None:
-    """Return freed memory to the system, which takes 20 ms at most.
-
-    Models read inputs of many shapes, and glibc keeps what each has freed: more than the models
-    themselves take.
-    """
-    # C libraries other than glibc have no such function.
-    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
-    if trim is not None:
-        trim(0)
 
 
 def collate(
@@ -226,7 +212,7 @@ def in_batches(
     """
     waiting = list(batches)[::-1]
     while waiting:
-        if getattr(_thread, 'closed', lambda: False)():
+        if is_unwanted():
             raise CancelledError
         batch = waiting.pop()
         try:
@@ -239,33 +225,3 @@ def in_batches(
             waiting += [batch[half:], batch[:half]]
             continue
         on_progress(len(batch))
-
-
-_Item = TypeVar('_Item')
-_END: Any = object()
-# Of a thread of `ahead`: `closed` says whether its results are no longer wanted.
-_thread = threading.local()
-
-
-def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
-    """The same items; a thread makes up to `n` of them while those before are used.
-
-    An error in the thread is raised in place of the item. The thread ends, and a generator `items`
-    is closed, when this generator is.
-    """
-    closed = threading.Event()
-    with ThreadPoolExecutor(
-        1, 'ahead', lambda: setattr(_thread, 'closed', closed.is_set)
-    ) as thread:
-        try:
-            coming = deque(thread.submit(next, items, _END) for _ in range(n))
-            item = coming.popleft().result()
-            while item is not _END:
-                coming.append(thread.submit(next, items, _END))
-                yield item
-                item = coming.popleft().result()
-        finally:
-            closed.set()
-            thread.shutdown(cancel_futures=True)
-            if isinstance(items, Generator):
-                items.close()

@@ -9,7 +9,8 @@ and no layer computes padding where it need not (`attention`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +24,17 @@ from pyserini_repbert.models.attention import (
     can_pack,
     can_pack_on_cpu,
 )
-from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.linear import Linear, linear
 from pyserini_repbert.models.precision import on_device
+
+# By their names in config.json.
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    'gelu': functional.gelu,
+    'gelu_new': partial(functional.gelu, approximate='tanh'),
+    'gelu_pytorch_tanh': partial(functional.gelu, approximate='tanh'),
+    'relu': functional.relu,
+}
 
 
 class _Encoder(nn.Module):

@@ -10,17 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
-from torch.nn import functional
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.errors import InputError
 
-ACTIVATIONS = {
-    'gelu': functional.gelu,
-    'gelu_new': lambda x: functional.gelu(x, approximate='tanh'),
-    'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
-    'relu': functional.relu,
-}
+# Names in config.json of activations that are supported.
+ACTIVATIONS = ('gelu', 'gelu_new', 'gelu_pytorch_tanh', 'relu')
 # RoBERTa (Liu et al., 2019) and XLM-R compute as BERT does; only their positions begin elsewhere.
 ROBERTA_TYPES = ('roberta', 'xlm-roberta')
 _ROBERTA_PAD = 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import pyserini_repbert.models.threads  # noqa: F401 - forked processes compute in one thread
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 # Products of matrices have to be so many times as fast in bfloat16: the rest of a model is not
 # faster.
 _LEAST_SPEED = 1.2
+# Of NVIDIA's driver, of AMD's, and of Windows' in its Linux.
+_GPU_DRIVERS = ('/dev/nvidiactl', '/dev/kfd', '/dev/dxg')
 # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them.
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')
 
@@ -36,6 +40,10 @@ class Precision(Choice, what='precision'):
         if self is not Precision.AUTO:
             return self
         return Precision.BFLOAT16 if gains_by_bfloat16(device) else Precision.FLOAT32
+
+    def on_device(self, name: str) -> Precision:
+        """The precision for the device of this name; PyTorch is imported for 'auto' alone."""
+        return self if self is not Precision.AUTO else self.on(usable_device(name))
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
@@ -102,6 +110,23 @@ def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     if torch.device(device).type == 'cuda' and tensor.device.type == 'cpu':
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
+
+
+def checked_device(name: str) -> str:
+    """The name of a usable device; 'auto' is resolved. Raises the errors of `usable_device`.
+
+    PyTorch is not imported for a CPU, nor for 'auto' on a machine that can have no GPU.
+    """
+    if name == 'cpu' or (name == 'auto' and not may_have_gpu()):
+        return 'cpu'
+    return str(usable_device(name))
+
+
+def may_have_gpu() -> bool:
+    """Whether PyTorch has to be asked for a GPU of CUDA or ROCm: Linux has a driver's file for
+    each.
+    """
+    return sys.platform != 'linux' or any(map(os.path.exists, _GPU_DRIVERS))
 
 
 def usable_device(name: str) -> torch.device:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.models.bert import Bert, Pooler
-from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.bert import ACTIVATIONS, Bert, Pooler
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.linear import Linear
 
 

@@ -31,6 +31,10 @@ def torch_threads(threads: int) -> Iterator[None]:
     """
     if not 1 <= threads <= MAX_THREADS:
         raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
+    if threads == 1 and 'torch' not in sys.modules:
+        # A lone question may do without PyTorch.
+        yield
+        return
     import torch
 
     before = torch.get_num_threads()

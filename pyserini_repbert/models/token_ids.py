@@ -44,6 +44,7 @@ MOST = 512
 GROUPS_AHEAD = 2
 
 _Group = TypeVar('_Group')
+Progress = Callable[[int], object]  # called with the number of sequences done since the last call
 
 
 @dataclass(frozen=True)

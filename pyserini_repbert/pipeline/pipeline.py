@@ -75,7 +75,7 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         """As of every ranker; where workers tokenise, a batch is read and tokenised while the
         one before is ranked.
         """
-        from pyserini_repbert.models.batching import ahead
+        from pyserini_repbert.models.ahead import ahead
 
         times = StageTimes()
         self.times = times

@@ -42,12 +42,14 @@ from pyserini_repbert.index.ann_kinds import (
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.threads import faiss_threads
-from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
 from pyserini_repbert.search.parts import Blocks
-from pyserini_repbert.search.products import (
+from pyserini_repbert.search.quick_exact import QuickIndex
+from pyserini_repbert.search.scores import (
     NotFiniteError,
+    TopRows,
     VectorShard,
     shard_pair_scores,
+    top_rows,
 )
 
 # Queries whose candidates are in memory together.
@@ -297,7 +299,7 @@ class DenseRecall:
 
     @cached_property
     def _truth(self) -> list[TopRows]:
-        return ExactIndex(self._vectors).search(self.queries, self.hits, self._live)
+        return QuickIndex(self._vectors).search(self.queries, self.hits, self._live)
 
     def efforts(self, kind: AnnKind) -> Iterator[Effort]:
         return efforts(AnnKind(kind), len(self._vectors), self.hits)

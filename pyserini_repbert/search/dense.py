@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.models.precision import checked_device, usable_device
 from pyserini_repbert.models.threads import faiss_threads, torch_threads
 from pyserini_repbert.ranking import (
     Candidate,
@@ -38,13 +38,16 @@ from pyserini_repbert.ranking import (
     Searcher,
     topics_of,
 )
-from pyserini_repbert.search import ann as approximate, exact
+from pyserini_repbert.search import ann as approximate
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
-from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.search.parts import Blocks
-from pyserini_repbert.search.products import NotFiniteError
+from pyserini_repbert.search.quick_exact import QuickIndex
+from pyserini_repbert.search.scores import NotFiniteError, TopRows, VectorSearch
 from pyserini_repbert.trace import Trace
+
+if TYPE_CHECKING:
+    import torch
 
 DenseIndex = DenseBundle | FaissFolder
 # In messages: what takes a document's own vector as the query.
@@ -118,12 +121,12 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         verify: bool = True,
         ann: bool = False,
         device_dtype: str = 'float16',
-        spread: Callable[[DenseBundle], exact.VectorSearch] | None = None,
+        spread: Callable[[DenseBundle], VectorSearch] | None = None,
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
         self.index = index
         self.index_dir = Path(index.folder)
-        self.device = usable_device(device)
+        self.device_name = checked_device(device)
         self.ann: AnnIndex[BundleAnnRecord] | None = None
         if isinstance(index, FaissFolder):
             self.dimension = index.dimension
@@ -144,12 +147,17 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         self._check_encoder()
 
+    @cached_property
+    def device(self) -> torch.device:
+        """Where vectors are multiplied, as PyTorch has it."""
+        return usable_device(self.device_name)
+
     def _search_of(
         self,
         index: DenseIndex | VectorIndex,
         device_dtype: str,
-        spread: Callable[[DenseBundle], exact.VectorSearch] | None,
-    ) -> exact.VectorSearch:
+        spread: Callable[[DenseBundle], VectorSearch] | None,
+    ) -> VectorSearch:
         """The search of an index's vectors."""
         if isinstance(index, FaissFolder):
             return partial(_search_faiss, index)
@@ -158,9 +166,11 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
                 return partial(approximate.search, index, self.ann)
             if spread:
                 return spread(index)
-            if self.device.type == 'cuda':
+            if self.device_name.startswith('cuda'):
+                from pyserini_repbert.search.gpu_index import GpuIndex
+
                 return GpuIndex(index, self.dimension, self.device, device_dtype).search
-        return exact.ExactIndex(index, self.device).search
+        return QuickIndex(index, self.device_name).search
 
     def _check_encoder(self) -> None:
         """Raise MismatchError if the index was built with another encoder."""
@@ -254,7 +264,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             expanded.append(feedback.expand(query, self._vectors_of(top.rows[order])))
         return np.array(expanded, np.float32).reshape(queries.shape)
 
-    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[TopRows]:
         """The best rows of each query, from which feedback is taken."""
         return list(self._top_rows(queries, depth))
 
@@ -409,6 +419,6 @@ def check_settings(*, device_dtype: str, ann: bool, spreads: bool) -> None:
         )
 
 
-def _search_faiss(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
+def _search_faiss(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[TopRows]:
     """The best rows of a FAISS folder, for each query."""
-    return [exact.TopRows(*folder.search(query, k)) for query in queries]
+    return [TopRows(*folder.search(query, k)) for query in queries]

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -43,7 +43,6 @@ from pyserini_repbert.search.products import (
     SAMPLE_ROWS,
     Float32Products,
     IndexParts,
-    pair_scores,
 )
 from pyserini_repbert.search.rounded import (
     ByteProducts,
@@ -53,6 +52,7 @@ from pyserini_repbert.search.rounded import (
     RoundedVectors,
     multiplies_bytes_exactly,
 )
+from pyserini_repbert.search.scores import TopRows, pair_scores
 
 # Queries multiplied with a block together.
 QUERY_GROUP = 1024
@@ -80,26 +80,6 @@ _GATHERED_SHARE = 1 / 16
 _ROUNDED_ROWS = 20_000
 Products = Float32Products | RoundedProducts | ByteProducts
 _Copy = TypeVar('_Copy', RoundedVectors, ByteVectors)
-
-
-class VectorSearch(Protocol):
-    """A search of a whole index by exact inner products, on any device or machine."""
-
-    def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k rows of the greatest scores for each query, and all that tie with the last.
-
-        `queries` are float32 (n, d).
-        """
-
-
-class TopRows(NamedTuple):
-    """One query's best rows: scores, float32 (m,), that never increase, and rows, int64 (m,).
-
-    All rows that tie with the last of the k best are included, so m can exceed k.
-    """
-
-    scores: NDArray[np.float32]
-    rows: NDArray[np.int64]
 
 
 class ScoredPairs(NamedTuple):
@@ -344,33 +324,6 @@ def _available_memory() -> float:
         return available if limit == 'max' else min(available, int(limit))
     except (OSError, KeyError, ValueError):
         return 0
-
-
-def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
-    """One query's k best rows of an index, and all that tie with the last, from the rows of its
-    parts.
-
-    Parameters
-    ----------
-    parts : the best rows of each part
-    starts : the first row of each part in the index, added to the part's rows
-    k : how many
-    """
-    scores = np.concatenate([part.scores for part in parts])
-    rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])
-    return top_rows(scores, rows, k)
-
-
-def top_rows(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
-    """The k best of some rows, and all that tie with the last; ties in the order given."""
-    if len(scores) > k:
-        position = len(scores) - k
-        kth = np.partition(scores, position)[position]
-        kept = scores >= kth
-        scores = scores[kept]
-        rows = rows[kept]
-    order = np.argsort(-scores, kind='stable')
-    return TopRows(scores[order], rows[order])
 
 
 def _estimate_thresholds(products: Tensor, share: float) -> Tensor:

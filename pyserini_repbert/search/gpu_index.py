@@ -20,8 +20,8 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu
+from pyserini_repbert.search.scores import TopRows, merged
 
 # The share of free memory that vectors may take; the rest is for scores.
 _RESIDENT = 3 / 4
@@ -80,7 +80,7 @@ class GpuIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k best rows of each query, as in `exact.VectorSearch`.
+        """The k best rows of each query, as in `VectorSearch`.
 
         Raises InputError for vectors, of the index or of queries, not finite in the dtype.
         """

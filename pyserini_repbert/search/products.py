@@ -1,11 +1,9 @@
-"""Inner products of queries with an index's vectors: the score of a pair, and which pairs can reach
-a threshold.
+"""Inner products of queries with an index's vectors in PyTorch: which pairs can reach a threshold.
 
-A score is FAISS's float32 inner product of the pair. It depends on nothing else: not on other rows
-or queries, nor on the number of threads. Matrix products are many times faster and round otherwise,
-so they only tell which pairs to score. A bound of the difference makes sure that no pair is missed:
-a sum of d products in float32, in any order, errs by at most g = d 2^-24 times the sum of all |q_i
-x_i|, thus by g |q| |x|.
+Matrix products are many times faster than scores (`scores`) and round otherwise, so they only tell
+which pairs to score. A bound of the difference makes sure that no pair is missed: a sum of d
+products in float32, in any order, errs by at most g = d 2^-24 times the sum of all |q_i x_i|, thus
+by g |q| |x|.
 """
 
 from __future__ import annotations
@@ -13,45 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.quantized import GREATEST, Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
-from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search.parts import Blocks, IndexPart
+from pyserini_repbert.search.scores import OVERFLOWS, NotFiniteError, product_errors
 
 BLOCK_ROWS = 16384
 # Thresholds are estimated from so many rows.
 SAMPLE_ROWS = 2048
-# Pairs that one thread scores in about the time that others take to wake.
-_FEW = 2048
-# Pairs whose rows in float16 or int8 are converted to float32 together.
-_CONVERTED = 16384
 # Vectors in int8 that stay in the CPU's cache once they are float32.
 _INT8_ROWS = 1024
-# More than any product or summand that a processor may take for zero.
-_TINY = 2.0**-125
-# Sums below it are finite however they are rounded.
-_OVERFLOWS = 2.0**120
-
-
-class NotFiniteError(DamagedFileError):
-    """An index has a vector that is not finite, or one that gives such a score.
-
-    `index` is the index, as a message says it.
-    """
-
-    def __init__(self, index: str = 'the index') -> None:
-        super().__init__(
-            f'{index} has a vector that is not finite, or gives a score that is not: `index check` '
-            'names it; restore the index from a copy, or build it again'
-        )
 
 
 @dataclass(frozen=True)
@@ -81,68 +56,6 @@ def tensor_of(vectors: StoredVectors) -> Tensor:
         numbers = torch.from_numpy(vectors.numbers).float()
         return numbers.mul_(torch.from_numpy(vectors.scales)[:, None])
     return torch.from_numpy(vectors)
-
-
-def pair_scores(
-    queries: NDArray[np.float32],
-    vectors: StoredVectors,
-    rows: NDArray[np.int64],
-    owners: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """The score of each pair: its inner product (RepBERT eq. 3), float32 (m,).
-
-    Parameters
-    ----------
-    queries : float32 (n queries, d)
-    vectors : of an index, (n, d)
-    rows : the row of `vectors` of each pair, int64 (m,)
-    owners : the row of `queries` of each pair, int64 (m,)
-    """
-    import faiss
-
-    # FAISS's annotations lack the functions that SWIG generates.
-    engine: Any = faiss
-    products = np.empty(len(rows), np.float32)
-    if not isinstance(vectors, Int8Vectors) and vectors.dtype == np.float32:
-        arrays = [np.ascontiguousarray(array) for array in (queries, owners, vectors, rows)]
-        pointers = (engine.swig_ptr(array) for array in (*arrays, products))
-        with faiss_threads(1 if len(rows) < _FEW else torch.get_num_threads()):
-            engine.pairwise_indexed_inner_product(queries.shape[1], len(rows), *pointers)
-        return products
-    for first in range(0, len(rows), _CONVERTED):
-        part = slice(first, first + _CONVERTED)
-        used, used_rows = np.unique(rows[part], return_inverse=True)
-        converted = torch.from_numpy(vectors[used]).float().numpy()
-        products[part] = pair_scores(queries, converted, used_rows, owners[part])
-    return products
-
-
-class VectorShard(Protocol):
-    """A part of an index's rows."""
-
-    @property
-    def vectors(self) -> StoredVectors:
-        """Its vectors, (n, d)."""
-
-
-def shard_pair_scores(
-    queries: NDArray[np.float32],
-    shards: Sequence[VectorShard],
-    rows: NDArray[np.int64],
-    owners: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """As in `pair_scores`, with rows that are numbered across shards."""
-    scores = np.empty(len(rows), np.float32)
-    first = 0
-    for shard in shards:
-        after = first + len(shard.vectors)
-        inside = np.flatnonzero((rows >= first) & (rows < after))
-        if len(inside):
-            scores[inside] = pair_scores(
-                queries, shard.vectors, rows[inside] - first, owners[inside]
-            )
-        first = after
-    return scores
 
 
 class Float32Products:
@@ -263,13 +176,9 @@ class Float32Products:
             known[start.row] = greatest
         largest = known[start.row]
         dimension = vectors.shape[1]
-        # No less than the sum of all |q_i x_i|.
-        totals = self._sums * largest
-        rounding = (dimension + 8) * 2.0**-23 * totals
-        underflow = _TINY * (self._sums + dimension * largest + dimension)
-        errors = rounding + underflow
-        are_finite = totals < _OVERFLOWS
+        errors = product_errors(self._sums, largest, dimension)
+        are_finite = self._sums * largest < OVERFLOWS
         if isinstance(vectors, Int8Vectors):
             # Whole numbers are added up before they are scaled.
-            are_finite &= self._sums * GREATEST < _OVERFLOWS
+            are_finite &= self._sums * GREATEST < OVERFLOWS
         return torch.where(are_finite, errors, math.inf)

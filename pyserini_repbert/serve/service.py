@@ -33,7 +33,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import RANKINGS, explain_rankings, explanation
-from pyserini_repbert.models.batching import return_memory
+from pyserini_repbert.models.ahead import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.answer_models import Step

@@ -2,7 +2,8 @@ import threading
 
 import pytest
 
-from pyserini_repbert.models.batching import ahead, in_batches
+from pyserini_repbert.models.ahead import ahead
+from pyserini_repbert.models.batching import in_batches
 
 
 def test_items_come_in_order_and_one_is_made_ahead():

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.records import DenseSettings, Manifest
-from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
+from pyserini_repbert.search.exact import ExactIndex
+from pyserini_repbert.search.scores import TopRows, merged
 from pyserini_repbert.worker_pool import Job, WorkerPool
 
 _Question = tuple[NDArray[np.float32], int]

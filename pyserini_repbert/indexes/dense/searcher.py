@@ -17,7 +17,7 @@ from pyserini_repbert.search.dense import (
     check_settings,
     open_dense_index,
 )
-from pyserini_repbert.search.exact import VectorSearch
+from pyserini_repbert.search.scores import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
 

@@ -17,7 +17,7 @@ from pyserini_repbert.index.postings import Postings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
-from pyserini_repbert.search.exact import merged, top_rows
+from pyserini_repbert.search.scores import merged, top_rows
 from pyserini_repbert.trace import Trace
 
 

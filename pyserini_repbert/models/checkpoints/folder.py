@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import StringConstraints
 
 from pyserini_repbert.checksums import remembered_digest
@@ -20,9 +22,13 @@ from pyserini_repbert.data.values import checked, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.weights import (
     UNIT_LAYER,
+    Weight,
     merged,
+    merged_arrays,
+    read_arrays,
     read_weights,
     scale_of,
+    unit_layer,
     with_unit_layer,
 )
 
@@ -201,6 +207,20 @@ class Checkpoint:
             base = {name: value for name, value in base.items() if name.startswith(_BERT)}
         return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
 
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """All weights as `tensors` has them, without PyTorch, float32; most stay in their files."""
+        arrays: dict[str, NDArray[np.float32]] = {}
+        for file in self._weights_files():
+            arrays |= read_arrays(file)
+        if self.base is None:
+            return _with_usual_names(arrays)
+        base = self.base.arrays()
+        if self.config.get(HOLDS_HEADS):
+            base = {name: value for name, value in base.items() if name.startswith(_BERT)}
+        shapes = {name: value.shape for name, value in base.items()}
+        whole = {**unit_layer(shapes, self.config), **base}
+        return merged_arrays(whole, arrays, self.folder / ADAPTER_CONFIG)
+
     @property
     def tokenizer_folder(self) -> Path:
         """The folder with the tokenizer: this one, or the base's."""
@@ -239,7 +259,7 @@ def _joint_digest(digests: Sequence[str]) -> str:
     return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
 
-def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _with_usual_names(tensors: Mapping[str, Weight]) -> dict[str, Weight]:
     """Tensors under the names of today's BERT checkpoints.
 
     Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
@@ -247,7 +267,7 @@ def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
     of_bert = {_bert_name(name): value for name, value in tensors.items()}
     lacks_prefix = not any(name.startswith(_BERT) for name in of_bert)
-    renamed: dict[str, Tensor] = {}
+    renamed: dict[str, Weight] = {}
     for name, value in of_bert.items():
         if name.endswith('position_ids'):
             continue

@@ -19,12 +19,7 @@ from torch import Tensor
 
 from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import (
-    Progress,
-    collate_chunks,
-    in_batches,
-    length_batches,
-)
+from pyserini_repbert.models.batching import collate_chunks, in_batches, length_batches
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -36,7 +31,7 @@ from pyserini_repbert.models.term_vectors import (
     complete,
     largest,
 )
-from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.token_ids import Progress, TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
 from pyserini_repbert.systems.epic import network as epic
 

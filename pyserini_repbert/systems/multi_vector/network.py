@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.systems.sentence_transformers.network import Dense, DenseSizes, Normalize
+from pyserini_repbert.systems.sentence_transformers.layers import DenseSizes
+from pyserini_repbert.systems.sentence_transformers.network import Dense, Normalize
 
 
 class TokenBert(nn.Module):

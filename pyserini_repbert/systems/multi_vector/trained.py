@@ -17,7 +17,7 @@ from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.systems.multi_vector.inputs import OpenedModel, TextReader
 from pyserini_repbert.systems.multi_vector.network import TokenBert
-from pyserini_repbert.systems.sentence_transformers.network import DenseSizes
+from pyserini_repbert.systems.sentence_transformers.layers import DenseSizes
 
 # Values of a token's vector (ColBERT section 4.1).
 DIMENSION = 128

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
@@ -16,15 +17,17 @@ from pyserini_repbert.encode.text_encoder import (
     TextQueryEncoder,
     Vectors,
 )
-from pyserini_repbert.encode.text_network import TextNetwork
+from pyserini_repbert.encode.text_network import LazyNetworks, TextNetwork
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
-from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.token_ids import TokenIds
-from pyserini_repbert.systems.repbert import network as repbert
+from pyserini_repbert.models.numpy_bert import NumpyTextNetwork
+from pyserini_repbert.models.precision import Precision, checked_device
+from pyserini_repbert.models.token_ids import Progress, TokenIds
+from pyserini_repbert.systems.repbert import settings as repbert
+
+if TYPE_CHECKING:
+    from pyserini_repbert.systems.repbert.network import RepBert
 
 
 class _RepBertEncoder(TextEncoder):
@@ -44,7 +47,7 @@ class _RepBertEncoder(TextEncoder):
     token_type: int
     pooling = 'mean'
     mapped: str | None = None
-    model: repbert.RepBert
+    _networks: LazyNetworks
 
     def __init__(
         self,
@@ -76,27 +79,44 @@ class _RepBertEncoder(TextEncoder):
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
         self.dimension = config.hidden_size
-        self.device = usable_device(device)
-        self.precision = wanted.on(self.device)
+        self.device_name = checked_device(device)
+        self.precision = wanted.on_device(self.device_name)
         self.max_length = config.max_position_embeddings - 2
         if max_length is None:
             max_length = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(max_length)
         if isinstance(open_encoder, _RepBertEncoder) and self.runs_model_of(open_encoder):
             self.checkpoint = open_encoder.checkpoint
-            self.model = open_encoder.model
+            self._networks = open_encoder._networks
         else:
             self.checkpoint = opened
-            network = partial(repbert.RepBert, config)
-            model = load_model(network, opened, tensors=opened.tensors(self.mapped))
-            self.model = model.to(self.device, self.precision.dtype(self.device))
+            self._networks = LazyNetworks(
+                partial(self._load, config),
+                lambda: NumpyTextNetwork.fitting(config, opened.arrays(), ['mean']),
+                self.device_name,
+                self.precision,
+            )
+            self._networks.open()
         self._tokenizer_checkpoint = self.checkpoint
         if tokenizer_name:
             self._tokenizer_checkpoint = open_checkpoint(tokenizer_name)
         self.tokenizer = self._tokenizer_checkpoint.tokenizer()
-        self._network = TextNetwork(
-            self.model, self.tokenizer, self.device, self.dimension, self.token_type
-        )
+        self._network = TextNetwork(self._networks, self.tokenizer, self.dimension, self.token_type)
+
+    def _load(self, config: BertConfig) -> RepBert:
+        """The network in PyTorch, on its device."""
+        from pyserini_repbert.models.checkpoints.loading import load_model
+        from pyserini_repbert.systems.repbert.network import RepBert
+
+        tensors = self.checkpoint.tensors(self.mapped)
+        model = load_model(partial(RepBert, config), self.checkpoint, tensors=tensors)
+        return model.to(self.device, self.precision.dtype(self.device))
+
+    @property
+    def model(self) -> RepBert:
+        """The network in PyTorch, on its device."""
+        network: RepBert = self._networks.forward
+        return network
 
     @property
     def tokenizer_sha256(self) -> str:

@@ -13,14 +13,6 @@ from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.pooling import mean_of_tokens
 
-NAME = 'repbert'
-# Wordpieces, [CLS] and [SEP] not counted (RepBERT section 4.3.1).
-MAX_QUERY_TOKENS = 20
-MAX_PASSAGE_TOKENS = 256
-# Token types (RepBERT footnote 2).
-QUERY_TYPE = 0
-PASSAGE_TYPE = 1
-
 
 class RepBert(nn.Module):
     """The encoder shared by queries and passages (RepBERT section 3.1).

@@ -17,7 +17,8 @@ from torch import Tensor, distributed, nn
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
-from pyserini_repbert.systems.repbert import network as repbert
+from pyserini_repbert.systems.repbert import settings as repbert
+from pyserini_repbert.systems.repbert.network import RepBert
 from pyserini_repbert.tasks.bi_encoder import BiEncoderTask, in_batch_labels
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.losses import MARGIN, multi_label_margin
@@ -52,7 +53,7 @@ class RepBertTask(BiEncoderTask):
     passage_type = repbert.PASSAGE_TYPE
     first_scale: Tensor | None
 
-    def new_ranker(self, sizes: BertConfig) -> repbert.RepBert:
+    def new_ranker(self, sizes: BertConfig) -> RepBert:
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
         self.max_query = limit(self.recipe, 'max_query_length', repbert.MAX_QUERY_TOKENS, most)
         self.max_passage = limit(self.recipe, 'max_doc_length', repbert.MAX_PASSAGE_TOKENS, most)
@@ -67,7 +68,7 @@ class RepBertTask(BiEncoderTask):
             self.trained_in_body = (self.last_norm,)
         if any(source.source.triples or source.source.negatives for source in self.sources):
             self.inputs_per_pair = 2
-        return repbert.RepBert(sizes)
+        return RepBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:

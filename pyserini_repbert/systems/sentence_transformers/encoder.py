@@ -7,7 +7,7 @@ engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs everything else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,8 +21,8 @@ from pyserini_repbert.encode.text_encoder import (
     TextQueryEncoder,
     Vectors,
 )
+from pyserini_repbert.encode.text_network import LazyNetworks
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
     Checkpoint,
@@ -30,10 +30,11 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     encoder_folder,
     folder_of,
 )
-from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.numpy_bert import Array, NumpyTextNetwork, normalized
+from pyserini_repbert.models.precision import Precision, checked_device
+from pyserini_repbert.models.token_ids import Progress, TokenIds
 from pyserini_repbert.systems.sentence_transformers.engine import (
+    BODY,
     Engine,
     OwnEngine,
     TheirEngine,
@@ -41,6 +42,7 @@ from pyserini_repbert.systems.sentence_transformers.engine import (
     open_either,
 )
 from pyserini_repbert.systems.sentence_transformers.folder import (
+    BiEncoder,
     Unsupported,
     read_bi_encoder,
     read_modules,
@@ -48,13 +50,13 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     read_settings,
     read_truncation,
 )
+from pyserini_repbert.systems.sentence_transformers.layers import Kept, LayerSizes
 from pyserini_repbert.systems.sentence_transformers.loading import (
     MODULES,
     SETTINGS,
     folder_digest,
     open_model,
 )
-from pyserini_repbert.systems.sentence_transformers.network import Kept, LayerSizes, SentenceBert
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 
 _SIMILARITIES = (None, 'dot', 'cosine')
@@ -135,8 +137,8 @@ class _SentenceEncoder(TextEncoder):
             raise InputError("no model was given: pass a catalog name ('minilm') or a folder")
         self.name = checkpoint_name(chosen)
         self._folder = encoder_folder(chosen)
-        self.device = usable_device(device)
-        self.precision = wanted.on(self.device)
+        self.device_name = checked_device(device)
+        self.precision = wanted.on_device(self.device_name)
         if not self._take_model(open_encoder):
             self._open_model(device)
         self.engine = self._engine.name
@@ -210,13 +212,26 @@ class _SentenceEncoder(TextEncoder):
             layers.append(Kept(kept))
         if self.normalised:
             layers.append(None)
+        networks = LazyNetworks(
+            partial(self._load, model, layers),
+            partial(_in_numpy, model, layers),
+            self.device_name,
+            self.precision,
+        )
+        networks.open()
+        return _OpenedModel(OwnEngine(tokenizer, networks, dimension), prompts)
+
+    def _load(self, model: BiEncoder, layers: Sequence[LayerSizes]) -> Any:
+        """The network in PyTorch, on its device."""
+        from pyserini_repbert.models.checkpoints.loading import load_model
+        from pyserini_repbert.systems.sentence_transformers.network import SentenceBert
+
         network = load_model(
             partial(SentenceBert, model.body.config, model.poolings, layers),
             model.body.checkpoint,
             tensors=bi_encoder_tensors(model, self.mapped),
         )
-        network = network.to_device(self.device, self.precision.dtype(self.device))
-        return _OpenedModel(OwnEngine(tokenizer, network, dimension, self.device), prompts)
+        return network.to_device(self.device, self.precision.dtype(self.device))
 
     def _open_theirs(self, device: str) -> _OpenedModel:
         """The model in sentence-transformers."""
@@ -244,6 +259,21 @@ class _SentenceEncoder(TextEncoder):
         on_progress: Progress,
     ) -> Vectors:
         return self._engine.run_texts(texts, limit, token_budget, on_progress)
+
+
+def _in_numpy(model: BiEncoder, layers: Sequence[LayerSizes]) -> NumpyTextNetwork | None:
+    """The network in NumPy; None for one with dense layers."""
+    following: list[Callable[[Array], Array]] = []
+    for layer in layers:
+        if layer is None:
+            following.append(normalized)
+        elif isinstance(layer, Kept):
+            following.append(layer.of)
+        else:
+            return None
+    arrays = model.body.checkpoint.arrays()
+    weights = {name: array for name, array in arrays.items() if name.startswith(BODY)}
+    return NumpyTextNetwork.fitting(model.body.config, weights, model.poolings, following)
 
 
 class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):

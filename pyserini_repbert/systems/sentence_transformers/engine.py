@@ -12,25 +12,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from pyserini_repbert.data.values import has_surrogates
-from pyserini_repbert.encode.text_network import TextNetwork
+from pyserini_repbert.encode.text_network import LazyNetworks, TextNetwork
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import Forward, Progress, run_batched, usual_budget
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS
 from pyserini_repbert.models.checkpoints.weights import read_weights
-from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.models.token_ids import Progress, TokenIds
 from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.systems.sentence_transformers.folder import BiEncoder, Body, Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import BATCH, ENGINE
 from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs, PairBuilder
 from pyserini_repbert.systems.sentence_transformers.tokenizing import FolderTokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Rows = NDArray[np.float32]
 Opened = TypeVar('Opened')
@@ -42,7 +43,7 @@ NO_LIMIT = 10**6
 # [CLS] and [SEP]
 _SPECIALS = 2
 # Weights in a folder, by the beginnings of their names in this package's networks.
-_BODY = 'bert.'
+BODY = 'bert.'
 _POOLER = 'bert.pooler.'
 _CLASSIFIER = 'classifier.'
 
@@ -105,31 +106,27 @@ class OwnEngine(Engine):
     Parameters
     ----------
     opened : the folder's tokenizer
-    forward : the network, on its device
+    networks : the network
     n_outputs : how many numbers it gives for an input
-    device : where it runs
     """
 
     name = OWN_ENGINE
 
-    def __init__(
-        self, opened: FolderTokenizer, forward: Forward, n_outputs: int, device: torch.device
-    ) -> None:
+    def __init__(self, opened: FolderTokenizer, networks: LazyNetworks, n_outputs: int) -> None:
         self.tokenizer = opened.tokenizer
         self.max_length = opened.max_length
         self.n_outputs = n_outputs
         self._opened = opened
-        self._forward = forward
-        self._device = device
+        self._networks = networks
 
     def with_prompt(self, prompt: str) -> OwnEngine:
         """The same network, with another prompt before each text."""
         opened = replace(self._opened, tokenizer=self.tokenizer.with_prompt(prompt))
-        return OwnEngine(opened, self._forward, self.n_outputs, self._device)
+        return OwnEngine(opened, self._networks, self.n_outputs)
 
     @cached_property
     def _texts(self) -> TextNetwork:
-        return TextNetwork(self._forward, self.tokenizer, self._device, self.n_outputs)
+        return TextNetwork(self._networks, self.tokenizer, self.n_outputs)
 
     def run_texts(
         self,
@@ -149,12 +146,15 @@ class OwnEngine(Engine):
     ) -> Rows:
         if not len(prepared.inputs):
             return np.empty((0, self.n_outputs), np.float32)
+        from pyserini_repbert.models.batching import run_batched, usual_budget
+
+        device = usable_device(self._networks.device_name)
         return run_batched(
-            self._forward,
+            self._networks.forward,
             prepared.inputs,
             self.tokenizer.pad,
-            self._device,
-            usual_budget(token_budget, self._device),
+            device,
+            usual_budget(token_budget, device),
             on_progress,
         )
 
@@ -170,7 +170,7 @@ def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str,
     tensors = {}
     for name, value in model.body.checkpoint.tensors(mapped).items():
         # Other heads, as of a language model, have no part in the vectors.
-        if name.startswith(_BODY) and not name.startswith(_POOLER):
+        if name.startswith(BODY) and not name.startswith(_POOLER):
             tensors[name] = value
     for number, layer in enumerate(model.layers):
         if layer is not None:
@@ -183,7 +183,7 @@ def cross_encoder_tensors(body: Body) -> dict[str, Tensor]:
     """The tensors of a `CrossEncoder`: the body's, and its classifier's."""
     tensors = {}
     for name, value in body.checkpoint.tensors().items():
-        if name.startswith((_BODY, _CLASSIFIER)):
+        if name.startswith((BODY, _CLASSIFIER)):
             tensors[name] = value
     return tensors
 

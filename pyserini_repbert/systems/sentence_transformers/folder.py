@@ -15,9 +15,9 @@ from pyserini_repbert.data.values import parse_json, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
-from pyserini_repbert.models.pooling import POOLINGS
+from pyserini_repbert.models.numpy_bert import POOLINGS
+from pyserini_repbert.systems.sentence_transformers.layers import ACTIVATION_NAMES, DenseSizes
 from pyserini_repbert.systems.sentence_transformers.loading import MODULES, SETTINGS
-from pyserini_repbert.systems.sentence_transformers.network import ACTIVATIONS, DenseSizes
 
 _PACKAGE = 'sentence_transformers.'
 # Files of a body's settings, the first that is there; names of early releases.
@@ -401,7 +401,7 @@ def read_dense(folder: Path, expected: Mapping[str, tuple[Any, ...]]) -> DenseLa
     check_values(path, expected)
     values = _read_values(path)
     activation = values.get('activation_function', 'torch.nn.modules.activation.Tanh')
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
         raise Unsupported(f'{folder.name} has the activation {activation}')
     sizes = [values.get('in_features'), values.get('out_features')]
     if not all(isinstance(size, int) and size > 0 for size in sizes):

@@ -6,7 +6,6 @@ Nils Reimers and Iryna Gurevych: Sentence-BERT, 2019, section 3. https://arxiv.o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +14,7 @@ from torch.nn import functional
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.pooling import POOLINGS
+from pyserini_repbert.systems.sentence_transformers.layers import DenseSizes, Kept, LayerSizes
 
 # By their names in the files of sentence-transformers.
 ACTIVATIONS: Mapping[str, type[nn.Module]] = {
@@ -25,16 +25,6 @@ ACTIVATIONS: Mapping[str, type[nn.Module]] = {
     'torch.nn.modules.activation.Sigmoid': nn.Sigmoid,
     'torch.nn.modules.activation.Tanh': nn.Tanh,
 }
-
-
-@dataclass(frozen=True)
-class DenseSizes:
-    """A dense layer: its sizes, the name of its activation, and whether it has a bias."""
-
-    size_in: int
-    size_out: int
-    activation: str
-    bias: bool
 
 
 class Dense(nn.Module):
@@ -56,13 +46,6 @@ class Normalize(nn.Module):
         return functional.normalize(vectors, dim=1)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """How many values of a vector are kept, from the first on."""
-
-    size: int
-
-
 class Truncate(nn.Module):
     """The first values of vectors alone (Matryoshka: Kusupati et al. 2022)."""
 
@@ -72,10 +55,6 @@ class Truncate(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         return vectors[:, : self.size]
-
-
-# What follows pooling: a dense layer, a truncation, or None for a scaling to length 1.
-LayerSizes = DenseSizes | Kept | None
 
 
 def _layer(sizes: LayerSizes) -> nn.Module:

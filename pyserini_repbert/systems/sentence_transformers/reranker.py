@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import read_object
+from pyserini_repbert.encode.text_network import LazyNetworks
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
@@ -189,7 +190,8 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
             weights_sha256=lambda: self.weights_sha256,
         )
         usual = 'sigmoid' if n_labels == 1 else 'identity'
-        engine = OwnEngine(tokenizer, forward, n_labels, device)
+        networks = LazyNetworks.made(forward, str(device), precision)
+        engine = OwnEngine(tokenizer, networks, n_labels)
         return _OpenedModel(engine, model.activation or usual)
 
     def _open_theirs(self, device: str, precision: Precision, reason: Unsupported) -> _OpenedModel:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.values import has_surrogates, read_object
 from pyserini_repbert.encode.term_weights import PassageTokens, QueryTokens, TermWeightsEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
+from pyserini_repbert.models.token_ids import Progress
 from pyserini_repbert.systems.sentence_transformers.loading import (
     BATCH,
     SETTINGS,

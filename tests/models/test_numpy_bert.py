@@ -1,0 +1,1 @@
+"""The network in NumPy computes what the network in PyTorch computes."""
