@@ -8,10 +8,10 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
+from pyserini_repbert.collection.files.html_text import read_html
+from pyserini_repbert.collection.files.read_page import ReadPage, titled_text
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
-from pyserini_repbert.data.html_text import read_html
 from pyserini_repbert.data.markup import one_line, parse_head
-from pyserini_repbert.data.read_page import ReadPage, titled_text
 
 # More digits than a float holds exactly, and zeros in front, make no number of a text.
 _NUMBER = re.compile(r'-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?')

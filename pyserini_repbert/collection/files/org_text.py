@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_repbert.data.line_reader import LineReader, indent_of
+from pyserini_repbert.collection.files.line_reader import LineReader, indent_of
+from pyserini_repbert.collection.files.read_page import BULLET, ReadPage
 from pyserini_repbert.data.markup import PICTURES, alternative_text
-from pyserini_repbert.data.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(\*+)[ \t]+(\S.*)')
 _STATE = re.compile(r'(?:TODO|NEXT|WAITING|DONE|CANCELLED|COMMENT)[ \t]+|\[#[A-Z0-9]\][ \t]*')

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 
+from pyserini_repbert.collection.files.read_page import INDENT, ReadPage
 from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.read_page import INDENT, ReadPage
 
 # Takes what begins at a row, and returns the row behind it; None: it begins nothing of that kind.
 Take = Callable[[int], int | None]

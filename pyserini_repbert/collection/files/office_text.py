@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from pyserini_repbert.data.html_text import read_html
-from pyserini_repbert.data.markdown_text import read_converted
+from pyserini_repbert.collection.files.html_text import read_html
+from pyserini_repbert.collection.files.markdown_text import read_converted
+from pyserini_repbert.collection.files.read_page import ReadPage
 from pyserini_repbert.data.markup import alternative_text
-from pyserini_repbert.data.read_page import ReadPage
 
 _SLIDE = re.compile(r'<!-- Slide number: \d+ -->')
 _PICTURE = re.compile(r'!\[([^\]]*)\]\([^()]*\)')

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.collection.files.html_documents import document_of_html
 from pyserini_repbert.data.file_selection import FileSelection
-from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.names.corpora import open_corpus
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 PAGE = Path(__file__).with_name('dialects.html').read_text(encoding='utf-8')
 READ = """\

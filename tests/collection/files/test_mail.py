@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.mail_documents import mail_documents, mailbox_documents
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.mail_documents import mail_documents, mailbox_documents
 
 PARTS = """\
 Subject: Parts

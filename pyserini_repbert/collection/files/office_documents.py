@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.office_text import read_office
+from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.office_text import read_office
-from pyserini_repbert.data.read_page import titled_text
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size
 
 INSTALL = "pip install '.[files]'"
-_PROCESS = 'pyserini_repbert.data.office_process'
+_PROCESS = 'pyserini_repbert.collection.files.office_process'
 _SECONDS = 120  # for a file
 _STARTING_SECONDS = 300  # for importing MarkItDown, on a busy machine
 _MOST_BYTES = 500_000_000  # of a file

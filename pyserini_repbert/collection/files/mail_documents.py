@@ -16,11 +16,11 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, cast
 
+from pyserini_repbert.collection.files.file_to_read import MOST_BYTES, FileToRead, read_bytes
+from pyserini_repbert.collection.files.html_text import read_html
+from pyserini_repbert.collection.files.read_page import place_text
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_to_read import MOST_BYTES, FileToRead, read_bytes
-from pyserini_repbert.data.html_text import read_html
 from pyserini_repbert.data.page_encodings import codec_of_label, decode_page
-from pyserini_repbert.data.read_page import place_text
 from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.files import human_size, open_binary

@@ -7,23 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_repbert.data.corpus_formats import JsonlCorpus
-from pyserini_repbert.data.documents import DOCID_KEYS
+from pyserini_repbert.collection.files.office_documents import INSTALL, can_read_office
 from pyserini_repbert.data.file_selection import FileSelection, select_files
 from pyserini_repbert.data.first_bytes import guess_lines
-from pyserini_repbert.data.office_documents import INSTALL, can_read_office
 from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.own_readers import OwnReader, installed_readers
-from pyserini_repbert.data.passages import OnError
+from pyserini_repbert.data.record_kinds import kind_of_records
 from pyserini_repbert.data.suffixes import (
     ASCIIDOC,
     COMMA_SEPARATED,
-    JSON,
-    JSON_LINES,
     MAIL,
     MAILBOXES,
     MARKDOWN,
-    MARKED_UP,
     NOTEBOOKS,
     OFFICE,
     ORG,
@@ -33,23 +28,20 @@ from pyserini_repbert.data.suffixes import (
     RECORDS,
     RESTRUCTURED,
     SOURCES,
-    TAB_SEPARATED,
     has_suffix,
     has_suffix_or_packed,
+    is_read,
+    is_readme,
     without_suffix,
 )
-from pyserini_repbert.data.table_documents import WITHOUT_RECORDS, has_header
 from pyserini_repbert.data.unread_files import (
     NO_READER,
     READMES,
     UnreadableFile,
     UnreadFile,
 )
-from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import numbered_bytes, open_binary
 
-_PROSE = (*MARKDOWN, *PLAIN_TEXT, *MARKED_UP)
 # Suffixes that say all of how a file is read. Those files may be packed, with .gz behind.
 _PACKED_KINDS = {
     MARKDOWN: 'text',
@@ -63,11 +55,6 @@ _PACKED_KINDS = {
     MAILBOXES: 'mailbox',
     NOTEBOOKS: 'notebook',
 }
-_MAY_BE_PACKED = (
-    *PLAIN_TEXT,
-    *RECORDS,
-    *(suffix for group in _PACKED_KINDS for suffix in group),
-)
 _OTHER_KINDS = {
     PARQUET: 'parquet',
     OFFICE: 'office',
@@ -142,7 +129,7 @@ class _Planning:
         if has_suffix_or_packed(path.name, PLAIN_TEXT):
             return self.text_kind
         if has_suffix_or_packed(path.name, RECORDS):
-            return self._kind_of_records(path)
+            return kind_of_records(path, self.fields, self.is_strict)
         for suffixes, kind in _PACKED_KINDS.items():
             if has_suffix_or_packed(path.name, suffixes):
                 return 'main-content' if kind == 'html' and self.main_content else kind
@@ -157,46 +144,6 @@ class _Planning:
         """The user's own reader of a file, by the longest suffix that has one."""
         suffixes = [suffix for suffix in self.readers if has_suffix(path.name, (suffix,))]
         return self.readers[max(suffixes, key=len)] if suffixes else None
-
-    def _kind_of_records(self, path: Path) -> str:
-        """The kind of a .json, .jsonl, .tsv or .trec file, by its first bytes."""
-        try:
-            guessed = guess_lines(path)
-        except InputError as error:
-            if self.is_strict:
-                raise
-            raise UnreadableFile(str(error)) from error
-        if guessed in ('cedr', 'trec'):
-            return guessed
-        if has_suffix_or_packed(path.name, JSON) or guessed == 'jsonl':
-            return self._kind_of_json(path)
-        if has_suffix_or_packed(path.name, TAB_SEPARATED) and has_header(path):
-            return 'table'
-        if guessed or self.is_strict:
-            return guessed or 'tsv'
-        raise UnreadableFile("neither 'docid<TAB>text' lines nor a first line of names")
-
-    def _kind_of_json(self, path: Path) -> str:
-        """'jsonl' or 'json'. Raises UnreadableFile for one without records of documents."""
-        lines = _first_lines(path)
-        if not lines:
-            return 'jsonl'
-        is_lines = has_suffix_or_packed(path.name, JSON_LINES)
-        is_list = lines[0].startswith(b'[')
-        try:
-            record = parse_json(lines[0])
-        except ValueError as error:
-            if is_list or not is_lines:
-                return 'json'
-            if self.is_strict:
-                return 'jsonl'
-            raise UnreadableFile(f'not JSON lines ({error})') from error
-        if not isinstance(record, dict) or (len(lines) == 1 and _has_objects_alone(record)):
-            return 'json'
-        is_asked = self.is_strict and (is_lines or _has_docid(record))
-        if is_asked or _is_record(lines[0], self.fields):
-            return 'jsonl'
-        raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
 
 
 def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> Plan:
@@ -261,11 +208,6 @@ def plan_folder(
     return Plan(planned, planning.unread, planning.text_kind if texts else '')
 
 
-def is_readme(path: Path) -> bool:
-    """Whether a text tells about a folder, by its name."""
-    return path.name.lower().startswith('readme') and has_suffix_or_packed(path.name, _PROSE)
-
-
 def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:
     """Whether a folder's files are records, apart from what no reader reads."""
     n_records = 0
@@ -282,13 +224,6 @@ def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:
 def _hold_pages_alone(files: Iterable[Path]) -> bool:
     """Whether a folder's files are pages, and at most records or texts that are none of prose."""
     return all(has_suffix_or_packed(path.name, PAGES) for path in files)
-
-
-def is_read(path: Path) -> bool:
-    """Whether a reader of this package reads files of a file's suffix."""
-    if has_suffix_or_packed(path.name, _MAY_BE_PACKED):
-        return True
-    return any(has_suffix(path.name, suffixes) for suffixes in _OTHER_KINDS)
 
 
 def _guess_texts(texts: Sequence[Path]) -> str:
@@ -321,39 +256,3 @@ def _docids(folder: Path, kinds: Mapping[Path, str]) -> dict[Path, str]:
                 name = page
         docids[path] = docid_of_path(name)
     return docids
-
-
-def _first_lines(path: Path) -> list[bytes]:
-    """The first two lines of a file that are not blank."""
-    lines = []
-    with open_binary(path) as stream:
-        for _, raw in numbered_bytes(stream):
-            if raw.strip():
-                lines.append(raw.strip())
-            if len(lines) == 2:
-                break
-    return lines
-
-
-def _has_objects_alone(record: Mapping[str, object]) -> bool:
-    """Whether a JSON object may be records by their docids."""
-    return all(isinstance(value, dict) for value in record.values())
-
-
-def _has_docid(record: Mapping[str, object]) -> bool:
-    try:
-        identifier_of(record, DOCID_KEYS)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_record(line: bytes, fields: tuple[str, ...]) -> bool:
-    """Whether a line is a passage as JSON lines have it."""
-    corpus = JsonlCorpus('', [], OnError.REFUSE, keep_empty=True)
-    corpus.fields = fields
-    try:
-        corpus.parse(line.decode('utf-8'))
-    except ValueError:
-        return False
-    return True

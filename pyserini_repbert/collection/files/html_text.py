@@ -13,6 +13,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from pyserini_repbert.collection.files.read_page import BULLET, INDENT, ReadPage
 from pyserini_repbert.data.markup import (
     BLOCKS,
     one_line,
@@ -20,7 +21,6 @@ from pyserini_repbert.data.markup import (
     without_breaks,
     write_alternatives,
 )
-from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 from pyserini_repbert.data.unread_files import UnreadableFile
 
 _HEADINGS = ('h1', 'h2', 'h3', 'h4', 'h5', 'h6')

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
+from pyserini_repbert.collection.files.markdown_documents import document_of_markdown
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_to_read import FileToRead, read_text
-from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.data.values import parse_json
 

@@ -15,6 +15,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
+from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.data.documents import (
     DOCID_KEYS,
     MAX_FIELDS,
@@ -22,8 +24,7 @@ from pyserini_repbert.data.documents import (
     Document,
     plain_fields,
 )
-from pyserini_repbert.data.file_to_read import FileToRead, read_text
-from pyserini_repbert.data.html_documents import value_of_text
+from pyserini_repbert.data.record_kinds import TEXT_COLUMNS, WITHOUT_RECORDS
 from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
 from pyserini_repbert.data.text_encodings import encoding_of_lines, is_utf_16
 from pyserini_repbert.data.unread_files import UnreadableFile
@@ -31,12 +32,8 @@ from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_bytes, open_binary
 
-TEXT_COLUMNS = ('contents', 'text', 'content', 'body', 'abstract', 'description')
-_KNOWN_COLUMNS = frozenset((*DOCID_KEYS, TITLE_KEY, *TEXT_COLUMNS))
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
-_NAME = re.compile(r'[^\W\d][\w .()/-]{0,60}')
-_MOST_HEADER = 65_536  # bytes
 _ROWS_AT_ONCE = 1_024
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
@@ -44,7 +41,6 @@ _JSON = json.JSONDecoder()
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
 _LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
-WITHOUT_RECORDS = 'without records'
 
 
 def table_documents(file: FileToRead) -> Iterator[Document]:
@@ -196,23 +192,6 @@ def _is_record(value: Any, fields: Sequence[str]) -> bool:
     if not isinstance(value, Mapping):
         return False
     return any(isinstance(value.get(name), str) for name in fields or TEXT_COLUMNS)
-
-
-def has_header(path: Path) -> bool:
-    """Whether the first line of a file with tabs names its columns.
-
-    It does if it has names alone, no name twice, and two names that are known, or a known one for
-    the docid in front of at least two others.
-    """
-    with open_binary(path) as stream:
-        start = stream.read(_MOST_HEADER)
-    encoding = 'utf-16' if is_utf_16(start) else 'utf-8-sig'
-    line = start.decode(encoding, 'replace').partition('\n')[0].rstrip('\r')
-    names = [name.strip().lower() for name in line.split('\t')]
-    if len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in names):
-        return False
-    known = [name for name in names if name in _KNOWN_COLUMNS]
-    return len(known) > 1 or (names[0] in DOCID_KEYS and len(names) > 2)
 
 
 def _text_lines(file: FileToRead) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.data.asciidoc_marks import (
+from pyserini_repbert.collection.files.asciidoc_marks import (
     CHARACTERS,
     MOST_VALUE,
     AsciidocIds,
@@ -18,8 +18,8 @@ from pyserini_repbert.data.asciidoc_marks import (
     plain_asciidoc,
     with_attributes,
 )
-from pyserini_repbert.data.line_reader import LineReader
-from pyserini_repbert.data.read_page import BULLET, ReadPage
+from pyserini_repbert.collection.files.line_reader import LineReader
+from pyserini_repbert.collection.files.read_page import BULLET, ReadPage
 
 _HEADING = re.compile(r'(={1,6}|#{1,6})[ ]+(\S.*)')
 # By what underlines a heading, the highest first.

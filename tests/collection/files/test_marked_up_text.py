@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.data.asciidoc_text import read_asciidoc
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.org_text import read_org
-from pyserini_repbert.data.plain_documents import (
+from pyserini_repbert.collection.files.asciidoc_text import read_asciidoc
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.org_text import read_org
+from pyserini_repbert.collection.files.plain_documents import (
     asciidoc_documents,
     org_documents,
     restructured_documents,
 )
-from pyserini_repbert.data.read_page import place_text
-from pyserini_repbert.data.restructured_text import read_restructured
+from pyserini_repbert.collection.files.read_page import place_text
+from pyserini_repbert.collection.files.restructured_text import read_restructured
 
 RESTRUCTURED = """\
 Author: Ada

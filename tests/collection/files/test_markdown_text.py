@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.markdown_documents import (
+    document_of_markdown,
+    document_of_text,
+)
+from pyserini_repbert.collection.files.plain_documents import source_documents
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
 from pyserini_repbert.data.origins import Heading, Origin
-from pyserini_repbert.data.plain_documents import source_documents
 
 DIALECTS = Path(__file__).with_name('dialects.md')
 READ = """\

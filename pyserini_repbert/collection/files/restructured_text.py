@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyserini_repbert.data.line_reader import LineReader, indent_of
-from pyserini_repbert.data.markup import alternative_text
-from pyserini_repbert.data.read_page import BULLET, ReadPage
-from pyserini_repbert.data.restructured_marks import (
+from pyserini_repbert.collection.files.line_reader import LineReader, indent_of
+from pyserini_repbert.collection.files.read_page import BULLET, ReadPage
+from pyserini_repbert.collection.files.restructured_marks import (
     id_of_title,
     names_of,
     plain_restructured,
 )
-from pyserini_repbert.data.restructured_tables import (
+from pyserini_repbert.collection.files.restructured_tables import (
     csv_table_rows,
     grid_table_rows,
     is_grid_line,
@@ -25,6 +24,7 @@ from pyserini_repbert.data.restructured_tables import (
     list_table_rows,
     simple_table_rows,
 )
+from pyserini_repbert.data.markup import alternative_text
 
 # A row of one sign, which underlines a heading or parts paragraphs.
 _SIGNS = re.compile(r'([!-/:-@[-`{-~])\1+')

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyserini_repbert.data.asciidoc_text import read_asciidoc
+from pyserini_repbert.collection.files.asciidoc_text import read_asciidoc
+from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
+from pyserini_repbert.collection.files.org_text import read_org
+from pyserini_repbert.collection.files.read_page import ReadPage, titled_text
+from pyserini_repbert.collection.files.restructured_text import read_restructured
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_to_read import FileToRead, read_text
-from pyserini_repbert.data.org_text import read_org
 from pyserini_repbert.data.origins import LineStart, Origin
-from pyserini_repbert.data.read_page import ReadPage, titled_text
-from pyserini_repbert.data.restructured_text import read_restructured
 from pyserini_repbert.data.suffixes import MARKED_UP, without_suffix
 from pyserini_repbert.data.unread_files import without_text
 

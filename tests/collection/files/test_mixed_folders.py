@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
 
-from pyserini_repbert.data import folder_corpus
+from pyserini_repbert.collection.files import folder_corpus
+from pyserini_repbert.collection.files.office_documents import can_read_office
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_selection import FileSelection
-from pyserini_repbert.data.office_documents import can_read_office
 from pyserini_repbert.data.passages import BadFiles
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
-from tests.data.mixed_files import MAIL, MAILBOX, MIXED, NOTEBOOK, UNREAD, write_files
+from tests.collection.files.mixed_files import MAIL, MAILBOX, MIXED, NOTEBOOK, UNREAD, write_files
 
 
 def documents(path, **options):

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from pyserini_repbert.data.markdown_marks import (
+from pyserini_repbert.collection.files.markdown_marks import (
     anchor_of,
     is_code_of_mdx,
     names_of_notes,
     plain_words,
     without_marks,
 )
+from pyserini_repbert.collection.files.read_page import BULLET, INDENT, ReadPage
 from pyserini_repbert.data.markup import BLOCKS, alternative_text, visible_text
-from pyserini_repbert.data.read_page import BULLET, INDENT, ReadPage
 
 _MOST_INLINE = 10_000  # characters of a paragraph
 # Code that pages show as a terminal, with its colours as tags.

@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.data.origins import Origin, TextSpan
 from pyserini_repbert.names.corpora import open_corpus
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 FILES = {
     'a.md': 'Words.\n\n```py\nx = 1\n\n  y = 2\n```\n\n- item\n\n      z = 3\n\nMore.',

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
-from pyserini_repbert.data.line_reader import indent_of
+from pyserini_repbert.collection.files.line_reader import indent_of
 
 _PAD = '\0'
 # Where a row begins, and its cells.

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from pyserini_repbert.collection.files.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.office_documents import OfficeReader
+from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.office_documents import OfficeReader
 from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.data.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.errors import InputError

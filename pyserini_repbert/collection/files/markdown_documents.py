@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from pyserini_repbert.collection.files.markdown_text import read_markdown
+from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
-from pyserini_repbert.data.markdown_text import read_markdown
 from pyserini_repbert.data.origins import PlacedText, text_of_rows
-from pyserini_repbert.data.read_page import titled_text
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
 

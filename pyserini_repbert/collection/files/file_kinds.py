@@ -10,34 +10,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyserini_repbert.data.corpus_formats import (
-    CedrCorpus,
-    FilesCorpus,
-    JsonlCorpus,
-    TextCorpus,
-    TrecCorpus,
-    TsvCorpus,
-)
-from pyserini_repbert.data.documents import MAX_TITLE_CHARACTERS, Document, size_problem
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.html_documents import document_of_html
-from pyserini_repbert.data.mail_documents import mail_documents, mailbox_documents
-from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.notebook_documents import notebook_documents
-from pyserini_repbert.data.own_readers import OwnReader
-from pyserini_repbert.data.page_encodings import decode_page, read_page
-from pyserini_repbert.data.passages import BadPassage, OnError, Passage, given_document
-from pyserini_repbert.data.plain_documents import (
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.html_documents import document_of_html
+from pyserini_repbert.collection.files.mail_documents import mail_documents, mailbox_documents
+from pyserini_repbert.collection.files.notebook_documents import notebook_documents
+from pyserini_repbert.collection.files.plain_documents import (
     asciidoc_documents,
     org_documents,
     restructured_documents,
     source_documents,
 )
-from pyserini_repbert.data.table_documents import (
+from pyserini_repbert.collection.files.table_documents import (
     json_documents,
     parquet_documents,
     table_documents,
 )
+from pyserini_repbert.collection.files.text_corpus import TextCorpus
+from pyserini_repbert.data.corpus_formats import (
+    CedrCorpus,
+    FilesCorpus,
+    JsonlCorpus,
+    TrecCorpus,
+    TsvCorpus,
+)
+from pyserini_repbert.data.documents import MAX_TITLE_CHARACTERS, Document, size_problem
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.own_readers import OwnReader
+from pyserini_repbert.data.page_encodings import decode_page, read_page
+from pyserini_repbert.data.passages import BadPassage, OnError, Passage, given_document
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 
 LocatedPassage = tuple[str, Passage | BadPassage]
