@@ -1,7 +1,7 @@
 """Corpus files: which format a file or a folder has, and its passages as a `Corpus`.
 
 JSON lines, TSV, CEDR's data, TREC text, and collections as delivered are read here. All other files
-are a person's: `collection` brings their readers.
+are a person's, which `collection.files` opens.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pyserini_repbert.data.corpus_formats import (
     CedrCorpus,
@@ -30,7 +29,7 @@ from pyserini_repbert.data.deliveries import (
 from pyserini_repbert.data.file_selection import FileSelection, select_files
 from pyserini_repbert.data.first_bytes import guess_lines
 from pyserini_repbert.data.own_readers import installed_readers
-from pyserini_repbert.data.passages import BadFiles, Corpus, OnError
+from pyserini_repbert.data.passages import Corpus, OnError
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.record_kinds import kind_of_records
 from pyserini_repbert.data.suffixes import (
@@ -53,15 +52,14 @@ from pyserini_repbert.files import StrPath
 
 _LINES = (*RECORDS, *PLAIN_TEXT)
 _TEXT_FILES = f'corpus files ({", ".join(_LINES)}, each also .gz)'
-# Formats of which a folder may have such files alone.
-ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
-# Formats whose readers `collection` brings.
-_OF_PEOPLE = ('text', 'html')
 
 
 @dataclass(frozen=True)
 class CorpusRequest:
-    """What a caller asked of a corpus; see the parameters of `names.corpora.open_corpus`."""
+    """What a caller asked of a corpus; see the parameters of `names.corpora.open_corpus`.
+
+    Raises InputError for a pipe or a device.
+    """
 
     source: StrPath
     fields: tuple[str, ...]
@@ -69,31 +67,16 @@ class CorpusRequest:
     keep_empty: bool
     selection: FileSelection
 
+    def __post_init__(self) -> None:
+        if not self.path.is_file() and not self.path.is_dir():
+            raise InputError(
+                f'corpus {self.source} is a pipe or a device: give a file, which can be read more '
+                'than once'
+            )
+
     @property
     def path(self) -> Path:
         return Path(self.source)
-
-
-class FileReaders(Protocol):
-    """Readers of a person's files."""
-
-    def open_files(self, asked: CorpusRequest, fmt: str, text_kind: str) -> Corpus:
-        """A file or a folder.
-
-        Parameters
-        ----------
-        asked : by the caller
-        fmt : 'text' or 'html': all files are that; '' or another: each is read by its own kind
-        text_kind : as what .txt files are read; '': by their first bytes
-        """
-
-    def open_by_file(
-        self, asked: CorpusRequest, corpus: FilesCorpus, bad_files: BadFiles
-    ) -> Corpus:
-        """The files of a corpus of one format in a folder, read one after the other.
-
-        A file that cannot be read as a whole is treated as `bad_files` says.
-        """
 
 
 def corpus_of_files(
@@ -104,38 +87,36 @@ def corpus_of_files(
     keep_empty: bool = False,
     selection: FileSelection | None = None,
 ) -> Corpus:
-    """A corpus file that exists, or a folder of such files.
+    """A corpus file that exists, or a folder of files of one format.
 
     Parameters
     ----------
     source : the file or the folder
-    fmt : one of the formats, or 'auto': each file by its own kind
-    fields : of JSON lines and tables: the text fields (default: `contents`, else `title` and
-        `text`)
+    fmt : one of `FORMATS`, or 'auto': by suffixes and first bytes
+    fields : of JSON lines: the text fields (default: `contents`, else `title` and `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
         warnings, counted
     keep_empty : accept passages without text
-    selection : which files of a folder are read, and a user's own readers
+    selection : which files of a folder are read
 
     Raises InputError for an unknown format, a pipe or a device, a folder without corpus files.
     """
     selection = selection or FileSelection()
     asked = CorpusRequest(source, tuple(fields), OnError(on_error), keep_empty, selection)
-    if not asked.path.is_file() and not asked.path.is_dir():
-        raise InputError(
-            f'corpus {source} is a pipe or a device: give a file, which can be read more than once'
-        )
-    known = (*FORMATS, *_OF_PEOPLE)
+    check_format(fmt, FORMATS)
+    fmt = '' if fmt == 'auto' else fmt
+    corpus = _read_as(asked, fmt, Reading())
+    corpus.reopen = partial(_read_as, asked, fmt)
+    return corpus
+
+
+def check_format(fmt: str, known: Iterable[str]) -> None:
+    """Raise InputError for a format that is neither 'auto' nor known."""
     if fmt != 'auto' and fmt not in known:
         raise InputError(
             f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
             f'{", ".join(known)}'
         )
-    if fmt == 'auto':
-        fmt = ''
-    corpus = _read_as(asked, fmt, Reading())
-    corpus.reopen = partial(_read_as, asked, fmt)
-    return corpus
 
 
 def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
@@ -147,29 +128,30 @@ def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
     forced : the format that the caller chose; '' for none
     stored : with the source of a collection; where it decides nothing, the files do
     """
-    main_content = asked.selection.main_content
-    if main_content is None:
-        main_content = stored.main_content
-    asked = replace(asked, selection=replace(asked.selection, main_content=main_content))
-    fmt = forced or stored.fmt
+    fmt = forced
+    if not fmt and stored.fmt in FORMATS:
+        fmt = stored.fmt
     if not fmt and asked.path.is_dir():
-        fmt = _guess_delivery(asked.path, asked.selection)
+        fmt = guess_delivery(asked.path, asked.selection) or _guess_folder(asked)
     elif not fmt:
-        fmt = _guess_records(asked)
-    if fmt in FORMATS:
-        return corpus_of_records(asked, fmt)
-    text_kind = stored.text_kind if stored.text_kind in ONE_KIND else ''
-    return file_readers().open_files(asked, fmt, text_kind)
+        fmt = guess_records(asked)
+    if not fmt:
+        raise InputError(
+            f'corpus {asked.source} holds neither JSON lines, TSV nor TREC text of one format: '
+            'name the format'
+        )
+    return corpus_of_records(asked, fmt)
 
 
-def file_readers() -> FileReaders:
-    """The readers of a person's files."""
-    from pyserini_repbert.collection.files import corpus_of_kinds
+def _guess_folder(asked: CorpusRequest) -> str:
+    """The one format that all files of lines in a folder have; '' where there are several."""
+    formats = set()
+    for path in _line_files(asked.path):
+        formats.add(guess_records(replace(asked, source=path)))
+    return formats.pop() if len(formats) == 1 else ''
 
-    return corpus_of_kinds
 
-
-def corpus_of_records(asked: CorpusRequest, fmt: str) -> Corpus:
+def corpus_of_records(asked: CorpusRequest, fmt: str) -> FilesCorpus:
     """A corpus all of whose files are of one of `FORMATS`."""
     corpus = corpus_of_format(asked, fmt, FORMATS[fmt])
     if isinstance(corpus, JsonlCorpus):
@@ -193,13 +175,7 @@ def corpus_of_format(asked: CorpusRequest, fmt: str, chosen: CorpusFormat) -> Fi
     corpus = chosen.reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
     corpus.unread = unread
     corpus.reading = Reading(fmt, main_content=bool(asked.selection.main_content))
-    if asked.path.is_dir() and fmt in ONE_KIND:
-        corpus.by_file = partial(_corpus_by_file, asked, corpus)
     return corpus
-
-
-def _corpus_by_file(asked: CorpusRequest, corpus: FilesCorpus, bad_files: BadFiles) -> Corpus:
-    return file_readers().open_by_file(asked, corpus, bad_files)
 
 
 def _others(asked: CorpusRequest, read: Iterable[Path], fmt: str) -> UnreadFiles:
@@ -259,8 +235,8 @@ FORMATS = {
 }
 
 
-def _guess_records(asked: CorpusRequest) -> str:
-    """The format of a file of records; '' for a file whose reader `collection` brings."""
+def guess_records(asked: CorpusRequest) -> str:
+    """The format of a file of records; '' for another file, or one of the user's own reader."""
     name = asked.path.name
     readers = {**installed_readers(), **asked.selection.readers}
     if has_suffix(name, tuple(readers)):
@@ -276,7 +252,7 @@ def _guess_records(asked: CorpusRequest) -> str:
     return ''
 
 
-def _guess_delivery(folder: Path, selection: FileSelection) -> str:
+def guess_delivery(folder: Path, selection: FileSelection) -> str:
     """'clueweb' or 'trec-disks' for a folder as delivered, with documentation at most; else ''."""
     files = select_files(folder, selection).files
     texts = [path for path in files if is_read(path) and not has_suffix_or_packed(path.name, PAGES)]

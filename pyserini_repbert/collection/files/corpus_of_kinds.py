@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +17,13 @@ from pyserini_repbert.collection.files.planned_files import (
 from pyserini_repbert.collection.files.text_corpus import TextCorpus
 from pyserini_repbert.data.corpus_files import (
     FORMATS,
-    ONE_KIND,
     CorpusFormat,
     CorpusRequest,
+    check_format,
     corpus_of_format,
     corpus_of_records,
     files_ending,
+    guess_delivery,
 )
 from pyserini_repbert.data.corpus_formats import FilesCorpus, JsonlCorpus
 from pyserini_repbert.data.first_bytes import guess_lines, is_binary
@@ -49,22 +51,64 @@ _PROSE = (*MARKDOWN, *PLAIN_TEXT)
 _SHOWN = '.md, .txt, .html, .htm, .jsonl, .json, .csv, .tsv, .eml, …'
 
 
-def open_files(asked: CorpusRequest, fmt: str, text_kind: str) -> Corpus:
-    """A file or a folder; see `data.corpus_files.FileReaders`."""
-    if not fmt and asked.path.is_file():
+# Formats of which a folder may have such files alone.
+_ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
+
+
+def open_files(asked: CorpusRequest, fmt: str) -> Corpus:
+    """A file or a folder.
+
+    Parameters
+    ----------
+    asked : by the caller
+    fmt : one of the formats, or 'auto': each file by its own kind
+
+    Raises InputError for an unknown format, a folder without corpus files.
+    """
+    check_format(fmt, _FORMATS)
+    fmt = '' if fmt == 'auto' else fmt
+    corpus = _read_as(asked, fmt, Reading())
+    corpus.reopen = partial(_read_as, asked, fmt)
+    return corpus
+
+
+def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
+    """The corpus, read as it was before, unless the caller says otherwise.
+
+    Parameters
+    ----------
+    asked : by the caller
+    forced : the format that the caller chose; '' for none
+    stored : with the source of a collection; where it decides nothing, the files do
+    """
+    main_content = asked.selection.main_content
+    if main_content is None:
+        main_content = stored.main_content
+    asked = replace(asked, selection=replace(asked.selection, main_content=main_content))
+    fmt = forced or stored.fmt
+    if not fmt and asked.path.is_dir():
+        fmt = guess_delivery(asked.path, asked.selection)
+    elif not fmt:
         fmt = _guess_format(asked)
+    if fmt in _FORMATS:
+        return _corpus_of_format(asked, fmt)
+    return _corpus_of_kinds(asked, stored.text_kind if stored.text_kind in _ONE_KIND else '')
+
+
+def _corpus_of_format(asked: CorpusRequest, fmt: str) -> Corpus:
     if fmt in FORMATS:
-        return corpus_of_records(asked, fmt)
-    if fmt in _PAGE_FORMATS:
+        corpus = corpus_of_records(asked, fmt)
+    else:
         corpus = corpus_of_format(asked, fmt, _PAGE_FORMATS[fmt])
-        if isinstance(corpus, HtmlCorpus):
-            corpus.main_content = bool(asked.selection.main_content)
-        return corpus
-    return _corpus_of_kinds(asked, text_kind)
+    if isinstance(corpus, HtmlCorpus):
+        corpus.main_content = bool(asked.selection.main_content)
+    if asked.path.is_dir() and fmt in _ONE_KIND:
+        corpus.by_file = partial(_open_by_file, asked, corpus)
+    return corpus
 
 
-def open_by_file(asked: CorpusRequest, corpus: FilesCorpus, bad_files: BadFiles) -> Corpus:
-    """Files of one format, one after the other; see `data.corpus_files.FileReaders`."""
+def _open_by_file(asked: CorpusRequest, corpus: FilesCorpus, bad_files: BadFiles) -> Corpus:
+    """Files of one format, one after the other."""
     files = []
     for path in corpus.paths:
         docid = docid_of_path(path.relative_to(asked.path).as_posix())
@@ -96,10 +140,10 @@ def _corpus_of_kinds(asked: CorpusRequest, text_kind: str) -> Corpus:
 def _corpus_of_plan(asked: CorpusRequest, plan: Plan) -> Corpus:
     """A corpus of planned files; files of one format that has a corpus of its own are that."""
     kinds = {file.kind for file in plan.files}
-    if len(kinds) == 1 and kinds <= ONE_KIND:
+    if len(kinds) == 1 and kinds <= _ONE_KIND:
         (kind,) = kinds
         paths = [file.path for file in plan.files]
-        reader = _ALL_FORMATS[kind].reader
+        reader = _FORMATS[kind].reader
         corpus: Corpus = reader(str(asked.source), paths, asked.on_error, asked.keep_empty)
         corpus.unread = UnreadFiles(plan.unread)
         if isinstance(corpus, JsonlCorpus):
@@ -142,7 +186,7 @@ def _guess_format(asked: CorpusRequest) -> str:
         if not has_no_reader(error):
             raise InputError(f'{asked.path} cannot be read: {error}') from error
         return _guess_unknown(asked.path)
-    return kind if kind in _ALL_FORMATS else ''
+    return kind if kind in _FORMATS else ''
 
 
 def _guess_unknown(path: Path) -> str:
@@ -175,4 +219,4 @@ _PAGE_FORMATS = {
     'text': CorpusFormat(TextCorpus, _prose_files, 'text files (.md, .txt, …)'),
     'html': CorpusFormat(HtmlCorpus, _itself, 'pages', _pages_within),
 }
-_ALL_FORMATS = {**FORMATS, **_PAGE_FORMATS}
+_FORMATS = {**FORMATS, **_PAGE_FORMATS}

@@ -58,7 +58,7 @@ class CollectionKind(IndexKind):
         return WrittenAnn.at(ann_folder(folder, ranking), record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
-        from pyserini_repbert.indexes.collection.collection_index import CollectionIndex
+        from pyserini_repbert.collection.index.collection_index import CollectionIndex
 
         return CollectionIndex(self, location, options, before)
 

@@ -20,6 +20,8 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.index.numbers import GenerationNumbers
+from pyserini_repbert.collection.index.store import CollectionStore
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
@@ -42,8 +44,6 @@ from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.numbers import DocumentNumbers
-from pyserini_repbert.indexes.collection.numbers import GenerationNumbers
-from pyserini_repbert.indexes.collection.store import CollectionStore
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.kind import (
     ExplainingModel,
