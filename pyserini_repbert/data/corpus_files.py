@@ -51,6 +51,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 
 _LINES = (*RECORDS, *PLAIN_TEXT)
+# Formats that `collection.files` reads.
+OF_PEOPLE = ('text', 'html')
 _TEXT_FILES = f'corpus files ({", ".join(_LINES)}, each also .gz)'
 
 
@@ -103,20 +105,15 @@ def corpus_of_files(
     """
     selection = selection or FileSelection()
     asked = CorpusRequest(source, tuple(fields), OnError(on_error), keep_empty, selection)
-    check_format(fmt, FORMATS)
+    if fmt != 'auto' and fmt not in FORMATS:
+        known = ', '.join([*FORMATS, *OF_PEOPLE])
+        raise InputError(
+            f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, {known}"
+        )
     fmt = '' if fmt == 'auto' else fmt
     corpus = _read_as(asked, fmt, Reading())
     corpus.reopen = partial(_read_as, asked, fmt)
     return corpus
-
-
-def check_format(fmt: str, known: Iterable[str]) -> None:
-    """Raise InputError for a format that is neither 'auto' nor known."""
-    if fmt != 'auto' and fmt not in known:
-        raise InputError(
-            f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
-            f'{", ".join(known)}'
-        )
 
 
 def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:

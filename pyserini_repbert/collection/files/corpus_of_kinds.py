@@ -19,7 +19,6 @@ from pyserini_repbert.data.corpus_files import (
     FORMATS,
     CorpusFormat,
     CorpusRequest,
-    check_format,
     corpus_of_format,
     corpus_of_records,
     files_ending,
@@ -63,9 +62,8 @@ def open_files(asked: CorpusRequest, fmt: str) -> Corpus:
     asked : by the caller
     fmt : one of the formats, or 'auto': each file by its own kind
 
-    Raises InputError for an unknown format, a folder without corpus files.
+    Raises InputError for a folder without corpus files.
     """
-    check_format(fmt, _FORMATS)
     fmt = '' if fmt == 'auto' else fmt
     corpus = _read_as(asked, fmt, Reading())
     corpus.reopen = partial(_read_as, asked, fmt)
