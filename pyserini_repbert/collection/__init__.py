@@ -15,6 +15,7 @@ EXTENSION = Extension(
     name='collection',
     package=__name__,
     index_kinds=('index:KIND',),
+    openers={'corpus': 'files.opening:open_corpus'},
 )
 _NAMES = {
     'pyserini_repbert.collection.collection': ('Collection',),
