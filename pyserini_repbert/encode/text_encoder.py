@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.token_ids import Progress, TokenIds
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class TextEncoder(ABC):
     @cached_property
     def device(self) -> torch.device:
         """Where the model runs, as PyTorch has it."""
-        return usable_device(self.device_name)
+        import torch
+
+        return torch.device(self.device_name)
 
     @property
     def weights_sha256(self) -> str:

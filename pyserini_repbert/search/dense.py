@@ -27,7 +27,7 @@ from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.models.precision import checked_device, usable_device
+from pyserini_repbert.models.precision import checked_device
 from pyserini_repbert.models.threads import faiss_threads, torch_threads
 from pyserini_repbert.ranking import (
     Candidate,
@@ -150,7 +150,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     @cached_property
     def device(self) -> torch.device:
         """Where vectors are multiplied, as PyTorch has it."""
-        return usable_device(self.device_name)
+        import torch
+
+        return torch.device(self.device_name)
 
     def _search_of(
         self,

@@ -185,7 +185,7 @@ def test_two_encoders_of_a_folder_share_a_network_but_not_their_prompts(bi_encod
     np.testing.assert_allclose(queries.encode_batch(TEXTS), theirs.encode_query(TEXTS), atol=1e-5)
     assert passages.weights_sha256 == queries.weights_sha256
     if kind == 'bert':
-        assert passages._engine._forward is queries._engine._forward
+        assert passages._engine._networks is queries._engine._networks
     else:
         # sentence-transformers, which runs it, keeps one limit in a model.
         assert passages._engine._model is not queries._engine._model

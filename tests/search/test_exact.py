@@ -9,6 +9,7 @@ from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.search import exact, products, rounded
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 from pyserini_repbert.search.products import Float32Products, IndexPart, IndexParts
+from pyserini_repbert.search.scores import pair_scores
 
 BYTES = rounded.multiplies_bytes_exactly()
 
@@ -165,7 +166,7 @@ def _hard(draw):
 
 def _all_scores(vectors, queries):
     rows, owners = np.indices((len(vectors), len(queries))).reshape(2, -1)
-    return products.pair_scores(queries, vectors, rows, owners).reshape(-1, len(queries))
+    return pair_scores(queries, vectors, rows, owners).reshape(-1, len(queries))
 
 
 @settings(deadline=None, max_examples=300)
@@ -376,7 +377,7 @@ def test_scores_are_those_of_float64_within_rounding():
         stored = vectors.astype(dtype)
         expected = (stored.astype(float) @ queries.T.astype(float)).reshape(-1)
         np.testing.assert_allclose(
-            products.pair_scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
+            pair_scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
         )
 
 

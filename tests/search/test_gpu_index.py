@@ -247,7 +247,7 @@ def test_no_vectors_and_more_hits_than_vectors(bundle, vectors):
 
 def test_a_searcher_keeps_them_between_calls(bundle, vectors, monkeypatch):
     device = FakeGpu()
-    monkeypatch.setattr('pyserini_repbert.search.dense.usable_device', torch.device)
+    monkeypatch.setattr('pyserini_repbert.models.precision.usable_device', torch.device)
     monkeypatch.setattr(gpu_index, 'Gpu', lambda _: device)
     searcher = DenseSearcher(bundle.folder, RowEncoder(vectors), 'cuda:0', device_dtype='float32')
     expected = DenseSearcher(bundle.folder, RowEncoder(vectors))

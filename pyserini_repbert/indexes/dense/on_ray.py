@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.records import DenseSettings, Manifest
-from pyserini_repbert.search.exact import ExactIndex
 from pyserini_repbert.search.scores import TopRows, merged
 from pyserini_repbert.worker_pool import Job, WorkerPool
 
@@ -74,6 +73,7 @@ class SearchShards:
         import torch
 
         from pyserini_repbert.models.precision import usable_device
+        from pyserini_repbert.search.exact import ExactIndex
 
         torch.set_num_threads(threads)
         index = ExactIndex(DenseBundle(self.index, part=self.part), usable_device(self.device))

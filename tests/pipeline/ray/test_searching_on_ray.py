@@ -10,7 +10,7 @@ from pyserini_repbert.errors import ClusterError, DamagedFileError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.search import exact
-from pyserini_repbert.search.exact import TopRows, merged
+from pyserini_repbert.search.scores import TopRows, merged
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 

@@ -1,0 +1,59 @@
+"""A question from a shell does not wait for PyTorch."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+FORBIDDEN = ('torch', 'transformers', 'sentence_transformers', 'scipy', 'sklearn', 'pandas')
+# Runs a command, then prints which of the forbidden modules it imported.
+PROGRAM = """
+import runpy, sys
+forbidden, *sys.argv = sys.argv[1:]
+try:
+    runpy.run_module(f'pyserini_repbert.{sys.argv[0]}', run_name='__main__')
+except SystemExit as ended:
+    print(ended.code, sorted(set(forbidden.split()) & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def run_command(*arguments):
+    """What a command prints on stdout, and the last line on stderr."""
+    command = [sys.executable, '-c', PROGRAM, ' '.join(FORBIDDEN), *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    return ran.stdout, ran.stderr.splitlines()[-1]
+
+
+def test_a_question_to_a_collection(mine):
+    out, end = run_command('search', '--index', mine, '--query', 'w1 mat', '--hits', '2')
+    assert end == '0 []'
+    assert 'wanted1' in out
+
+
+def test_a_question_to_a_dense_index(tiny_checkpoint, tmp_path):
+    checkpoint = tiny_checkpoint()
+    corpus = tmp_path / 'corpus.jsonl'
+    passages = [
+        {'id': f'd{n}', 'contents': f'the {word} sat'} for n, word in enumerate(['cat', 'dog'])
+    ]
+    corpus.write_text('\n'.join(map(json.dumps, passages)))
+    index = tmp_path / 'index'
+    run_command('encode', '--corpus', corpus, '--encoder', checkpoint, '--output', index)
+    out, end = run_command('search', '--index', index, '--query', 'cat', '--hits', '1')
+    assert end == '0 []'
+    assert out.count('\n   1. d') == 1
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('rankings', [('dense', 'bm25'), ('bm25',)])
+def test_a_question_to_vectors_and_words(rankings, tiny_checkpoint, tmp_path):
+    from pyserini_repbert.collection import Collection
+
+    folder = tmp_path / 'hybrid'
+    with Collection.open(folder, encoder=str(tiny_checkpoint())) as collection:
+        collection.sync([('d1', 'the cat sat'), ('d2', 'a dog ran')])
+    flags = ('--index', folder, '--query', 'cat', '--rankings', *rankings)
+    out, end = run_command('search', *flags)
+    assert end == '0 []'
+    assert '\n   1. d' in out
