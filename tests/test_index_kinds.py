@@ -30,7 +30,7 @@ ALLOWED = {
     # Refuses what a user gives in place of an open bundle.
     'rerank/term_weights.py': ['isinstance'],
     # A first sync has no collection to ask yet.
-    'commands/watching.py': ['is_collection'],
+    'collection/commands/watching.py': ['is_collection'],
     # Refuses a search that has no probabilities.
     'interop/hits.py': ['isinstance'],
     # PyTerrier has a type of its own for each kind.

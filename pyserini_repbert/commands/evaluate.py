@@ -25,7 +25,7 @@ from pyserini_repbert.commands.flags import (
     parse_flags,
     record_output,
 )
-from pyserini_repbert.commands.model_judging import check_model_grades
+from pyserini_repbert.commands.model_grades import check_model_grades
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (

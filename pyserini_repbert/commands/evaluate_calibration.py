@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.flags import add_flags, parse_flags
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
