@@ -16,6 +16,7 @@ EXTENSION = Extension(
     package=__name__,
     index_kinds=('index:KIND',),
     openers={
+        'corpus': 'files.opening:open_corpus',
         'topics': 'judging.topics:open_topics',
         'qrels': 'judging.topics:open_qrels',
         'filter': 'filters:DocumentFilter',
