@@ -16,6 +16,13 @@ from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
 WEB_YEARS = ((151, 200), (201, 250), (251, 300))
 FOLDS = 5
+# Paths of a page, its sections and their sections, in the order of the alphabet: qid -> text.
+_HEADINGS = {}
+for _section in sorted(FILLERS[:10]):
+    _HEADINGS[f'enwiki:Aftertaste/Cooking%20{_section}'] = f'Aftertaste/Cooking {_section}'
+    _HEADINGS[f'enwiki:Aftertaste/Cooking%20{_section}/In%20{FILLERS[20]}'] = (
+        f'Aftertaste/Cooking {_section}/In {FILLERS[20]}'
+    )
 MONOBERT = {'system': 'monobert', 'layout': 'paper', 'max_query_length': 64, 'max_length': 512}
 DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_length': 512}
 
@@ -56,11 +63,7 @@ class Worlds:
         ]
         self.web = numbered(years, pages)
         paragraphs = [hashlib.sha1(str(n).encode()).hexdigest() for n in range(60)]
-        headings = {
-            f'enwiki:Aftertaste/Cooking%20{word}': f'Aftertaste/Cooking {word}'
-            for word in FILLERS[:20]
-        }
-        self.car = numbered(list(headings), paragraphs, texts=headings)
+        self.car = numbered(list(_HEADINGS), paragraphs, texts=_HEADINGS)
         claims = [str(number) for number in range(1, 41)]
         abstracts = [str(number) for number in range(4000, 4060)]
         self.scifact = numbered(claims, abstracts)
@@ -174,6 +177,8 @@ def _brought(name: str, path: Path, worlds: Worlds) -> None:
         path.write_bytes(worlds.msmarco.run_msmarco(20))
     elif name.startswith('cedr/'):
         weights.cedr_folds(path, path.name, FOLDS if 'robust04' in name else len(WEB_YEARS))
+    elif name.endswith('epic'):
+        weights.epic_folder(path)
     elif name.endswith('monobert'):
         weights.cross_encoder_folder(path, MONOBERT)
     elif name.endswith('duobert') or name.startswith('duobert'):
