@@ -315,6 +315,11 @@ def _start_engines(
         held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
     if _runs_a_model(resolved):
         say_device(options)
+        if options.topics:
+            from pyserini_repbert.encode.text_network import use_pytorch
+
+            # A run has the same digits however many topics it has.
+            use_pytorch()
     return connect_to_ray(options, machine, held)
 
 

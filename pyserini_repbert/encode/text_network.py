@@ -37,6 +37,11 @@ def needs_pytorch(n_texts: int) -> bool:
     return n_texts > MOST_IN_NUMPY or 'torch' in sys.modules
 
 
+def use_pytorch() -> None:
+    """Compute every text in PyTorch from here on, however few there are."""
+    import torch  # noqa: F401 - what is imported is used
+
+
 class LazyNetworks:
     """A network in PyTorch and the same in NumPy, each made when it is first used.
 
