@@ -14,6 +14,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
+from pyserini_repbert.data.pairs import read_pairs
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
@@ -105,6 +106,8 @@ class TrainingSource:
         """
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
+        elif self.source.pairs is not None:
+            yield from self._from_pairs(self.source.pairs, seed, epoch)
         elif self.source.run is not None:
             for qid, ranking in iter_run(self.source.run, self.source.depth):
                 if qid in self.queries:
@@ -180,6 +183,24 @@ class TrainingSource:
                 yield Instance(self.number, qid, (positive,))
             for negative in draw.sample(negatives, min(self.source.negatives, len(negatives))):
                 yield Instance(self.number, qid, (positive, negative))
+
+    def _from_pairs(self, path: str, seed: int, epoch: int) -> Iterator[Instance]:
+        """Instances of the topics of CEDR's pairs, in an order drawn by the seed."""
+        docids_of = read_pairs(path)
+        qids = [qid for qid in docids_of if qid in self.queries]
+        random.Random(f'{seed} {epoch}').shuffle(qids)
+        for qid in qids:
+            known = set(self.relevant(qid))
+            judged = self.judged.get(qid, {})
+            relevant = []
+            others = []
+            for docid in docids_of[qid]:
+                if docid in known:
+                    relevant.append(docid)
+                elif docid in judged or not self.source.judged_only:
+                    others.append(docid)
+            draw = random.Random(f'{seed} {epoch} {qid}')
+            yield from self._pairs(qid, relevant, others, draw)
 
     def _from_triples(self, name: str) -> Iterator[Instance]:
         for triple in self._triples(name):

@@ -212,3 +212,32 @@ def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_
     (scores,) = EpicReranker(folder).score_lists([instance.qid], [candidates])
     expected = pair_loss(torch.tensor(scores[:1]), torch.tensor(scores[1:]), 'cross_entropy')
     assert task(task.collate([instance])).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@pytest.fixture
+def pairs(world, tmp_path):
+    """CEDR's form: q0 has a relevant, two unjudged documents and spam, q1 nothing relevant."""
+    path = tmp_path / 'train.pairs'
+    path.write_text(
+        'q0\td3\nq0\td0\nq0\td5\nq0\td9\nq1\td7\nq2 d2\nq2 d4\nq2 d4\nother\td1\n', encoding='utf-8'
+    )
+    (tmp_path / 'graded.txt').write_text(
+        'q0 0 d0 1\nq0 0 d1 2\nq0 0 d9 -2\nq1 0 d1 1\nq2 0 d2 1\n', encoding='utf-8'
+    )
+    return {'pairs': str(path), 'qrels': str(tmp_path / 'graded.txt'), 'run': None}
+
+
+def test_of_pairs_what_is_not_relevant_is_negative(world, pairs):
+    source = opened(world, **pairs, negatives=9)
+    assert sorted(source.instances(0, 0)) == [
+        Instance(0, 'q0', ('d0', 'd3')),
+        Instance(0, 'q0', ('d0', 'd5')),
+        Instance(0, 'q0', ('d0', 'd9')),
+        Instance(0, 'q2', ('d2', 'd4')),
+    ]
+    assert list(source.instances(0, 0)) == list(source.instances(0, 0))
+
+
+def test_of_pairs_only_judged_ones_on_request(world, pairs):
+    source = opened(world, **pairs, negatives=9, judged_only=True)
+    assert list(source.instances(0, 0)) == [Instance(0, 'q0', ('d0', 'd9'))]
