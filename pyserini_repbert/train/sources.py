@@ -13,7 +13,7 @@ from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
+from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source, Teacher
 from pyserini_repbert.train.inputs import (
@@ -21,6 +21,7 @@ from pyserini_repbert.train.inputs import (
     Guard,
     ScoreFile,
     open_passages,
+    same_texts,
     source_topics,
 )
 
@@ -63,8 +64,13 @@ class TrainingSource:
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         self.queries: dict[str, str] = {}
-        for query in source_topics(source):
-            if guard.admits(query.text, f"{self.where}: topic '{query.qid}'"):
+        topics = source_topics(source)
+        # A fold's other topics are in the whole file alone.
+        is_fold = source.topics is not None and source.qids is not None
+        others = same_texts(load_topics(str(source.topics)) if is_fold else topics)
+        for query in topics:
+            where = f"{self.where}: topic '{query.qid}'"
+            if guard.admits(query.text, where, others.get(query.qid, ())):
                 self.queries[query.qid] = query.text
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}

@@ -133,12 +133,16 @@ def _search(technique: str, values: Mapping[str, float]) -> SparseSettings:
         if name in values:
             feedback[name] = int(values[name]) if name in _COUNTS else values[name]
     weights = {name: values[name] for name in _SDM if name in values}
-    constants = {name: values[name] for name in (*_BM25, 'mu') if name in values}
-    return SparseSettings(
+    search = SparseSettings(
         model='ql' if technique == 'ql' else 'bm25',
         rm3=Rm3(**feedback) if technique == 'bm25+rm3' else False,  # type: ignore[arg-type]
         sdm=Sdm(**weights) if technique == 'sdm' else False,
-        **constants,
+    )
+    return replace(
+        search,
+        k1=values.get('k1', search.k1),
+        b=values.get('b', search.b),
+        mu=values.get('mu', search.mu),
     )
 
 
