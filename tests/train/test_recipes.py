@@ -22,6 +22,8 @@ VARIABLES = (
     'VANILLA',
     'START',
     'ROBUST04',
+    'WEBTRACK',
+    'DOCUMENTS',
     'INDEX',
     'FOLD',
     'CAR',
