@@ -111,10 +111,12 @@ def _record(options: argparse.Namespace, recipe: Recipe, checkpoint: Path) -> No
     from pyserini_repbert.models.checkpoints.checkpoint import model_of
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.checkpoints import open_base
+    from pyserini_repbert.train.training import recorded_settings
 
     base = model_of(open_base(recipe.base), recipe.training.precision)
     inputs = [input_of(source.role, source.name) for source in recipe.inputs()]
-    record_output(options, str(checkpoint), ('recipe',), [base], inputs)
+    used = {'recipe_settings': recorded_settings(recipe, checkpoint)}
+    record_output(options, str(checkpoint), ('recipe',), [base], inputs, used=used)
 
 
 def _train_folds(options: argparse.Namespace) -> None:
