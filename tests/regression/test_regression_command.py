@@ -24,7 +24,7 @@ def test_outcomes_are_printed(regression_file, data, capsys):
     printed = capsys.readouterr().out
     assert 'PASS small a+b' in printed
     assert '  PASS RR@10: 0.3333, expected 0.3333' in printed
-    assert 'conditions: 2 PASS\nscores: 2 PASS\n' in printed
+    assert 'conditions: 2 PASS\nguards against change: 2 PASS\n' in printed
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
                 name = address.partition('?')[0].rpartition('/')[2]
                 name = resource.path.rpartition('/')[2] if name == 'download' else name
                 site.serve(address, _served(name, worlds))
-        elif resource.origin is not ResourceOrigin.UNPUBLISHED:
+        elif resource.origin not in (ResourceOrigin.UNPUBLISHED, ResourceOrigin.OTHER_SYSTEM):
             inside = resource.path.partition('/')[2]
             (data / inside).parent.mkdir(parents=True, exist_ok=True)
             _brought(inside, data / inside, worlds)
