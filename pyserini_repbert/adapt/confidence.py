@@ -281,6 +281,7 @@ def _without(ranking: Ranking, docids: set[str]) -> Ranking:
 def fit_models(asked: Sequence[AskedQuestion], prior: FittedModels | None = None) -> FittedModels:
     """The models that questions teach, drawn to a prior."""
     questions = _questions(asked)
+    n_questions = len({question.text for question in asked})
     relevant: list[bool] = []
     for question in asked:
         relevant += question.relevant
@@ -289,9 +290,13 @@ def fit_models(asked: Sequence[AskedQuestion], prior: FittedModels | None = None
             np.concatenate([question.hits for question in asked]),
             relevant,
             None if prior is None else prior.hits,
+            n_questions=n_questions,
         ),
         fit_logistic(
-            questions.rows, questions.outcomes, None if prior is None else prior.questions
+            questions.rows,
+            questions.outcomes,
+            None if prior is None else prior.questions,
+            n_questions=n_questions,
         ),
     )
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pyserini_repbert import lazily
+from pyserini_repbert.extension import Extension
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection as Collection
@@ -10,6 +11,12 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.syncing import Changes as Changes
     from pyserini_repbert.data.documents import Document as Document
 
+EXTENSION = Extension(
+    name='collection',
+    package=__name__,
+    index_kinds=('index:KIND',),
+    openers={'corpus': 'files.opening:open_corpus'},
+)
 _NAMES = {
     'pyserini_repbert.collection.collection': ('Collection',),
     'pyserini_repbert.collection.generation': ('Generation',),

@@ -17,6 +17,7 @@ from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import EXIT_ERROR
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.extension import commands_below
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
@@ -30,7 +31,6 @@ COMMANDS = {
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',
     'adapt': 'learn from your judgments, in seconds',
-    'serve': 'search over HTTP, in a page, and by MCP tools',
     'doctor': 'check this machine, and say how to mend what is missing',
 }
 _HELP = f"""\
@@ -64,17 +64,27 @@ def main(arguments: list[str]) -> int:
     if name in COMMANDS:
         command: Any = importlib.import_module(f'pyserini_repbert.commands.{name}')
         return int(command.main(rest) or 0)
+    of_extensions = commands_below()
+    if name in of_extensions:
+        return of_extensions[name].run(rest)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
     raise UnknownNameError(
-        f"'{name}' is not a command{did_you_mean(name, COMMANDS)}: see {PROGRAM} --help"
+        f"'{name}' is not a command{did_you_mean(name, help_texts())}: see {PROGRAM} --help"
     )
+
+
+def help_texts() -> dict[str, str]:
+    """What each command does, in a line, by its name: ours, then those of extensions."""
+    of_extensions = commands_below().items()
+    return {**COMMANDS, **{name: found.command.help for name, found in of_extensions}}
 
 
 def _help() -> str:
     """The help, with a line for each command."""
-    width = max(map(len, COMMANDS))
-    return _HELP.format('\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items()))
+    texts = help_texts()
+    width = max(map(len, texts))
+    return _HELP.format('\n'.join(f'  {name:<{width}}  {text}' for name, text in texts.items()))
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:

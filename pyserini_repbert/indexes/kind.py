@@ -1,6 +1,7 @@
 """What an index is: an `IndexKind` recognises and opens one, an `Index` is open until it is closed.
 
-A kind is a folder of this package, whose `__init__` defines `KIND`. Nothing else lists kinds.
+A kind is a folder of this package, whose `__init__` defines `KIND`, or what an extension brings.
+Nothing else lists kinds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded_index_kinds
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
@@ -419,9 +421,9 @@ class Index(Generations, ABC):
 
 @cache
 def kinds() -> Mapping[str, IndexKind]:
-    """All kinds of indexes by name: the folders of this package."""
+    """All kinds of indexes by name: those of extensions, then the folders of this package."""
     package = __name__.rpartition('.')[0]
-    found: dict[str, IndexKind] = {}
+    found: dict[str, IndexKind] = {kind.name: kind for kind in loaded_index_kinds()}
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if module.ispkg:
             kind: IndexKind = importlib.import_module(f'{package}.{module.name}').KIND

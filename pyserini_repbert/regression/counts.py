@@ -23,7 +23,8 @@ _GUARDS_TEXT = (
 )
 _NEEDS_TEXT = (
     'What conditions need in a new checkout with the extra `demo`, whatever the machine of this '
-    'report has. A condition counts once, under the last of its needs.'
+    'report has. A condition counts once, under the last of its needs. Computing time is not '
+    'counted: to encode or rerank over MS MARCO takes a GPU.'
 )
 
 

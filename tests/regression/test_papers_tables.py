@@ -70,6 +70,7 @@ def test_the_papers_have_as_many_cells():
         'multi_stage_bert/table1_msmarco_mrr10': 19,
         'multi_stage_bert/table2_trec_car_map': 7,
         'epic/table1_msmarco_dev': 28,
+        'cedr': 78,
     }
 
 
@@ -88,5 +89,4 @@ def test_the_report_shows_each_cell_of_a_table():
         shown = 0
         for row in table.rows:
             shown += sum(table.path(row, column) in entries for column in table.columns)
-        if table.cells in PRINTED:
-            assert shown == len(PRINTED[table.cells]), table.title
+        assert shown == len(PRINTED[table.cells]), table.title
