@@ -24,7 +24,7 @@ from pyserini_repbert.commands.flags import (
     parse_flags,
     write_values,
 )
-from pyserini_repbert.commands.model_judging import check_model_grades
+from pyserini_repbert.commands.model_grades import check_model_grades
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table
