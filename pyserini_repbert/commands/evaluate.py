@@ -22,10 +22,9 @@ from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
     parse_flags,
-    record_output,
     write_values,
 )
-from pyserini_repbert.commands.model_judging import check_model_grades
+from pyserini_repbert.commands.model_grades import check_model_grades
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table
@@ -38,7 +37,7 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
-from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
+from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
 if TYPE_CHECKING:
@@ -51,18 +50,12 @@ _ANALYSES = {  # the first word -> the module that has its function
     'rerank-depth': 'evaluate_studies',
     'tradeoff': 'evaluate_costs',
     'epic-pruning': 'evaluate_costs',
-    'split-folds': 'evaluate',
-    'join-folds': 'evaluate',
+    'split-folds': 'evaluate_folds',
+    'join-folds': 'evaluate_folds',
     'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
     'ir-metadata': 'ir_metadata',
 }
-# A file that is in every folder of folds.
-_FIRST_TEST = 'fold-1/test.tsv'
-_FOLDS = (
-    'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list '
-    'of lists of qids'
-)
 _PRINTED = '-'  # the --per-query that is printed
 _UNMARKED = (
     'note: no difference was tested, so none is marked: --compare, --baselines and --compare-all '
@@ -291,66 +284,3 @@ class _RunReading:
                 'check that both name the same passages',
                 file=sys.stderr,
             )
-
-
-def split_folds(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold trains on, validates on and tests on."""
-    files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
-    flags = parser(
-        'evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.'
-    )
-    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
-    add_flags(flags, 'topics', required=True)
-    flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
-    flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
-    add_flags(flags, 'overwrite')
-    options = flags.parse_args(arguments)
-    from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.evaluate import folds
-    from pyserini_repbert.names.topics import load_topics
-
-    check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
-    queries = {query.qid: query for query in load_topics(options.topics)}
-    qids_of_folds = folds.read_folds(options.folds)
-    folds.check_cover(qids_of_folds, list(queries))
-    run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output, folds.FORM if options.overwrite else None) as folder:
-        for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
-            fold = folder / f'fold-{number}'
-            counts = []
-            for name, qids in split._asdict().items():
-                counts.append(f'{len(qids)} {name}')
-                with atomic_file(fold / f'{name}.tsv') as stream:
-                    for qid in qids:
-                        stream.write(f'{qid}\t{" ".join(queries[qid].text.split())}\n')
-                if run is not None:
-                    rankings = {qid: run[qid] for qid in qids if qid in run}
-                    write_run(fold / f'{name}.run', rankings)
-            print(f'fold {number}: {", ".join(counts)}')
-
-
-def join_folds(arguments: Sequence[str]) -> None:
-    """Write one run file from the test runs of all folds, and print its number of topics."""
-    flags = parser(
-        'evaluate join-folds',
-        "Join the folds' test runs into one, checking that each keeps to its fold.",
-    )
-    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
-    add_flags(flags, 'runs', help="each fold's test run, in their order")
-    add_flags(flags, 'topics', help='check that the folds cover these topics')
-    flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
-    add_flags(flags, 'overwrite', 'output_format', 'tag')
-    options = parse_flags(flags, arguments)
-    from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
-    from pyserini_repbert.names.topics import load_topics
-
-    folds = read_folds(options.folds)
-    if options.topics:
-        check_cover(folds, [query.qid for query in load_topics(options.topics)])
-    joined = join_runs([read_run(path) for path in options.runs], folds)
-    write_run(options.output, joined, options.output_format, options.tag)
-    record_output(options, options.output, ('runs', 'folds', 'topics'))
-    n_without = sum(len(fold) for fold in folds) - len(joined)
-    note = f'; {n_without} topics have no hits' if n_without else ''
-    print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')

@@ -18,7 +18,7 @@ from pyserini_repbert.commands.command import (
 from pyserini_repbert.commands.evaluate_comparing import add_latex_flags
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
 from pyserini_repbert.commands.index import WEIGHTS
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.comparisons import ComparisonSettings
 from pyserini_repbert.evaluate.measures import NamedMeasure, parse_measures

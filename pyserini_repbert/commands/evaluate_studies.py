@@ -19,7 +19,7 @@ from pyserini_repbert.commands.flags import (
     write_values,
 )
 from pyserini_repbert.commands.fusion import METHODS, check_scores, fusion_of_flags
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.comparisons import ComparisonSettings
 from pyserini_repbert.evaluate.measures import Evaluation, parse_measures
