@@ -93,9 +93,10 @@ class KnownWords:
         if len(ids) == 1:
             return True
         if _UNSPACED.match(word):
-            # A vocabulary of Chinese may have its characters alone.
-            fewest = 1.0 if _ONLY_HAN.fullmatch(word) else _UNSPACED_LETTERS
-            return fewest * len(ids) <= len(word)
+            if _ONLY_HAN.fullmatch(word):
+                # A vocabulary may have its characters alone, and a piece for where a word begins.
+                return len(ids) <= len(word) + 1
+            return _UNSPACED_LETTERS * len(ids) <= len(word)
         return self._is_for_many and _LETTERS_OF_PIECE * len(ids) <= len(word)
 
 

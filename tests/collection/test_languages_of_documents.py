@@ -9,10 +9,11 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 
 GERMAN = {
-    'schnecken': 'Schnecken fressen zuerst die jungen Pflanzen und verstecken sich am Tag unter den '
-    'Brettern. Ein Kupferband hält jede Schnecke vom Salat fern, wenn es breit genug ist.',
-    'tomaten': 'Eine Pflanze, die austrocknet und dann durchnässt wird, bekommt geplatzte Früchte. '
-    'Gieße sie gleichmäßig und lege Stroh um die Stängel, damit der Boden sein Wasser behält.',
+    'schnecken': 'Schnecken fressen zuerst die jungen Pflanzen und verstecken sich am Tag unter '
+    'den Brettern. Ein Kupferband hält jede Schnecke vom Salat fern, wenn es breit genug ist.',
+    'tomaten': 'Eine Pflanze, die austrocknet und dann durchnässt wird, bekommt geplatzte '
+    'Früchte. Gieße sie gleichmäßig und lege Stroh um die Stängel, damit der Boden sein Wasser '
+    'behält.',
 }
 ENGLISH = {
     'slugs': 'Slugs eat the young plants first, and hide under boards by day. A band of copper '
