@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 # A text whose distinct words are less often known than so is not understood. Chosen on English,
 # German, Spanish, Russian, Arabic and Chinese; tried on 18 other languages, English and code.
 KNOWN_SHARE = 0.6
-# Distinct words by which a document is judged.
+# Distinct words by which a document, or all of them, are judged.
 FEWEST_WORDS = 20
 # A vocabulary of so many pieces is for many languages: BERT's and RoBERTa's have 30,000 and 50,000,
 # multilingual BERT's 120,000, XLM-R's 250,000.
 _MANY_PIECES = 100_000
+# Of fewer pieces, no words of any language are whole: such a vocabulary tells nothing.
+_FEWEST_PIECES = 5_000
 _LETTERS_OF_PIECE = 1.5  # of many languages: a word of fewer letters a piece is spelt out
 _UNSPACED_LETTERS = 1.2  # the same, where words have no spaces between
 _CHARACTERS = 20_000  # of a document that are looked at
@@ -122,10 +124,12 @@ class UnknownDocuments:
     @property
     def are_most(self) -> bool:
         """Whether the encoder does not know the language of the documents."""
+        if self.words.words < FEWEST_WORDS:
+            return False
         return not self.words.are_known or 2 * self.documents > self.of
 
     def __bool__(self) -> bool:
-        return self.documents > 0 or not self.words.are_known
+        return self.documents > 0 or self.are_most
 
     def __str__(self) -> str:
         """'2 of 40 documents (diary.md, …) are in words that encoder 'minilm' does not know'"""
@@ -150,6 +154,7 @@ class WordReport:
 
     def __init__(self, encoder: str, tokenizer: Tokenizer) -> None:
         self._encoder = encoder
+        self._tells = tokenizer.get_vocab_size() >= _FEWEST_PIECES
         self._known_words = KnownWords(tokenizer)
         self._words = WordCounts(0, 0)
         self._n_judged = 0
@@ -158,6 +163,8 @@ class WordReport:
 
     def add(self, document: Document) -> None:
         """Look at a document."""
+        if not self._tells:
+            return
         counts = self._known_words.count(f'{document.title} {document.text}')
         self._words += counts
         if counts.words < FEWEST_WORDS:

@@ -121,8 +121,19 @@ def test_a_report_names_the_documents_that_are_not_known(minilm):
     assert not unknown.are_most
 
 
+def test_a_vocabulary_without_words_tells_nothing():
+    report = WordReport('letters', wordpiece(*'abcdefgh'))
+    report.add(Document('a', ENGLISH))
+    assert not report.unknown
+
+
 def test_a_report_says_when_it_is_all_of_them(minilm):
     report = WordReport('minilm', minilm)
     report.add(Document('a', 'Schnecken fressen Salat'))
-    assert report.unknown.are_most
+    # Three words are too few.
+    assert not report.unknown
+    for number, sentence in enumerate(TEXTS['German'].split('.')):
+        report.add(Document(f'b{number}', sentence))
+    # No document has 20 words, and all of them have.
+    assert (report.unknown.documents, report.unknown.are_most) == (0, True)
     assert str(report.unknown) == "encoder 'minilm' does not know the words of the documents"

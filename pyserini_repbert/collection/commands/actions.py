@@ -258,7 +258,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection
-    from pyserini_repbert.collection.commands.unknown_words import say_encoder, say_unknown, say_words_alone
+    from pyserini_repbert.collection.commands.unknown_words import (
+        say_encoder,
+        say_unknown,
+        say_words_alone,
+    )
     from pyserini_repbert.index.manifest import is_collection
     from pyserini_repbert.names.corpora import open_corpus
 

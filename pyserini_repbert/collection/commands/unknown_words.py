@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
+from pyserini_repbert.collection.judging.own_settings import own_settings, set_settings
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.pipeline.own_settings import own_settings, set_settings
 
 _WORDS_ALONE = str(CollectionRanking.BM25)
 
