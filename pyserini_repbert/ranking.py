@@ -184,7 +184,7 @@ class Ranking(Sequence[Candidate]):
     texts: tuple[str | None, ...]
     excerpts: tuple[Excerpts, ...]
     # The same hits of a run file are the same ranking.
-    background: float = field(compare=False)
+    background: float = field(compare=False, repr=False)
 
     def __init__(
         self,

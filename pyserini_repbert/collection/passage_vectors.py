@@ -22,7 +22,6 @@ from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.products import shard_pair_scores
 
 
-
 @dataclass(frozen=True)
 class ScoredDocuments:
     """Documents with a passage that counts: their positions among those that were asked for, int64

@@ -42,6 +42,7 @@ def hits_text(
     reasons: Sequence[Sequence[str]] = (),
     find_words: WordFinder | None = None,
     confidence: AnswerConfidence | None = None,
+    scores: Sequence[str] = (),
 ) -> str:
     """The query and its hits as lines of text, each hit's reasons below it.
 
@@ -52,6 +53,7 @@ def hits_text(
     reasons : lines below each hit
     find_words : finds the words of the query in a passage; default: as in English
     confidence : of the question and of each hit; None: nothing is said
+    scores : of each hit; default: its score
     """
     lines = [f'? {printable(query)}']
     if confidence is not None:
@@ -64,7 +66,7 @@ def hits_text(
         relevant = ''
         if confidence is not None:
             relevant = f', relevant: {confidence.relevant[rank - 1]:.2f}'
-        score = f'({hit.score:.4f}{relevant})'
+        score = f'({scores[rank - 1] if scores else score_text(hit.score)}{relevant})'
         lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit)}')
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text
@@ -76,6 +78,29 @@ def hits_text(
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
+
+
+def score_text(score: float) -> str:
+    """A score as a person reads it."""
+    return f'{score:.4f}'
+
+
+def scores_in_rankings(hits: Ranking, rankings: Mapping[str, Ranking]) -> list[str]:
+    """The scores of each hit in the rankings that were fused, by their names: 'bm25 2.1034'.
+
+    A ranking that does not have a hit among those that it found is left out.
+    """
+    scores_of = {}
+    for name, ranking in rankings.items():
+        scores_of[name] = dict(zip(ranking.docids, ranking.scores, strict=True))
+    texts = []
+    for docid in hits.docids:
+        known = []
+        for name, scores in scores_of.items():
+            if docid in scores:
+                known.append(f'{printable(name)} {score_text(scores[docid])}')
+        texts.append(', '.join(known))
+    return texts
 
 
 def _place_lines(docid: str, passage: Excerpt) -> list[str]:

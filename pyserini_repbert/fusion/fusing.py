@@ -181,9 +181,7 @@ def _weighted(
         ) from error
 
 
-def scaled(
-    scores: Sequence[float] | Array, scale: Normalization, background: float = nan
-) -> Array:
+def scaled(scores: Sequence[float] | Array, scale: Normalization, background: float = nan) -> Array:
     """A ranking's scores, normalised: float64 (n,); `background` is the ranking's."""
     chosen = Normalization(scale)
     values = np.fromiter(scores, np.float64, len(scores))
