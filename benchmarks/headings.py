@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.collection.files.markdown_documents import document_of_markdown
 from pyserini_repbert.collection.passages import PassageCutter
-from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.data.html_text import read_html
+from pyserini_repbert.collection.files.html_text import read_html
 from pyserini_repbert.data.page_encodings import decode_page
 
 LEAST_KEPT = 0.95

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.office_documents import OfficeReader
 from pyserini_repbert.collection.passages import PassageCutter
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.office_documents import OfficeReader
 from pyserini_repbert.data.passages import BadFiles
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.encoders import document_encoder

@@ -6,15 +6,16 @@ from unittest.mock import patch
 from pyserini_repbert.commands.command import Parser
 from pyserini_repbert.commands.dispatcher import COMMANDS
 from pyserini_repbert.commands.evaluate import _ANALYSES
-from pyserini_repbert.commands.index import ACTIONS
+from pyserini_repbert.commands.index import all_actions
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import commands_below
 
 # Words with which a command makes parsers and flags that it leaves out otherwise. `index` has the
 # flags of all actions that the words name.
 WORDS = {
     'fusion': [('tune',)],
     'evaluate': [(analysis,) for analysis in _ANALYSES],
-    'index': [tuple(ACTIONS)],
+    'index': [tuple(all_actions())],
 }
 
 
@@ -27,19 +28,23 @@ def all_parsers():
             super().__init__(**options)
             made.append(self)
 
+    mains = {}
     for name in COMMANDS:
-        module = importlib.import_module(f'pyserini_repbert.commands.{name}')
+        mains[name] = importlib.import_module(f'pyserini_repbert.commands.{name}').main
+    for name, found in commands_below().items():
+        mains[name] = found.run
+    for name, main in mains.items():
         with patch('pyserini_repbert.commands.command.Parser', Recorded):
-            make_parser(module)
+            make_parser(main)
             for words in WORDS.get(name, ()):
-                make_parser(module, *words)
+                make_parser(main, *words)
     return {parser.prog.removeprefix('python -m pyserini_repbert.'): parser for parser in made}
 
 
-def make_parser(module, *words):
+def make_parser(main, *words):
     """Let a command make its parser: a flag that none has ends it."""
     try:
-        module.main([*words, '--no-such-flag'])
+        main([*words, '--no-such-flag'])
     except InputError:
         return
-    raise AssertionError(f'{module.__name__} takes any flag')
+    raise AssertionError(f'{main} takes any flag')

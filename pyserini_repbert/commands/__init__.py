@@ -7,9 +7,13 @@ import gc
 import sys
 
 
-def start(name: str) -> None:
-    """Run the command `commands/NAME.py` and exit with its status; Ctrl-C is one line from here
-    on.
+def start(name: str, module: str = '') -> None:
+    """Run the command of a module and exit with its status; Ctrl-C is one line from here on.
+
+    Parameters
+    ----------
+    name : of the command
+    module : that has its `main`; default: `commands/NAME.py`
     """
     # Else Python looks for cycles in all that PyTorch has made before it ends, for half a second.
     atexit.register(gc.freeze)
@@ -20,11 +24,8 @@ def start(name: str) -> None:
         from pyserini_repbert.commands.console import show_traceback
 
         sys.excepthook = show_traceback
-        sys.exit(
-            run(
-                lambda arguments: import_module(f'pyserini_repbert.commands.{name}').main(arguments)
-            )
-        )
+        module = module or f'{__name__}.{name}'
+        sys.exit(run(lambda arguments: import_module(module).main(arguments)))
     except KeyboardInterrupt:  # before `run` is there
         print('error: interrupted', file=sys.stderr)
         sys.exit(130)

@@ -16,7 +16,13 @@ from urllib.error import URLError
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import EXIT_ERROR
-from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.errors import (
+    InputError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
+from pyserini_repbert.extension import commands_below
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
@@ -30,7 +36,6 @@ COMMANDS = {
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',
     'adapt': 'learn from your judgments, in seconds',
-    'serve': 'search over HTTP, in a page, and by MCP tools',
     'doctor': 'check this machine, and say how to mend what is missing',
 }
 _HELP = f"""\
@@ -64,17 +69,27 @@ def main(arguments: list[str]) -> int:
     if name in COMMANDS:
         command: Any = importlib.import_module(f'pyserini_repbert.commands.{name}')
         return int(command.main(rest) or 0)
+    of_extensions = commands_below()
+    if name in of_extensions:
+        return of_extensions[name].run(rest)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
     raise UnknownNameError(
-        f"'{name}' is not a command{did_you_mean(name, COMMANDS)}: see {PROGRAM} --help"
+        f"'{name}' is not a command{did_you_mean(name, help_texts())}: see {PROGRAM} --help"
     )
+
+
+def help_texts() -> dict[str, str]:
+    """What each command does, in a line, by its name: ours, then those of extensions."""
+    of_extensions = commands_below().items()
+    return {**COMMANDS, **{name: found.command.help for name, found in of_extensions}}
 
 
 def _help() -> str:
     """The help, with a line for each command."""
-    width = max(map(len, COMMANDS))
-    return _HELP.format('\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items()))
+    texts = help_texts()
+    width = max(map(len, texts))
+    return _HELP.format('\n'.join(f'  {name:<{width}}  {text}' for name, text in texts.items()))
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:
@@ -144,11 +159,36 @@ def _run_module(module: str) -> int:
     except Exception as error:
         if _is_understood(error):
             raise
+        dimensions = _refused_dimensions(error)
+        if dimensions:
+            given, expected = dimensions
+            raise InputError(
+                f'{module}: the encoder gives vectors of {given} dimensions, its index was made '
+                f'for {expected}: give --dimension {given} after --encoder'
+            ) from error
         # The code is not ours: its traceback says more than a line of ours could.
         traceback.print_exception(error)
         kind = type(error).__name__
         raise PyseriniRepbertError(f'{module}: {kind}: {error}'.removesuffix(': ')) from error
     return 0
+
+
+def _refused_dimensions(error: Exception) -> tuple[int, int] | None:
+    """The dimensions of the vectors and of the FAISS index that refused them; None for others.
+
+    FAISS asserts that they are equal, without a word, in a function whose names say them.
+    """
+    trace = error.__traceback__
+    if not isinstance(error, AssertionError) or trace is None:
+        return None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    names = trace.tb_frame.f_locals
+    given = names.get('d')
+    expected = getattr(names.get('self'), 'd', None)
+    if isinstance(given, int) and isinstance(expected, int) and given != expected:
+        return given, expected
+    return None
 
 
 def _is_understood(error: Exception) -> bool:

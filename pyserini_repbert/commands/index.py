@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
 from pyserini_repbert.commands.command import EXIT_UNREAD, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
@@ -22,6 +21,7 @@ from pyserini_repbert.commands.encoding import (
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.extension import commands_below
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
         'indexes.',
     )
     actions = parser.add_subparsers(required=True, metavar='ACTION')
-    for name, action in ACTIONS.items():
+    for name, action in all_actions().items():
         description = f'{action.help[0].upper()}{action.help[1:]}.'
         flags = actions.add_parser(name, help=action.help, description=description)
         flags.add_argument(
@@ -65,6 +65,14 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
         if arguments is None or name in arguments:
             action.add_flags(flags)
     return parser
+
+
+def all_actions() -> dict[str, Action]:
+    """The actions by name: those of extensions, then ours."""
+    actions: dict[str, Action] = {}
+    for name, found in commands_below('index').items():
+        actions[name] = Action(found.command.help, found.add_flags, found.run)
+    return {**actions, **ACTIONS}
 
 
 def main(arguments: list[str]) -> int:
@@ -438,7 +446,6 @@ def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
 
 
 ACTIONS = {
-    **COLLECTION_ACTIONS,
     'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
     'ann': Action(

@@ -1,13 +1,11 @@
 """Readers of the formats of corpora, a class each.
 
-JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, text files, HTML.
+JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text.
 """
 
 from __future__ import annotations
 
-import tarfile
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,32 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeVar
 
-from pyserini_repbert.archives import open_tar, refuse_sparse
 from pyserini_repbert.data.documents import DOCID_KEYS, Document, document_of_record
-from pyserini_repbert.data.html_documents import document_of_html
-from pyserini_repbert.data.markdown_documents import document_of_markdown, document_of_text
-from pyserini_repbert.data.markup import visible_text
-from pyserini_repbert.data.origins import Origin, docid_of_path, name_in_corpus
-from pyserini_repbert.data.page_encodings import decode_page, read_page
+from pyserini_repbert.data.origins import Origin, name_in_corpus
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
-from pyserini_repbert.data.suffixes import (
-    MARKDOWN,
-    PAGES,
-    has_suffix,
-    has_suffix_or_packed,
-    without_suffix,
-)
-from pyserini_repbert.data.text_encodings import decode_text
 from pyserini_repbert.data.trec_text import read_documents
-from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
-from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import (
-    decoded_line,
-    files_below,
-    numbered_bytes,
-    open_binary,
-)
+from pyserini_repbert.files import decoded_line, numbered_bytes, open_binary
 
 # Kinds of lines in CEDR's data files.
 QUERY = 'query'
@@ -290,150 +268,3 @@ class TrecCorpus(FilesCorpus):
                 path, _, line = location.rpartition(':')
                 item = item.at_line(int(line)).in_file(name_in_corpus(self.name, Path(path)))
             yield location, item
-
-
-class TextCorpus(FilesCorpus):
-    """Text files, Markdown among them: each is a document, whose docid is its path in the folder.
-
-    White space and % in a path are written as in addresses: 'my notes.md' is 'my%20notes.md'.
-    """
-
-    def count_hint(self) -> int | None:
-        """The number of files."""
-        return self._part.share(len(self.paths))
-
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        return self._read_files(self.paths, self._passage)
-
-    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        paths = [path for row, path in enumerate(self.paths) if self._part.takes(row)]
-        return self._read_files(paths, self._document)
-
-    def _read_files(
-        self, paths: Sequence[Path], read: Callable[[Path], _Item]
-    ) -> Iterator[tuple[str, _Item | BadPassage]]:
-        """What files become. A file of a folder that cannot be read is one of `unread`."""
-        is_folder = Path(self.name).is_dir()
-        for path in paths:
-            try:
-                yield str(path), read(path)
-            except (ValueError, OSError) as error:
-                reason = error.strerror if isinstance(error, OSError) else str(error)
-                if is_folder:
-                    self._add_unread(path, str(reason))
-                elif isinstance(error, OSError):
-                    raise
-                else:
-                    yield str(path), BadPassage(reason)
-
-    def _add_unread(self, path: Path, reason: str) -> None:
-        known = [file for file in self.unread if file.path != path]
-        failed = UnreadFile.of_error(path, self._docid(path), UnreadableFile(reason))
-        self.unread = UnreadFiles([*known, failed])
-
-    def _passage(self, path: Path) -> Passage:
-        """The passage of a file. Raises ValueError for one that cannot be read."""
-        return Passage(self._docid(path), self._text(path).strip())
-
-    def _document(self, path: Path) -> Document:
-        """The document of a file. Raises ValueError for one that cannot be read."""
-        if has_suffix_or_packed(path.name, MARKDOWN):
-            name = without_suffix(path.name, MARKDOWN)
-            document = document_of_markdown(self._docid(path), self._text(path), name)
-        else:
-            document = document_of_text(self._docid(path), self._text(path))
-        return document.in_file(name_in_corpus(self.name, path))
-
-    def _docid(self, path: Path) -> str:
-        folder = Path(self.name)
-        name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
-        return docid_of_path(name)
-
-    def _text(self, path: Path) -> str:
-        """A file's text. Raises ValueError for bytes that are no text."""
-        with open_binary(path) as stream:
-            decoded = decode_text(stream.read())
-        if decoded.encoding:
-            self.encodings[path] = decoded.encoding
-        return decoded.text
-
-
-class _Page(NamedTuple):
-    """A page of HTML.
-
-    Attributes
-    ----------
-    docid : what it is called
-    place : where it lies, for messages
-    file : its path in the corpus
-    raw : the file
-    """
-
-    docid: str
-    place: str
-    file: str
-    raw: bytes
-
-
-class HtmlCorpus(FilesCorpus):
-    """Folders and tar archives of HTML files, each a passage, or a document with fields.
-
-    A docid is a file's path in the folder, or its name in an archive, without .html or .htm. CACM
-    comes in this form, for Anserini's HtmlCollection. White space and % are written as in
-    addresses. With `main_content`, navigation, headers and footers of pages are no text.
-    """
-
-    main_content = False
-
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for path in self.paths:
-            for page in self._pages(path):
-                yield page.place, Passage(page.docid, visible_text(decode_page(page.raw)))
-
-    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        row = 0
-        for path in self.paths:
-            for page in self._pages(path):
-                if self._part.takes(row):
-                    markup = decode_page(page.raw)
-                    document = document_of_html(page.docid, markup, self.main_content)
-                    yield page.place, document.in_file(page.file)
-                row += 1
-
-    def _pages(self, path: Path) -> Iterator[_Page]:
-        """The pages; a link in an archive leads to another of its files."""
-        if path.is_dir():
-            yield from self._pages_below(path)
-            return
-        if has_suffix_or_packed(path.name, PAGES):
-            docid = docid_of_path(without_suffix(path.name, PAGES))
-            yield _Page(docid, str(path), name_in_corpus(self.name, path), read_page(path))
-            return
-        try:
-            with open_tar(path) as archive:
-                yield from _pages_in(archive, path)
-        except DamagedFileError as error:
-            raise InputError(str(error)) from error
-
-    def _pages_below(self, folder: Path) -> Iterator[_Page]:
-        """The pages of a folder; one of two with the same docid keeps its suffix."""
-        names = [file.relative_to(folder).as_posix() for file in files_below(folder)]
-        pages = [name for name in names if has_suffix_or_packed(name, PAGES)]
-        pages_by_docid = Counter(without_suffix(name, PAGES) for name in pages)
-        for name in pages:
-            docid = without_suffix(name, PAGES)
-            if pages_by_docid[docid] > 1 and not name.endswith(PAGES[0]):
-                docid = name
-            raw = read_page(folder / name)
-            yield _Page(docid_of_path(docid), f'{folder}:{name}', name, raw)
-
-
-def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
-    for member in archive:
-        if not has_suffix(member.name, PAGES):
-            continue
-        refuse_sparse(member, path)
-        stream = archive.extractfile(member)
-        if stream is not None:
-            docid = docid_of_path(without_suffix(Path(member.name).name, PAGES))
-            yield _Page(docid, f'{path}:{member.name}', member.name, stream.read())

@@ -5,6 +5,8 @@ All but Parquet and Office files may be packed, with .gz behind.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 JSON_LINES = ('.jsonl', '.ndjson')
 JSON = ('.json', *JSON_LINES)
 TAB_SEPARATED = ('.tsv',)
@@ -31,6 +33,17 @@ SOURCES = tuple(
     '.vue .yaml .yml .zig .zsh'.split()
 )
 ARCHIVES = ('.tar', '.tar.gz', '.tgz')
+_PROSE = (*MARKDOWN, *PLAIN_TEXT, *MARKED_UP)
+_MAY_BE_PACKED = (
+    *_PROSE,
+    *RECORDS,
+    *COMMA_SEPARATED,
+    *SOURCES,
+    *PAGES,
+    *MAIL,
+    *MAILBOXES,
+    *NOTEBOOKS,
+)
 _PACKED = '.gz'
 
 
@@ -51,3 +64,15 @@ def without_suffix(name: str, suffixes: tuple[str, ...]) -> str:
             packed = _PACKED if has_suffix(name, (_PACKED,)) else ''
             return name[: -len(suffix + packed)]
     return name
+
+
+def is_readme(path: Path) -> bool:
+    """Whether a text tells about a folder, by its name."""
+    return path.name.lower().startswith('readme') and has_suffix_or_packed(path.name, _PROSE)
+
+
+def is_read(path: Path) -> bool:
+    """Whether a reader of this package reads files of a file's suffix."""
+    if has_suffix_or_packed(path.name, _MAY_BE_PACKED):
+        return True
+    return has_suffix(path.name, (*PARQUET, *OFFICE))

@@ -1,6 +1,7 @@
 """What an index is: an `IndexKind` recognises and opens one, an `Index` is open until it is closed.
 
-A kind is a folder of this package, whose `__init__` defines `KIND`. Nothing else lists kinds.
+A kind is a folder of this package, whose `__init__` defines `KIND`, or what an extension brings.
+Nothing else lists kinds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded_index_kinds
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
@@ -24,7 +26,6 @@ from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.filters import DocumentFilter
     from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.numbers import DocumentNumbers
     from pyserini_repbert.index.term_weights import TermWeightsBundle
@@ -331,8 +332,8 @@ class Index(Generations, ABC):
     def prepare(self, machine: Machine) -> None:
         """Do now what the first search would wait for."""
 
-    def within(self, wanted: DocumentFilter) -> Index:
-        """The same index, of the documents that a filter lets through.
+    def within(self, wanted: Any) -> Index:
+        """The same index, of the documents that a filter of its kind lets through.
 
         Raises InputError where documents have no fields, and for a filter that cannot be read.
         """
@@ -406,6 +407,10 @@ class Index(Generations, ABC):
         """The folder of what it learned or a person set, if that is in use; None if not."""
         return None
 
+    def taught_by(self) -> str | None:
+        """The language model, as a judge, whose grades taught its search, too; None without one."""
+        return None
+
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
@@ -419,9 +424,9 @@ class Index(Generations, ABC):
 
 @cache
 def kinds() -> Mapping[str, IndexKind]:
-    """All kinds of indexes by name: the folders of this package."""
+    """All kinds of indexes by name: those of extensions, then the folders of this package."""
     package = __name__.rpartition('.')[0]
-    found: dict[str, IndexKind] = {}
+    found: dict[str, IndexKind] = {kind.name: kind for kind in loaded_index_kinds()}
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if module.ispkg:
             kind: IndexKind = importlib.import_module(f'{package}.{module.name}').KIND

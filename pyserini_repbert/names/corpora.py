@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.archives import archive_members
@@ -12,6 +13,7 @@ from pyserini_repbert.data.corpus_files import corpus_of_files
 from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.files import StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
 from pyserini_repbert.names.topics import IR_DATASETS, dataset
@@ -66,9 +68,15 @@ def open_corpus(
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(name, policy, keep_empty)
-    return corpus_of_files(
-        source, fmt, fields, on_error=policy, keep_empty=keep_empty, selection=selection
-    )
+    settings: dict[str, Any] = {
+        'fmt': fmt,
+        'fields': fields,
+        'on_error': policy,
+        'keep_empty': keep_empty,
+        'selection': selection,
+    }
+    corpus: Corpus | None = open_by_extension('corpus', source, **settings)
+    return corpus or corpus_of_files(source, **settings)
 
 
 class IrDatasetsCorpus(Corpus):

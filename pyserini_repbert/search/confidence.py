@@ -26,8 +26,12 @@ HIT_FEATURES = ('cosine', 'distance', 'words', 'agreement', 'margin')
 QUESTION_FEATURES = HIT_FEATURES
 # How strongly weights are drawn to the prior, or to 0: as by so many judgments.
 SHRINKAGE = 2.0
+# A spread below this share of the greatest feature is rounding, which differs between processors.
+_ROUNDING = 1e-6
 # Hits of a question that its probability looks at.
 TOP = 10
+# Questions of a model that does not say how many: learning needs so many.
+_FEWEST_QUESTIONS = 20
 # The 97.5th percentile of the normal distribution: the ends of a 95% interval.
 _Z = 1.959964
 LIKELY = 0.5
@@ -48,21 +52,28 @@ class LogisticModel:
     centre, scale : of each feature
     weights : of each standardised feature
     intercept : of their sum
+    n_questions : how many taught it: they bound what it can know
     """
 
     centre: tuple[Number, ...]
     scale: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
     weights: tuple[Number, ...]
     intercept: Number
+    n_questions: Annotated[int, Field(ge=1)] = _FEWEST_QUESTIONS
 
     def probabilities(self, rows: Rows) -> Rows:
-        """The probability of each row of features, (n,); rows are (n, features)."""
+        """The probability of each row of features, (n,); rows are (n, features).
+
+        None is above (n + 1) / (n + 2) for n questions, or below 1 / (n + 2): after n outcomes of
+        one kind, the next one is of this kind with that probability (Laplace's rule of succession).
+        """
         # Here and below: SciPy takes long to import, and searches seldom need it.
         from scipy.special import expit
 
         standard = (rows - np.array(self.centre)) / np.array(self.scale)
         values: Rows = expit(standard @ np.array(self.weights) + self.intercept)
-        return values
+        least = 1 / (self.n_questions + 2)
+        return values.clip(least, 1 - least)
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -197,14 +208,21 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
 
 
 def fit_logistic(
-    rows: Rows, outcomes: Sequence[bool] | NDArray[np.bool_], prior: LogisticModel | None = None
+    rows: Rows,
+    outcomes: Sequence[bool] | NDArray[np.bool_],
+    prior: LogisticModel | None = None,
+    *,
+    n_questions: int,
 ) -> LogisticModel:
     """A logistic regression whose weights are drawn to a prior's weights, or to 0.
+
+    A feature that is the same in all rows, but for rounding, has no part in it.
 
     Parameters
     ----------
     rows : features, (n, features)
     outcomes : (n,)
+    n_questions : of how many questions these are
     prior : its centre and scale are used, too; None: the rows' own
     """
     from scipy.optimize import minimize
@@ -215,7 +233,8 @@ def fit_logistic(
     goal = np.zeros(n_features)
     centre = rows.mean(axis=0)
     spread = rows.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
+    varies = spread > _ROUNDING * np.abs(rows).max(initial=0.0)
+    scale = np.where(varies, spread, 1.0)
     if prior is not None:
         centre = np.array(prior.centre)
         scale = np.array(prior.scale)
@@ -240,6 +259,7 @@ def fit_logistic(
         tuple(map(float, scale)),
         tuple(map(float, fitted[:-1])),
         float(fitted[-1]),
+        n_questions,
     )
 
 

@@ -3,4 +3,4 @@
 from pyserini_repbert.commands import start
 
 if __name__ == '__main__':
-    start('serve')
+    start('serve', f'{__package__}.command')

@@ -1,7 +1,8 @@
 """The registry of systems: what a family of ranking models brings to this package.
 
-A system is a folder of this package, or a package of yours that is named by an entry point of the
-group `pyserini_repbert.systems`. Its `__init__` defines `SYSTEM`. Nothing else lists systems.
+A system is a folder of this package, what an extension brings, or a package of yours that is named
+by an entry point of the group `pyserini_repbert.systems`. The `__init__` of a folder defines
+`SYSTEM`. Nothing else lists systems.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded_systems
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.representations import Representation
@@ -106,7 +108,7 @@ class System:
 
 @cache
 def systems() -> Mapping[str, System]:
-    """All systems by name: the folders of this package, then entry points.
+    """All systems by name: the folders of this package, extensions, then entry points.
 
     Raises InputError for two systems of one name.
     """
@@ -121,11 +123,12 @@ def systems() -> Mapping[str, System]:
 
 
 def _defined() -> Iterable[System]:
-    """The `SYSTEM` of each folder, then entry points."""
+    """The `SYSTEM` of each folder, the systems of extensions, then entry points."""
     package = importlib.import_module('pyserini_repbert.systems')
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg:
             yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
+    yield from loaded_systems()
     for entry_point in metadata.entry_points(group=ENTRY_POINTS):
         yield entry_point.load()
 

@@ -15,8 +15,8 @@ import zlib
 from contextlib import closing
 from dataclasses import dataclass
 
-from pyserini_repbert.adapt.confidence import relevant_docids
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.judging.confidence import relevant_docids
 from pyserini_repbert.collection.rankings import default_fusion
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures

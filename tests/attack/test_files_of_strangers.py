@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from pyserini_repbert.data import office_documents, office_process
-from pyserini_repbert.data.file_to_read import FileToRead
-from pyserini_repbert.data.office_documents import OfficeReader
+from pyserini_repbert.collection.files import office_documents, office_process
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.office_documents import OfficeReader
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -90,7 +90,8 @@ def test_what_a_library_prints_is_no_answer(reader):
 
 def test_the_process_has_a_limit_of_memory():
     code = (
-        'import resource; from pyserini_repbert.data.office_process import _limit_memory;'
+        'import resource;'
+        'from pyserini_repbert.collection.files.office_process import _limit_memory;'
         '_limit_memory(); print(resource.getrlimit(resource.RLIMIT_AS)[0])'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)

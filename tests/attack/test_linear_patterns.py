@@ -22,11 +22,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pyserini_repbert
 from pyserini_repbert import folder_forms
+from pyserini_repbert.collection.files.html_documents import document_of_html
+from pyserini_repbert.collection.files.markdown_documents import document_of_markdown
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.passages import PassageCutter, boundary_ends
 from pyserini_repbert.data import yaml_schema
-from pyserini_repbert.data.html_documents import document_of_html
-from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.page_encodings import decode_page
 from pyserini_repbert.data.snippets import cut_around

@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_deletes_nothing(synced_folder, monkeypatch):
     def refuse(*_):
         raise PermissionError(errno.EACCES, 'Permission denied')
 
-    monkeypatch.setattr('pyserini_repbert.data.corpus_formats.open_binary', refuse)
+    monkeypatch.setattr('pyserini_repbert.collection.files.text_corpus.open_binary', refuse)
     collection.sync(folder)
     assert len(collection) == 3
     with pytest.raises(InputError, match='Permission denied'):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.collection.files.html_documents import document_of_html
+from pyserini_repbert.collection.files.markdown_documents import document_of_markdown
 from pyserini_repbert.collection.stored_values import typed_values
 from pyserini_repbert.data.documents import Document, plain_fields
-from pyserini_repbert.data.html_documents import document_of_html
-from pyserini_repbert.data.markdown_documents import document_of_markdown
 from pyserini_repbert.data.passages import corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus

@@ -8,13 +8,13 @@ import pytest
 from pyarrow import parquet
 
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
-from pyserini_repbert.data.line_reader import LineReader
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 PAGE = """\
 ---

@@ -10,12 +10,12 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.source_links import LinkTemplate, web_address
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.commands.serve import _settings, make_parser
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.command import _settings, make_parser
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 SITE = 'https://docs.example.org/'
 FILES = {'a b/pets#1.md': '# Pets\n\n## At night\n\nThe cat ran.\n', 'run.py': 'def fish(): ...\n'}

@@ -10,7 +10,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 
 @pytest.fixture

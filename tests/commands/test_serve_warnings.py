@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.commands.serve import open_address_warning
+from pyserini_repbert.serve.command import open_address_warning
 from pyserini_repbert.serve.settings import ServeSettings
 
 READ = {'api_keys': ['reader']}

@@ -6,7 +6,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.index import DenseBundle
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 FOLDERS = {
     'texts': {'a.md': 'A cat.', 'b.md': b'a\0b'},

@@ -9,6 +9,7 @@ TRIED = (
     'regressions/shared',
     'pyserini_repbert/regression',
     'pyserini_repbert/data',
+    'pyserini_repbert/collection/files',
     'pyserini_repbert/catalog.yaml',
     'pyserini_repbert/download.py',
     'pyserini_repbert/names/corpora.py',

@@ -39,7 +39,7 @@ def test_a_fit_follows_many_outcomes():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(4000, 1))
     outcomes = rng.random(4000) < 1 / (1 + np.exp(-(2 * rows[:, 0] - 1)))
-    model = fit_logistic(rows, outcomes)
+    model = fit_logistic(rows, outcomes, n_questions=4000)
     slope = model.weights[0] / model.scale[0]
     assert slope == pytest.approx(2, abs=0.2)
     assert model.intercept - slope * model.centre[0] == pytest.approx(-1, abs=0.15)
@@ -47,15 +47,49 @@ def test_a_fit_follows_many_outcomes():
 
 def test_few_outcomes_stay_near_the_prior():
     prior = LogisticModel((0.0, 0.0), (1.0, 1.0), (1.0, -1.0), 0.0)
-    few = fit_logistic(np.array([[1.0, 1.0], [-1.0, -1.0]]), [False, True], prior)
+    few = fit_logistic(np.array([[1.0, 1.0], [-1.0, -1.0]]), [False, True], prior, n_questions=2)
     assert np.allclose(few.weights, prior.weights, atol=0.5)
-    many = fit_logistic(np.array([[1.0, 1.0], [-1.0, -1.0]] * 200), [False, True] * 200, prior)
+    rows = np.array([[1.0, 1.0], [-1.0, -1.0]] * 200)
+    many = fit_logistic(rows, [False, True] * 200, prior, n_questions=400)
     assert sum(many.weights) < sum(few.weights)
 
 
 def test_outcomes_of_one_kind_have_finite_weights():
-    model = fit_logistic(np.array([[0.0], [1.0]]), [True, True])
+    model = fit_logistic(np.array([[0.0], [1.0]]), [True, True], n_questions=2)
     assert np.isfinite([*model.weights, model.intercept]).all()
+
+
+def test_rounding_teaches_nothing():
+    """A feature that is the same in all rows differs in its last bits on some processors."""
+    rng = np.random.default_rng(0)
+    outcomes = np.arange(40) % 2 == 0
+    constant = np.where(outcomes, np.nextafter(1.0, 2.0), 1.0)
+    model = fit_logistic(
+        np.stack([constant, rng.normal(size=40)], axis=1), outcomes, n_questions=40
+    )
+    assert model.scale[0] == 1.0
+    assert model.weights[0] == pytest.approx(0, abs=1e-9)
+    seen = model.probabilities(np.array([[1.0, 0.0]]))
+    assert model.probabilities(np.array([[1.001, 0.0]])) == pytest.approx(seen)
+
+
+@pytest.mark.parametrize('n_questions', [20, 500])
+def test_a_probability_says_no_more_than_its_questions_can_know(n_questions):
+    """Laplace: after 20 outcomes of one kind, the next one is of this kind with 21 / 22."""
+    outcomes = np.arange(n_questions) < n_questions / 2
+    separable = np.where(outcomes, 1.0, -1.0)[:, None]
+    model = fit_logistic(separable, outcomes, n_questions=n_questions)
+    far = model.probabilities(np.array([[1e6], [-1e6]]))
+    most = (n_questions + 1) / (n_questions + 2)
+    assert far == pytest.approx([most, 1 - most])
+
+
+def test_a_stored_model_without_a_number_of_questions_has_the_fewest(tmp_path):
+    values = json.loads(dump_model(flat_model()))
+    del values['hits']['n_questions']
+    path = tmp_path / 'confidence.json'
+    path.write_text(json.dumps(values))
+    assert read_model(path).hits.n_questions == 20
 
 
 def test_a_model_is_read_as_it_was_written(tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.serve import _settings, main, make_parser
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.command import _settings, main, make_parser
 from pyserini_repbert.serve.settings import IndexSettings, Limits, read_settings
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from pyserini_repbert.commands import search, serve
+from pyserini_repbert.commands import search
+from pyserini_repbert.serve import command as serve
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / 'examples'
@@ -25,9 +26,9 @@ def _image_command():
 
 
 def test_the_image_serves_the_demo_to_the_network():
-    command = _image_command()
-    assert command[:3] == ['python', '-m', 'pyserini_repbert.serve']
-    options = serve.make_parser().parse_args(command[3:])
+    words = _image_command()
+    assert words[:3] == ['python', '-m', 'pyserini_repbert.serve']
+    options = serve.make_parser().parse_args(words[3:])
     assert options.index == ['demo']
     assert options.host == '0.0.0.0'
     assert options.offline

@@ -3,9 +3,9 @@
 import pytest
 from starlette.testclient import TestClient
 
-from pyserini_repbert.commands.serve import _allowed_hosts, make_parser
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.command import _allowed_hosts, make_parser
 from pyserini_repbert.serve.hosts import check_host, check_origin
 from pyserini_repbert.serve.settings import FileSettings, ServeSettings
 

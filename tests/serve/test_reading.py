@@ -8,7 +8,7 @@ from pyserini_repbert.data.origins import Heading
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.data.mixed_files import write_files
+from tests.collection.files.mixed_files import write_files
 
 SECTION = '## {name}\n\nThe {name} ran on the red mat.\n\n'
 NAMES = ('cat', 'dog', 'fish', 'bird')

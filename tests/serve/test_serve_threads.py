@@ -3,8 +3,8 @@
 import torch
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.serve import main
 from pyserini_repbert.models import question_threads
+from pyserini_repbert.serve.command import main
 
 
 def test_a_service_takes_the_threads_that_were_measured(monkeypatch, tmp_path, capsys):

@@ -5,8 +5,8 @@ import logging
 import pytest
 from chat_server import by_last_number, chat_server, status
 
-from pyserini_repbert.commands import serve as command
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve import command
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import ModelSettings, ServeSettings, read_settings
 

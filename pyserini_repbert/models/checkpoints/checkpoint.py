@@ -61,7 +61,7 @@ def _folder_of_entry(entry: catalog.Entry) -> Path:
     if 'warning' in entry.values:
         _warn(entry.values['warning'])
     if 'package' in entry.values:
-        return catalog.package_folder(entry)
+        return hub.packaged_checkpoint(entry)
     if 'resource' in entry.values:
         return catalog.resource(entry)
     if 'hub' in entry.values:

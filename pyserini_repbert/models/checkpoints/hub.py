@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pkgutil
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
-from pyserini_repbert.files import atomic_folder, cache_folder
+from pyserini_repbert.files import atomic_folder, cache_folder, locked
 from pyserini_repbert.models.checkpoints.folder import TOKENIZER, WEIGHTS, Checkpoint
 
 _FILES = ['config.json', *TOKENIZER]
@@ -67,12 +67,36 @@ def downloaded_checkpoint(entry: catalog.Entry) -> Path:
     """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded,
     verified and converted.
     """
-    folder = cache_folder() / 'checkpoints' / entry.name
-    if not folder.is_dir():
-        from pyserini_repbert.download import fetch_entry
+    from pyserini_repbert.download import fetch_entry
 
-        convert = pkgutil.resolve_name(entry.values['convert'])
-        convert(fetch_entry(entry), folder, entry.values['ranking'])
+    return _converted(entry, lambda: fetch_entry(entry))
+
+
+def packaged_checkpoint(entry: catalog.Entry) -> Path:
+    """The checkpoint folder of a catalog entry whose package has it, or has a `file` of another
+    form, which is converted on first use, in the cache.
+    """
+    file = entry.values['package'].get('file')
+    if file is None:
+        return catalog.package_folder(entry)
+    return _converted(entry, lambda: catalog.package_folder(entry) / file)
+
+
+def _converted(entry: catalog.Entry, get_file: Callable[[], Path]) -> Path:
+    """The checkpoint folder of an entry in the cache, which is made of its file on first use.
+
+    Raises BusyError while another process makes it.
+    """
+    folder = cache_folder() / 'checkpoints' / entry.name
+    if folder.is_dir():
+        return folder
+    file = get_file()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(f'{folder.name}.lock'), f"checkpoint '{entry.name}'"):
+        # Another process may have made it meanwhile.
+        if not folder.is_dir():
+            convert = pkgutil.resolve_name(entry.values['convert'])
+            convert(file, folder, entry.values['ranking'])
     return folder
 
 

@@ -1,0 +1,462 @@
+"""Actions of `index` for collections: sync, add, delete, compact, copy, settings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.collection.commands.watching import (
+    add_watch_flags,
+    is_watched,
+    measure_after,
+    measure_before,
+)
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE
+from pyserini_repbert.commands.console import printable
+from pyserini_repbert.commands.flags import (
+    FUSION_SETTINGS,
+    add_flags,
+    check_outside,
+    record_output,
+)
+from pyserini_repbert.commands.outputs import check_outside_indexes
+from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.files import human_size
+from pyserini_repbert.lucene.languages import LANGUAGES
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
+    from pyserini_repbert.data.file_selection import FileSelection
+    from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
+
+_CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
+
+
+def add_sync_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_corpus_flags(parser)
+    add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
+    add(
+        '--prefix',
+        metavar='NAME/',
+        help='what the docids of the corpus begin with in the collection; it is stored; default: '
+        'nothing',
+    )
+    add(
+        '--url-prefix',
+        metavar='ADDRESS',
+        help='where the files of the corpus are shown, for links from hits: '
+        'https://docs.example.org/ say, or an address with {path} and {anchor}; it is stored, and '
+        "'' removes it; default: files of this machine",
+    )
+    add(
+        '--delete-most',
+        action='store_true',
+        help='allow the deletion of more than half of the documents',
+    )
+    add(
+        '--rebuild',
+        action='store_true',
+        help="let the given settings replace the collection's",
+    )
+    add_watch_flags(parser)
+    _add_settings(parser)
+
+
+def add_add_flags(parser: argparse.ArgumentParser) -> None:
+    _add_corpus_flags(parser)
+    _add_settings(parser)
+
+
+def add_delete_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_index_flag(parser)
+    add('--ids', nargs='+', metavar='DOCID', help='the documents')
+    add('--ids-file', metavar='FILE', help='a file with a docid a line')
+    _add_merge(parser)
+
+
+def add_try_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_index_flag(parser)
+    add('--use', action='store_true', help='search as tried, from one new generation on')
+    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    _add_settings(parser, takes_ray=False)
+
+
+def add_copy_flags(parser: argparse.ArgumentParser) -> None:
+    add_index_flag(parser)
+    parser.add_argument('--output', required=True, help='the folder to make')
+
+
+def add_settings_flags(parser: argparse.ArgumentParser) -> None:
+    add_index_flag(parser)
+    add_flags(parser, 'rankings')
+    add_flags(parser, 'aggregate', 'fusion', default=None)
+    add_flags(parser, *FUSION_SETTINGS, 'depth', 'k1', 'b')
+    add_flags(
+        parser,
+        'stages',
+        flag='--rerank',
+        metavar='NAME@K',
+        help='rerank the best K hits; repeatable',
+    )
+    parser.add_argument(
+        '--go-back', action='store_true', help='search as before the last change of settings'
+    )
+
+
+def add_index_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--index', required=True, help='a collection')
+
+
+def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--corpus', required=True, help=_CORPUS)
+    parser.add_argument(
+        '--index', required=True, help='folder of the collection; made if it is missing'
+    )
+    add_flags(parser, 'corpus_format', 'fields', 'on_error')
+    _add_file_flags(parser)
+    _add_merge(parser)
+
+
+def _add_file_flags(parser: argparse.ArgumentParser) -> None:
+    """Flags about the files of a folder."""
+    add = parser.add_argument
+    patterns: dict[str, Any] = {'action': 'append', 'default': [], 'metavar': 'PATTERN'}
+    add(
+        '--include',
+        help="read only files of a folder that match, '*.md' say, as in .gitignore; repeatable",
+        **patterns,
+    )
+    add('--exclude', help="leave out files that match, 'drafts/**' say; repeatable", **patterns)
+    add('--gitignore', action='store_true', help='leave out what .gitignore files name')
+    add(
+        '--reader',
+        action='append',
+        default=[],
+        metavar='.SUFFIX=MODULE:FUNCTION',
+        help='your function that reads files of a suffix: it takes a path, and gives a text or '
+        'documents; repeatable',
+    )
+    add(
+        '--main-content',
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help='read no navigation, headers and footers of pages of HTML; a sync stores it with the '
+        'corpus; default: as it is stored, first all that pages show',
+    )
+    add(
+        '--list-unread',
+        action='store_true',
+        help='list the files that are not read, with the reasons',
+    )
+    add(
+        '--strict',
+        action='store_true',
+        help='change nothing where a file of a folder cannot be read; default: its documents stay '
+        'as they are, and the exit status is 3',
+    )
+
+
+def _add_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--merge',
+        action='store_true',
+        help="merge Lucene's segments, so that BM25 scores as in a new index",
+    )
+
+
+def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
+    add = parser.add_argument
+    stored = 'default: as the collection has it, first'
+    add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
+    add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
+    add(
+        '--overlap',
+        type=command.zero_or_more,
+        help=f'wordpieces that the next passage repeats; {stored} 40',
+    )
+    add(
+        '--language',
+        choices=LANGUAGES,
+        metavar='CODE',
+        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} en",
+    )
+    add(
+        '--sparse',
+        metavar='bm25|none|MODEL',
+        help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
+        f"in place of BM25; {stored} 'bm25'",
+    )
+    add(
+        '--multi-vector',
+        metavar='none|FOLDER',
+        help='a MultiVectorEncoder (ColBERT), or what `train` made of the system multi-vector: its '
+        'token vectors are stored beside dense ones, and '
+        f"order the best 1,000 hits; {stored} 'none'",
+    )
+    precisions = ('float32', 'bfloat16', 'float16', 'auto')
+    add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
+    add(
+        '--truncate-dim',
+        type=command.positive_int,
+        metavar='N',
+        help=f'keep the first N values of each vector; {stored} all',
+    )
+    add(
+        '--store',
+        dest='dtype',
+        choices=('float32', 'float16', 'int8'),
+        help=f'the type of stored vectors; {stored} float32',
+    )
+    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    add_flags(parser, 'device', 'threads', 'offline')
+    if takes_ray:
+        add_flags(parser, 'ray')
+
+
+def run_sync(options: argparse.Namespace) -> int:
+    settings = command.pick_options(
+        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+    )
+    watches = is_watched(options)
+    if watches:
+        measure_before(options)
+    changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
+    if watches and changes.is_published and measure_after(options):
+        return EXIT_WORSE
+    return EXIT_UNREAD if changes.unread.broken else 0
+
+
+def run_add(options: argparse.Namespace) -> int:
+    changes = _write(options, 'add', merge=options.merge, strict=options.strict)
+    return EXIT_UNREAD if changes.unread.broken else 0
+
+
+def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
+    """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
+    check_outside(options.index, options.corpus, '--index')
+    # What the collection writes would be its documents.
+    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
+    command.refuse(
+        Path(options.corpus).exists() and is_inside,
+        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        'the documents',
+    )
+    check_outside_indexes(options.index, '--index')
+    command.use_threads(options.threads)
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.names.corpora import open_corpus
+
+    corpus = open_corpus(
+        options.corpus,
+        options.corpus_format,
+        options.fields,
+        options.on_error,
+        keep_empty=True,
+        selection=_selection(options),
+    )
+    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
+    models = ('encoder', 'sparse', 'multi_vector')
+    chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
+    # With --ray, the device is the workers'.
+    chosen['device'] = options.device if options.ray is None else 'cpu'
+    with (
+        _embedding(options) as embedding,
+        Collection.open(options.index, embedding=embedding, **chosen) as collection,
+        command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
+    ):
+        write = getattr(collection, method)
+        changes: Changes = write(corpus, on_progress=bar.update, **settings)
+        _record(options, collection, changes, ('corpus',))
+    besides = skipped_text(changes.skipped) + _prefix_text(changes)
+    print(f'{options.index}: {changes}{besides}')
+    if changes.is_read_anew and changes.changed:
+        print(
+            f'{options.corpus} was read anew, once: this release reads files that are marked up '
+            '(Markdown, reStructuredText, HTML, …) as a person reads them',
+            file=sys.stderr,
+        )
+    _say_main_content(options.corpus, changes.main_content)
+    say_unread(changes.unread, changes.unread if options.list_unread else ())
+    say_encodings(changes.encodings)
+    return changes
+
+
+def _say_main_content(corpus: str, main_content: bool | None) -> None:
+    """Say on stderr that pages are read otherwise from now on; None: they are not."""
+    if main_content is None:
+        return
+    how = 'without their navigation, headers and footers' if main_content else 'as a whole'
+    back = '--no-main-content' if main_content else '--main-content'
+    print(
+        f'pages of {printable(corpus)} are read {how} from now on; {back} undoes that',
+        file=sys.stderr,
+    )
+
+
+def _selection(options: argparse.Namespace) -> FileSelection:
+    """Which files of a folder are read, and by whose readers."""
+    from pyserini_repbert.data.file_selection import FileSelection
+    from pyserini_repbert.data.own_readers import named_reader
+
+    return FileSelection(
+        include=tuple(options.include),
+        exclude=tuple(options.exclude),
+        gitignore=options.gitignore,
+        readers=dict(map(named_reader, options.reader)),
+        main_content=options.main_content,
+    )
+
+
+def _prefix_text(changes: Changes) -> str:
+    """With what the docids of a source begin; '' if they are the corpus's own."""
+    if not changes.prefix:
+        return ''
+    return f"; docids begin with '{printable(changes.prefix)}'"
+
+
+@contextmanager
+def _embedding(options: argparse.Namespace) -> Iterator[ClusterEmbedding | None]:
+    """A context in which passages are encoded on the cluster of --ray; None without that flag."""
+    if options.ray is None:
+        yield None
+        return
+    from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
+    from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
+
+    on_gpus = options.device not in ('cpu', 'auto')
+    settings = command.pick_options(options, 'batch_tokens', 'device', 'offline')
+    with ray_worker_pool(options.ray, options.threads, on_gpus) as cluster:
+        yield ClusterEmbedding(cluster, **settings)
+
+
+def _record(
+    options: argparse.Namespace,
+    collection: Collection,
+    changes: Changes,
+    roles: Sequence[str] = (),
+) -> None:
+    """Write the record of a generation beside its manifest, if the command has published one.
+
+    No other writer removes it meanwhile: the collection holds its generation.
+    """
+    from pyserini_repbert.collection.generation_manifest import manifest_path
+
+    if changes.is_published and collection.generation.number == changes.generation:
+        path = manifest_path(collection.folder, changes.generation)
+        record_output(options, str(path), roles, collection.models)
+
+
+def run_delete(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.data.documents import read_docids
+
+    command.refuse(
+        (options.ids is None) == (options.ids_file is None), 'give either --ids or --ids-file'
+    )
+    docids = options.ids or read_docids(options.ids_file)
+    with Collection.open(options.index) as collection:
+        changes = collection.delete(docids, merge=options.merge)
+        _record(options, collection, changes, ('ids_file',))
+    print(f'{options.index}: {changes}')
+
+
+def run_compact(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection.collection import Collection
+
+    with Collection.open(options.index) as collection:
+        changes = collection.compact()
+        _record(options, collection, changes)
+        manifest = collection.generation.manifest
+        shards = command.count_text(len(manifest.shards), 'shard')
+    print(
+        f'{options.index}: {manifest.documents} documents, {manifest.passages} passages in '
+        f'{shards}, generation {changes.generation}'
+    )
+
+
+def run_copy(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection.copying import copy_collection
+
+    left_out: list[str] = []
+    manifest = copy_collection(options.index, options.output, left_out.append)
+    print(
+        f'{options.output}: {manifest.documents} documents, {manifest.passages} passages, '
+        f'generation {manifest.number}'
+    )
+    for line in left_out:
+        print(line)
+
+
+def run_settings(options: argparse.Namespace) -> None:
+    """Change how a collection is searched unless flags say otherwise, and say how it is."""
+    from pyserini_repbert.collection.judging.own_settings import (
+        OWN_FIELDS,
+        own_settings,
+        set_settings,
+        undo_settings,
+    )
+
+    values = {}
+    for name in OWN_FIELDS:
+        value = getattr(options, name)
+        # Zero is a value.
+        if value not in (None, (), []):
+            values[name] = value
+    command.refuse(options.go_back and values, '--go-back goes without settings')
+    folder = Path(options.index)
+    if options.go_back:
+        undo_settings(folder)
+    elif values:
+        set_settings(folder, values)
+    settings = own_settings(folder)
+    width = max(len(setting.value) for setting in settings)
+    print(f'{options.index} is searched by:')
+    for setting in settings:
+        print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
+
+
+def run_status(options: argparse.Namespace) -> None:
+    """Print what a collection holds, from where, what could not be read, and its own settings."""
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.judging.own_settings import own_settings
+    from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
+    from pyserini_repbert.collection.status import folder_size, source_states, stored_models
+
+    with Collection.open(options.index) as collection:
+        generation = collection.generation
+        manifest = generation.manifest
+        size = human_size(folder_size(collection.folder))
+        documents = command.count_text(manifest.documents, 'document')
+        passages = command.count_text(manifest.passages, 'passage')
+        print(f'{options.index}: {documents}, {passages}, generation {manifest.number}, {size}')
+        for model in stored_models(generation):
+            size = f'{model.bytes_each:,} bytes a passage'
+            print('  ' + printable(f"{model.what} '{model.encoder}': {size}"))
+        for state in source_states(generation):
+            synced = f', synced {state.synced}' if state.synced else ''
+            prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
+            count = command.count_text(state.documents, 'document')
+            link = f', addresses: {state.link}' if state.link else ''
+            content = ', main content of pages' if state.main_content else ''
+            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}{content}'))
+            if state.report.unread:
+                print('    ' + printable(state.report.unread))
+            for path, reason in state.report.files:
+                print('      ' + printable(f'{path}: {reason}'))
+        for side in Side:
+            kept = read_side(collection.folder, side)
+            if kept is not None:
+                is_current = kept.number == generation.number
+                print('  ' + printable(f'{side}: {describe_side(kept, is_current)}'))
+    for setting in own_settings(Path(options.index)):
+        if setting.source != 'default':
+            print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))

@@ -1,0 +1,1 @@
+"""A person's files and folders: each file is read by its own kind, as documents."""

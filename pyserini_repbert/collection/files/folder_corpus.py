@@ -1,0 +1,212 @@
+"""A folder of files as people have it: each is read by its own kind, or named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pyserini_repbert.collection.files.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
+from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.office_documents import OfficeReader
+from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import name_in_corpus
+from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.data.seen_docids import SeenDocids
+from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
+from pyserini_repbert.errors import InputError
+
+# What a file raises that cannot be read: somebody may have removed it meanwhile.
+_FILE_ERRORS = (UnreadableFile, InputError, OSError)
+_MOST_HELD = 16_000_000  # characters of the documents of a file
+_Item = TypeVar('_Item', Passage, Document)
+_Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
+
+
+class FolderCorpus(Corpus):
+    """A corpus of files of any kinds, in the order of their paths.
+
+    Parameters
+    ----------
+    name : what the user called it
+    plan : which files are read, and as what
+    on_error, keep_empty : as in `Corpus`
+    fields : text fields of records; empty: the usual ones
+    is_alone : whether the corpus is one file: then one that cannot be read is an InputError
+    bad_files : what is done with a file that cannot be read as a whole
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        on_error: OnError | str = OnError.REFUSE,
+        keep_empty: bool = False,
+        fields: tuple[str, ...] = (),
+        is_alone: bool = False,
+        bad_files: BadFiles | str = BadFiles.PART,
+    ) -> None:
+        super().__init__(name, on_error, keep_empty)
+        self._bad_files = BadFiles(bad_files)
+        self._files: Sequence[PlannedFile] = plan.files
+        self._unread = plan.unread
+        self.unread = UnreadFiles(plan.unread)
+        self._failed: dict[Path, UnreadFile] = {}
+        self._fields = fields
+        self._is_alone = is_alone
+
+    def count_hint(self) -> int | None:
+        """About how many documents there are; None for large .gz files."""
+        total = 0
+        for file in self._files:
+            count = KINDS[file.kind].count_hint(file.path) if file.kind in KINDS else 1
+            if count is None:
+                return None
+            total += count
+        return self._part.share(total)
+
+    def documents(self) -> Iterator[Document]:
+        """The documents; only of files that can be read whole, unless parts of files are read."""
+        if self._bad_files is BadFiles.PART:
+            return super().documents()
+        return self._documents_of_whole_files()
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return self._read_files(lambda kind, file: kind.passages(file))
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        documents = self._read_files(self._documents_in)
+        return (item for row, item in enumerate(documents) if self._part.takes(row))
+
+    def _documents_in(
+        self, kind: FileKind, file: FileToRead
+    ) -> Iterator[tuple[str, Document | BadPassage]]:
+        """The documents of a file, each with the file's path in the corpus."""
+        path = name_in_corpus(self.name, file.path)
+        for location, item in kind.documents(file):
+            yield location, item.in_file(path) if isinstance(item, Document) else item
+
+    def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
+        """What the files hold, in their order; one that cannot be read is noted, or refused."""
+        for kind, file in self._kinds_and_files():
+            try:
+                yield from read(kind, file)
+                self._note(file, None)
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
+
+    def _documents_of_whole_files(self) -> Iterator[Document]:
+        for known in self._unread:
+            if known.is_broken and self._bad_files is BadFiles.REFUSE:
+                raise _refusal(known.path, known.reason)
+        self.skipped = 0
+        seen = SeenDocids()
+        for kind, file in self._kinds_and_files():
+            try:
+                yield from self._documents_of_file(kind, file, seen)
+                self._note(file, None)
+            except _FILE_ERRORS as error:
+                self._note(file, _unreadable(error))
+
+    def _documents_of_file(
+        self, kind: FileKind, file: FileToRead, seen: SeenDocids
+    ) -> Iterator[Document]:
+        """The documents of a file, of which none comes before all have been read.
+
+        A file with much text is read twice, so that memory does not grow with it. Raises
+        UnreadableFile for one with something that cannot be used.
+        """
+        documents = []
+        size = 0
+        left_out: set[str] = set()
+        for document in self._usable_documents(kind, file, seen, left_out):
+            size += len(document.text)
+            if size <= _MOST_HELD:
+                documents.append(document)
+        if size <= _MOST_HELD:
+            yield from documents
+            return
+        del documents
+        for location, item in self._documents_in(kind, file):
+            if location not in left_out and isinstance(item, Document):
+                yield item
+
+    def _usable_documents(
+        self, kind: FileKind, file: FileToRead, seen: SeenDocids, left_out: set[str]
+    ) -> Iterator[Document]:
+        """The documents of a file that pass the checks; others are skipped if that was asked for.
+
+        Parameters
+        ----------
+        kind : how the file is read
+        file : to read
+        seen : the docids of files before this one; gets those of this one
+        left_out : gets the locations of what is skipped
+
+        Raises UnreadableFile for the first that does not pass, unless it is skipped.
+        """
+        for location, item in self._documents_in(kind, file):
+            if isinstance(item, BadPassage):
+                problem: str | None = str(item)
+            else:
+                problem = self._problem(item)
+                if problem is None and seen.add(item.docid):
+                    problem = self._repetition(location, item)
+                if problem is None:
+                    yield item
+                    continue
+            if self.on_error is not OnError.SKIP:
+                raise UnreadableFile(f'{_within_file(location, file)}{problem}')
+            left_out.add(location)
+            self._leave_out(location, str(problem))
+
+    def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
+        with OfficeReader() as office:
+            for planned in self._files:
+                file = FileToRead(
+                    planned.path, planned.docid, self._fields, self._is_alone, self.encodings
+                )
+                yield _kind_of(planned, office), file
+
+    def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
+        """Note that a file could not be read, or, without an error, that it could."""
+        path = file.path
+        if error is not None and self._is_alone:
+            raise InputError(f'{path} cannot be read: {error}') from error
+        failed = {known: item for known, item in self._failed.items() if known != path}
+        if error is not None:
+            failed[path] = UnreadFile.of_error(path, file.docid, error)
+            if failed[path].is_broken and self._bad_files is BadFiles.REFUSE:
+                raise _refusal(path, str(error)) from error
+        if failed != self._failed:
+            self._failed = failed
+            self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _unreadable(error: Exception) -> UnreadableFile:
+    """The error of a file that cannot be read."""
+    if isinstance(error, UnreadableFile):
+        return error
+    return UnreadableFile(str(error.strerror if isinstance(error, OSError) else error))
+
+
+def _refusal(path: Path, reason: str) -> InputError:
+    return InputError(
+        f'{path} cannot be read: {reason}: mend or remove it, or let its documents stay as they '
+        'are, without strict'
+    )
+
+
+def _within_file(location: str, file: FileToRead) -> str:
+    """'line 3: ' for a location 'a.jsonl:3'; '' for one without a line."""
+    line = location.removeprefix(f'{file.path}:')
+    return f'line {line}: ' if line.isdecimal() else ''
+
+
+def _kind_of(file: PlannedFile, office: OfficeReader) -> FileKind:
+    if file.reader is not None:
+        return OwnKind(file.reader)
+    if file.kind == 'office':
+        return DocumentsKind(office.documents)
+    return KINDS[file.kind]

@@ -1,0 +1,127 @@
+"""Mail as documents: the subject is the title; from, to and date are fields.
+
+`mail_text.py` reads the text. The standard library parses messages. Its `mailbox` does not find
+them: it begins a message at each sentence 'From here on, …' behind an empty line, and reads no
+packed file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from pyserini_repbert.collection.files.file_to_read import MOST_BYTES, FileToRead, read_bytes
+from pyserini_repbert.collection.files.mail_headers import header, parse_message
+from pyserini_repbert.collection.files.mail_text import read_body
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.unread_files import UnreadableFile, without_text
+from pyserini_repbert.files import human_size, open_binary
+
+_ADDRESSES = ('from', 'to', 'cc')
+# How a mailbox begins each of its messages, and how it writes a line that begins so.
+_ENVELOPE = b'From '
+_ESCAPED_ENVELOPE = re.compile(rb'>+From ')
+_HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
+
+
+def mail_documents(file: FileToRead) -> Iterator[Document]:
+    """The document of a file with one message.
+
+    Raises UnreadableFile for a message that has content, but no text.
+    """
+    raw = read_bytes(file.path)
+    document = _document(file.docid, raw)
+    if not document.text and _has_content(raw):
+        raise without_text('a message without text: its parts are attachments, or not text')
+    yield document
+
+
+def _has_content(raw: bytes) -> bool:
+    """Whether a message has more than a header."""
+    _, _, content = raw.replace(b'\r\n', b'\n').partition(b'\n\n')
+    return bool(content.strip())
+
+
+def mailbox_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a mailbox, each by its Message-ID, or by its number without one."""
+    given: set[str] = set()
+    for number, raw in enumerate(_messages(file.path), 1):
+        document = _document(file.numbered_docid(number), raw)
+        identifier = str(document.fields.get('message_id', ''))
+        if identifier and identifier not in given:
+            given.add(identifier)
+            docid = file.docid_of(identifier)
+            document = Document(docid, document.text, document.title, document.fields)
+        yield document
+
+
+def _messages(path: Path) -> Iterator[bytes]:
+    """The messages of a mailbox.
+
+    Each begins with a line 'From ' behind an empty one, and a header below: a sentence may begin
+    with this word, too.
+    """
+    lines: list[bytes] = []
+    size = 0
+    is_empty = True
+    with open_binary(path) as stream:
+        line = stream.readline(MOST_BYTES)
+        while line:
+            below = stream.readline(MOST_BYTES)
+            if is_empty and line.startswith(_ENVELOPE) and _HEADER.match(below):
+                if lines:
+                    yield b''.join(lines)
+                lines = []
+                size = 0
+            else:
+                # Mailboxes of two kinds write '>' there; none of them has it for a quotation.
+                lines.append(line[1:] if _ESCAPED_ENVELOPE.match(line) else line)
+                size += len(line)
+            if size > MOST_BYTES:
+                raise UnreadableFile(f'a message is larger than {human_size(MOST_BYTES)}')
+            is_empty = not line.strip()
+            line = below
+    if lines:
+        yield b''.join(lines)
+
+
+def _document(docid: str, raw: bytes) -> Document:
+    """The document of a message. Raises UnreadableFile for one that is none."""
+    try:
+        message = parse_message(raw)
+        if not message.keys():
+            raise UnreadableFile('no mail: it has no header')
+        title = header(message, 'subject')
+        return Document(docid, read_body(message), title, _fields(message))
+    except (MessageError, LookupError, ValueError, RecursionError, AttributeError) as error:
+        if isinstance(error, UnreadableFile):
+            raise
+        # What the standard library raises for headers that no mail program writes.
+        raise UnreadableFile(f'no mail that can be read ({error})') from error
+
+
+def _fields(message: EmailMessage) -> dict[str, str]:
+    fields = {}
+    for name in _ADDRESSES:
+        value = header(message, name)
+        if value:
+            fields[name] = value
+    date = _date(message)
+    if date:
+        fields['date'] = date
+    identifier = header(message, 'message-id').strip('<>')
+    if identifier:
+        fields['message_id'] = identifier
+    return fields
+
+
+def _date(message: EmailMessage) -> str:
+    """The date in ISO form; '' for none that can be read."""
+    try:
+        return parsedate_to_datetime(header(message, 'date')).isoformat()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ''

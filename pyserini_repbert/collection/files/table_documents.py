@@ -1,0 +1,393 @@
+"""Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
+
+A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
+`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value'.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
+from pyserini_repbert.collection.files.html_documents import value_of_text
+from pyserini_repbert.data.documents import (
+    DOCID_KEYS,
+    MAX_FIELDS,
+    TITLE_KEY,
+    Document,
+    plain_fields,
+)
+from pyserini_repbert.data.record_kinds import TEXT_COLUMNS, WITHOUT_RECORDS
+from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
+from pyserini_repbert.data.text_encodings import encoding_of_lines, is_utf_16
+from pyserini_repbert.data.unread_files import UnreadableFile
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import numbered_bytes, open_binary
+
+_MOST_CELL = 16_000_000  # characters
+_DELIMITERS = ',;\t|'
+_ROWS_AT_ONCE = 1_024
+_ITEMS_BEGIN = re.compile(r'[\[{]')
+_SEPARATORS = re.compile(r'[\s,:]*')
+_JSON = json.JSONDecoder()
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
+_LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
+
+
+def table_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a CSV or TSV file, whose first row names the columns.
+
+    The cells of a row are texts, numbers and truth values, as they read.
+    """
+    # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
+    csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
+    lines = _text_lines(file)
+    first = next(lines, '')
+    rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
+    header = next(rows, _NumberedRow(()))
+    yield from _Table(file, header.values).documents(rows)
+
+
+def _rows_with_values(lines: Iterable[str], delimiter: str) -> Iterator[_NumberedRow]:
+    """The rows of a table that have a value, the header among them.
+
+    Raises UnreadableFile for a quotation mark that makes one cell of several lines that are none.
+    """
+    lines_of_row: list[str] = []
+
+    def noted() -> Iterator[str]:
+        for line in lines:
+            lines_of_row.append(line)
+            yield line
+
+    rows = csv.reader(noted(), delimiter=delimiter)
+    number = 1
+    try:
+        for row in rows:
+            if len(lines_of_row) > 1:
+                _check_quotes(lines_of_row, delimiter, number)
+            if any(cell.strip() for cell in row):
+                yield _NumberedRow(row, number)
+            lines_of_row.clear()
+            number = rows.line_num + 1
+    except csv.Error as error:
+        raise UnreadableFile(f'line {rows.line_num}: {error}') from error
+
+
+def _check_quotes(lines: Sequence[str], delimiter: str, number: int) -> None:
+    """Raise UnreadableFile for a row of several lines that a stray quotation mark has joined.
+
+    `number` is that of the first line. Within one line, such a mark does no harm.
+    """
+    try:
+        next(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise UnreadableFile(
+            f'line {number}: a quotation mark joins {len(lines)} lines to a cell, and is not '
+            f'closed as it should be ({error}): close it, or write it twice in quotation marks'
+        ) from error
+
+
+def parquet_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a Parquet file."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(file.path) as table:
+            rows = _parquet_rows(table)
+            yield from _Table(file, table.schema_arrow.names).documents(rows)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).partition('\n')[0]
+        raise UnreadableFile(f'no whole Parquet file ({reason})') from error
+
+
+def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
+    rows = count(1)
+    for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+        columns = [column.to_pylist() for column in batch.columns]
+        for values in zip(*columns, strict=True):
+            yield _NumberedRow(values, row=next(rows))
+
+
+def json_documents(file: FileToRead) -> Iterator[Document]:
+    """The documents of a JSON file: a list of records, or records by their docids.
+
+    Raises UnreadableFile for any other JSON, such as settings: a record is an object with one of
+    `TEXT_COLUMNS`, or with the fields that are asked for.
+    """
+    text = read_text(file)
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        text = _without_comments(text)
+        try:
+            value = parse_json(text)
+        except ValueError:
+            raise UnreadableFile(f'not JSON ({error})') from error
+    records: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        records = list(value.items())
+    elif isinstance(value, list):
+        records = [('', record) for record in value]
+    if not records or not all(_is_record(record, file.fields) for _, record in records):
+        raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
+    docids = _Docids(file)
+    for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
+        row = _Row(_distinct(record), list(record.values()))
+        yield row.document(docids, file.fields, identifier).at_line(line)
+
+
+def _without_comments(text: str) -> str:
+    """JSON without comments and commas at ends, as settings of editors have; its lines stay."""
+    return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+
+
+def _blank(match: re.Match[str]) -> str:
+    """A text in quotation marks as it is, of anything else the ends of lines."""
+    return match[0] if match[0].startswith('"') else '\n' * match[0].count('\n')
+
+
+def _lines_of_items(text: str) -> list[int]:
+    """The line, from 1, at which each item of a JSON list begins, or each key of an object.
+
+    The text is a list or an object that has been parsed.
+    """
+    begin = _ITEMS_BEGIN.search(text)
+    if begin is None:
+        return []
+    is_object = begin[0] == '{'
+    lines = []
+    line = 1 + text.count('\n', 0, begin.end())
+    counted = begin.end()
+    position = _end_of_separators(text, begin.end())
+    while text[position] not in ']}':
+        line += text.count('\n', counted, position)
+        counted = position
+        lines.append(line)
+        _, position = _JSON.raw_decode(text, position)
+        if is_object:
+            _, position = _JSON.raw_decode(text, _end_of_separators(text, position))
+        position = _end_of_separators(text, position)
+    return lines
+
+
+def _end_of_separators(text: str, position: int) -> int:
+    """Where the next value or bracket of JSON begins, at or behind a position."""
+    separators = _SEPARATORS.match(text, position)
+    return position if separators is None else separators.end()
+
+
+def _is_record(value: Any, fields: Sequence[str]) -> bool:
+    """Whether a JSON value is a record of a document."""
+    if not isinstance(value, Mapping):
+        return False
+    return any(isinstance(value.get(name), str) for name in fields or TEXT_COLUMNS)
+
+
+def _text_lines(file: FileToRead) -> Iterator[str]:
+    """The lines of a file with their ends. Raises UnreadableFile for what is no text."""
+    if is_utf_16(next(_raw_lines(file.path), b'')):
+        yield from StringIO(read_text(file))
+        return
+    encoding = encoding_of_lines(_raw_lines(file.path))
+    file.note_encoding('' if encoding == 'utf-8' else encoding)
+    for number, raw in enumerate(_raw_lines(file.path), 1):
+        yield _decoded(raw, number, encoding)
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their ends. Raises UnreadableFile for a damaged one."""
+    try:
+        with open_binary(path) as stream:
+            for _, raw in numbered_bytes(stream):
+                yield raw
+    except (InputError, OSError) as error:
+        raise UnreadableFile(str(error)) from error
+
+
+def _decoded(raw: bytes, number: int, encoding: str) -> str:
+    """A line as text, by its number. Raises UnreadableFile for bytes of another encoding."""
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f'line {number} is not valid {encoding} ({error.reason}): save the file as UTF-8'
+        ) from error
+
+
+def _delimiter_of(file: FileToRead, header: str) -> str:
+    """What stands between the cells of a table: a tab, or what is most frequent in its header."""
+    if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
+        return '\t'
+    names_alone = re.sub(r'"[^"]*"', '', header)
+    return max(_DELIMITERS, key=names_alone.count)
+
+
+class _NumberedRow(NamedTuple):
+    """The values of a row, and where it is.
+
+    Attributes
+    ----------
+    values : of its columns
+    line : of the file at which it begins, from 1; 0 where the file has none
+    row : its number, from 1, in a file without lines; 0 for others
+    """
+
+    values: Sequence[Any]
+    line: int = 0
+    row: int = 0
+
+
+class _Docids:
+    """The docids of a file's documents, each of which is given once.
+
+    Parameters
+    ----------
+    file : whose documents
+    """
+
+    def __init__(self, file: FileToRead) -> None:
+        self._file = file
+        self._given: set[str] = set()
+        self._count = 0
+
+    def next(self, identifier: str) -> str:
+        """The docid of the next document; one without an identifier of its own has its number."""
+        self._count += 1
+        docid = self._file.numbered_docid(self._count)
+        if identifier.strip():
+            own = self._file.docid_of(identifier.strip())
+            if own not in self._given:
+                docid = own
+        self._given.add(docid)
+        return docid
+
+
+class _Row:
+    """A row or a record.
+
+    Parameters
+    ----------
+    names : of its columns, each another one
+    values : in their order; None and '' for none
+    """
+
+    def __init__(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        self._values: dict[str, Any] = {}
+        for number, value in enumerate(values):
+            if value is None or value == '':
+                continue
+            name = names[number].strip() if number < len(names) else ''
+            self._values[name or f'column {number + 1}'] = value
+
+    def document(self, docids: _Docids, fields: Sequence[str], identifier: str = '') -> Document:
+        """The document of the row.
+
+        Parameters
+        ----------
+        docids : of the file
+        fields : the columns that are its text; empty: the usual ones
+        identifier : of the row, if none of its columns has one
+
+        Raises ValueError for a value that no field can have.
+        """
+        values = dict(self._values)
+        own_name = _first_of(values, DOCID_KEYS)
+        # An identifier of another kind, such as a number with a point, stays a field.
+        if own_name is not None and _is_identifier(values[own_name]):
+            identifier = str(values.pop(own_name))
+        docid = docids.next(identifier)
+        title = ''
+        if TITLE_KEY not in fields:
+            title = _text_of(_pop(values, TITLE_KEY))
+        texts = [_text_of(_pop(values, name)) for name in fields or TEXT_COLUMNS]
+        text = '\n\n'.join(part for part in texts if part)
+        if not text:
+            text = '\n'.join(f'{name}: {_text_of(value)}' for name, value in values.items())
+        typed = {name: _typed(value) for name, value in values.items()}
+        return Document(docid, text, title, plain_fields(typed))
+
+
+class _Table:
+    """A table whose columns have names.
+
+    Parameters
+    ----------
+    file : that holds it
+    names : of the columns
+    """
+
+    def __init__(self, file: FileToRead, names: Sequence[str]) -> None:
+        self._file = file
+        if len(names) > MAX_FIELDS:
+            raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
+        self._names = _distinct(names)
+        known = {name.strip().lower() for name in names}
+        for field in file.fields:
+            if field.lower() not in known:
+                shown = ', '.join(names)[:80]
+                raise UnreadableFile(f"it has no column '{field}', but {shown}")
+
+    def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
+        """The documents of the rows, in their order."""
+        docids = _Docids(self._file)
+        for row in rows:
+            document = _Row(self._names, row.values).document(docids, self._file.fields)
+            yield document.at_line(row.line) if row.line else document.at_row(row.row)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names of columns, where another one has a name with their number: 'tag', 'tag_3'."""
+    distinct: list[str] = []
+    for number, name in enumerate(names, 1):
+        stripped = name.strip()
+        if stripped and stripped in distinct:
+            stripped = f'{stripped}_{number}'
+        distinct.append(stripped)
+    return distinct
+
+
+def _first_of(values: Iterable[str], names: Iterable[str]) -> str | None:
+    """The first of some names that is there, as it is written there; None for none."""
+    for wanted in names:
+        for name in values:
+            if name.lower() == wanted.lower():
+                return name
+    return None
+
+
+def _pop(values: dict[str, Any], name: str) -> Any:
+    """Take the value of a name, in any case of letters; None for none."""
+    written = _first_of(values, (name,))
+    return None if written is None else values.pop(written)
+
+
+def _is_identifier(value: Any) -> bool:
+    """Whether a value can be a docid: a text, or a whole number."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def _text_of(value: Any) -> str:
+    """A value as text; '' for none."""
+    return '' if value is None else str(value).strip()
+
+
+def _typed(value: Any) -> Any:
+    """A value as a field has it: a text may be a number or a truth value."""
+    if isinstance(value, str):
+        return value_of_text(value)
+    return value if _is_plain(value) else str(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, list, dict)) or hasattr(value, 'isoformat')

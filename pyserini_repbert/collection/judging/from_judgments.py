@@ -1,0 +1,386 @@
+"""A collection learns from the judgments that people gave in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
+from pyserini_repbert.adapt.learning import N_MAPS, adapt
+from pyserini_repbert.adapt.offering import (
+    collection_rankings,
+    gain_text,
+    learned_parts,
+    offered_search,
+    report_of,
+    search_as_now,
+)
+from pyserini_repbert.collection.adaptation import (
+    ADAPTATIONS,
+    LEARNING_LOCK,
+    adaptation_in_use,
+    judgments_of,
+)
+from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
+from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.judging.confidence import (
+    FittedModels,
+    LearnedConfidence,
+    SearchedTopics,
+    ask_questions,
+    features_elsewhere,
+    judged_topics,
+    learn_confidence,
+    search_topics,
+)
+from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
+from pyserini_repbert.collection.judging.own_settings import (
+    bm25_settings,
+    learning_in_use,
+    undo_learned,
+    use_learned,
+)
+from pyserini_repbert.collection.judging.topics import open_topics
+from pyserini_repbert.collection.judgments import JudgmentStore, Learning
+from pyserini_repbert.collection.reranking import stored_reranker
+from pyserini_repbert.collection.search_description import SearchedRankings
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.model_judges import TAUGHT_BY
+from pyserini_repbert.data.topics import Qrels, normal_form
+from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
+from pyserini_repbert.evaluate.calibration import counts_unjudged
+from pyserini_repbert.folder_forms import refuse_link
+from pyserini_repbert.indexes.kind import kind_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
+from pyserini_repbert.search.confidence import dump_model
+
+# Questions of another collection.
+_N_ELSEWHERE = 100
+
+
+def learn_from_judgments(
+    folder: Path,
+    device: str = 'cpu',
+    seed: int = 0,
+    on_progress: Callable[[int], object] = int,
+    model_judge: str | None = None,
+) -> Learning:
+    """Learn how a collection is searched from all judgments in it; `use_learning` then uses that.
+
+    Other programs see how far it is (`learning_state`).
+
+    Parameters
+    ----------
+    folder : of the collection
+    device : where its encoder runs
+    seed : draws the folds and the random passages
+    on_progress : called with 1 after each of `adapt.learning.N_MAPS` steps
+    model_judge : a language model, by its name as a judge, whose grades count where no person
+        judged; None: people's judgments alone
+
+    Raises InputError for fewer than 20 questions with a relevant document and for a model that has
+    given no grade, and BusyError while another program learns here.
+    """
+    kind_of(str(folder)).check_writable(str(folder))
+    store = judgments_of(folder)
+    with _learning_lock(folder):
+        done = 0
+
+        def report_progress(n: int) -> None:
+            nonlocal done
+            done += n
+            store.set_progress({'state': 'running', 'done': done, 'total': N_MAPS})
+            on_progress(n)
+
+        begin_learning(folder)
+        try:
+            learning = _learn(folder, device, seed, report_progress, model_judge)
+        except BaseException as error:
+            message = 'interrupted'
+            if isinstance(error, PyseriniRepbertError):
+                message = ' '.join(str(error).split())
+            store.set_progress({'state': 'failed', 'error': message})
+            raise
+        store.set_progress({'state': 'done'})
+    return learning
+
+
+def _learn(
+    folder: Path,
+    device: str,
+    seed: int,
+    on_progress: Callable[[int], object],
+    model_judge: str | None,
+) -> Learning:
+    store = judgments_of(folder)
+    if model_judge is None:
+        # Refuses a collection without judgments.
+        open_topics(str(folder))
+    else:
+        store = JudgmentsWithModel(store.path, model_judge)
+    # What is judged meanwhile counts as new.
+    now = datetime.now(UTC).isoformat(timespec='milliseconds')
+    n_judgments = judgments_of(folder).count()
+    weights = bm25_settings(folder)
+    spec = PipelineSpec.of({'index': str(folder), 'adapted': NO_ADAPTATION, **weights})
+    machine = Machine(devices=(device,))
+    resolved = resolve(spec, machine)
+    # The search of a collection.
+    first: Any = open_resolved(resolved, machine).pipeline.first
+    try:
+        present: Any = search_as_now(resolved.index, first, machine)
+        dense: Any
+        dense, *others = learned_parts(first)
+        learnt = adapt(
+            dense,
+            others,
+            store.topics(),
+            store.qrels(),
+            seed,
+            on_progress,
+            now=present,
+        )
+        rerankers = _open_own_rerankers(folder, first.generation, device)
+        confidence = _learn_confidence(present, store, seed, rerankers)
+        names = [dense.name, *(ranker.name for ranker in others)]
+        generation = first.generation.number
+        settings = first.generation.settings
+    finally:
+        first.close()
+    estimate = learnt.estimate()
+    offered = offered_search(learnt, names)
+    number = store.next_learning()
+    name = f'{ADAPTATIONS}/{number:06d}'
+    (folder / ADAPTATIONS).mkdir(exist_ok=True)
+    write_adapted(
+        folder / name,
+        offered.query_map,
+        # One that a kill left before it was stored.
+        overwrite=True,
+        index=str(folder),
+        encoder=settings.encoder,
+        encoder_weights=settings.weights_sha256,
+        sparse=(),
+        rankings=collection_rankings(offered, names),
+        depth=DEPTH,
+        estimate=asdict(estimate),
+        **weights,
+        **offered.fusion,
+    )
+    report = report_of(learnt, estimate) | confidence
+    if model_judge is not None:
+        report[TAUGHT_BY] = model_judge
+        report['sentence'] += f" Grades of the language model '{model_judge}' taught it, too."
+    learning = Learning(
+        number=number,
+        folder=name,
+        learned=now,
+        generation=generation,
+        judgments=n_judgments,
+        encoder_weights=settings.models_sha256,
+        in_use=False,
+        report=report,
+    )
+    store.add_learning(learning)
+    return learning
+
+
+def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> dict[str, Reranker]:
+    """The rerankers to which a person set the collection, by their stages."""
+    own = adaptation_in_use(folder, generation.settings)
+    stages = () if own is None else read_adapted(own).stages
+    return {stage: stored_reranker(stage, device) for stage in stages}
+
+
+def _learn_confidence(
+    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+) -> dict[str, Any]:
+    """What the report says of confidence in the search as it is now.
+
+    Nothing where its query map was learned from the same questions.
+
+    Parameters
+    ----------
+    now : the search without its rerankers
+    store : has the judgments
+    seed : draws the folds
+    rerankers : of the search, by their stages
+    """
+    if now.dense.query_map is not None:
+        return {}
+    qrels = store.qrels()
+    own = search_topics(now, judged_topics(store.topics(), qrels))
+    others = _questions_elsewhere(store.topics())
+    elsewhere = search_topics(now, others) if others else None
+
+    def learn(read_by: Mapping[str, Reranker]) -> LearnedConfidence:
+        """The models of a search with these rerankers."""
+        return _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
+
+    learned = learn(rerankers)
+    search = SearchedRankings.of(now).description()
+    weights = now.generation.settings.weights_sha256
+    confidence = {
+        MODEL: json.loads(dump_model(learned.model(weights, search, tuple(rerankers)))),
+        'hits': asdict(learned.hits),
+        'questions': asdict(learned.questions),
+        'counts_unjudged': learned.counts_unjudged,
+        'elsewhere_auc': learned.elsewhere_auc,
+    }
+    if rerankers:
+        # For those who search without.
+        plain = learn({})
+        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights, search)))
+    return {'confidence': confidence}
+
+
+def _learn_models(
+    own: SearchedTopics,
+    elsewhere: SearchedTopics | None,
+    qrels: Qrels,
+    *,
+    seed: int,
+    rerankers: Mapping[str, Reranker],
+) -> LearnedConfidence:
+    """The models of a search with these rerankers, which alone are asked here.
+
+    Parameters
+    ----------
+    own : the judged questions
+    elsewhere : questions of another collection; None for none
+    qrels : the judgments
+    seed : draws the folds
+    rerankers : by their stages
+    """
+    read_by = list(rerankers.values())
+    asked = ask_questions(own, qrels, read_by)
+    now = own.searcher
+    known = find_prior(SearchedRankings.of(now), tuple(rerankers))
+    prior = None if known is None else FittedModels(known.hits, known.questions)
+    features = None if elsewhere is None else features_elsewhere(elsewhere, read_by)
+    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), features)
+
+
+def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:
+    """Questions of the demo collection: natural questions about anything.
+
+    None for topics of the demo collection itself.
+    """
+    own = {normal_form(topic.text) for topic in topics}
+    questions = load_topics('demo')
+    if any(normal_form(question.text) in own for question in questions):
+        return []
+    return questions[:_N_ELSEWHERE]
+
+
+def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:
+    """Search a collection as it learned last, or as before any learning.
+
+    Parameters
+    ----------
+    folder : of the collection
+    in_use : False: as before any learning
+    even_if_worse : also what is not better than the search was when it learned
+
+    Returns what is in use. Raises InputError for a collection that has not learned yet, and
+    NotBetterError for what is not better.
+    """
+    store = judgments_of(folder)
+    if not in_use:
+        undo_learned(folder)
+        return None
+    learnings = store.learned()
+    if not learnings:
+        raise InputError(
+            f'collection {folder} has not learned yet: judge at least {LEAST_TOPICS} questions, '
+            'and let it learn'
+        )
+    learning = learnings[-1]
+    if learning_in_use(folder) == learning.number:
+        return replace(learning, in_use=True)
+    if not even_if_worse:
+        _check_better(folder, learning.report)
+    use_learned(folder, learning)
+    return replace(learning, in_use=True)
+
+
+def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
+    """Raises NotBetterError for a learning that is not better than the search was then."""
+    if 'winner' not in report:
+        raise NotBetterError(
+            f'what {folder} learned was not compared with the search as it is now: let it learn '
+            'again',
+            parameters=('even_if_worse',),
+        )
+    if report['is_convincing']:
+        return
+    problem = 'not better than'
+    if report['gain'] < 0:
+        problem = 'below'
+    gain = gain_text(report['gain'], report['low'], report['high'])
+    raise NotBetterError(
+        f'what {folder} learned is {problem} the search as it is now, {gain}: judge more '
+        'questions and let it learn again',
+        parameters=('even_if_worse',),
+    )
+
+
+def begin_learning(folder: Path) -> None:
+    """Say that a program is about to learn, before it has loaded its model."""
+    judgments_of(folder).set_progress({'state': 'running', 'done': 0, 'total': N_MAPS})
+
+
+def learning_state(folder: Path, is_starting: bool = False) -> dict[str, Any]:
+    """How far the last learning is: `state` is 'none', 'running', 'done' or 'failed'.
+
+    While it runs, `done` and `total` count its steps; `error` says why it failed.
+
+    Parameters
+    ----------
+    folder : of the collection
+    is_starting : whether the caller knows of a program that began and may not hold the lock yet
+    """
+    state = {'state': 'none', 'done': 0, 'total': N_MAPS, 'error': None}
+    state |= judgments_of(folder).progress()
+    if state['state'] == 'running' and not is_starting and not _is_learning(folder):
+        return state | {'state': 'failed', 'error': 'it was ended from outside: learn again'}
+    return state
+
+
+@contextmanager
+def _learning_lock(folder: Path) -> Iterator[None]:
+    """Be the one program that learns. Raises BusyError where another one does."""
+    from filelock import FileLock, Timeout
+
+    refuse_link(folder / LEARNING_LOCK)
+    lock = FileLock(folder / LEARNING_LOCK, blocking=False, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(
+            f'another program learns from the judgments of {folder}: wait until it has ended'
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _is_learning(folder: Path) -> bool:
+    try:
+        with _learning_lock(folder):
+            return False
+    except BusyError:
+        return True

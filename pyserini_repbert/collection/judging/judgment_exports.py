@@ -1,0 +1,50 @@
+"""Judgments as the files that other programs read: topics, qrels, JSON lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from pyserini_repbert.collection.judgments import JudgmentStore
+from pyserini_repbert.data.values import Choice
+
+
+class JudgmentFormat(Choice, what='format of judgments'):
+    """What is exported of judgments."""
+
+    TOPICS = 'topics'
+    QRELS = 'qrels'
+    JSONL = 'jsonl'
+
+
+def exported(store: JudgmentStore, form: JudgmentFormat, only_random: bool = False) -> str:
+    """The text of a file of judgments.
+
+    Parameters
+    ----------
+    store : the judgments
+    form : 'topics' for lines `qid<TAB>question`, 'qrels' for TREC's lines `qid 0 docid grade` with
+        one grade for each document, 'jsonl' for each judgment with judge, comment and time
+    only_random : leave out questions that were chosen to be judged early, and not at random
+    """
+    left_out = store.chosen_qids() if only_random else set()
+    chosen = JudgmentFormat(form)
+    lines: list[str] = []
+    if chosen is JudgmentFormat.TOPICS:
+        topics = [topic for topic in store.topics() if topic.qid not in left_out]
+        for topic in topics:
+            lines.append(f'{topic.qid}\t{topic.text}')
+    elif chosen is JudgmentFormat.QRELS:
+        for qid, grades in store.qrels().items():
+            if qid in left_out:
+                continue
+            for docid, grade in grades.items():
+                lines.append(f'{qid} 0 {docid} {grade}')
+    else:
+        qid_of = {question.text: question.qid for question in store.questions()}
+        for judgment in store.judgments():
+            qid = qid_of[judgment.question]
+            if qid not in left_out:
+                values = {'qid': qid, **asdict(judgment)}
+                lines.append(json.dumps(values, ensure_ascii=False))
+    return ''.join(f'{line}\n' for line in lines)

@@ -1,0 +1,337 @@
+"""The judged questions of a collection are asked again, so that one sees what a sync has changed.
+
+Documents that are new are not judged yet, and would look like losses. So each question has two
+figures: nDCG@10, and nDCG@10 of the judged documents alone, which are Sakai's condensed lists
+(SIGIR 2007).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pyserini_repbert.adapt.judged_topics import DEPTH
+from pyserini_repbert.adapt.weights import CUT, ndcg
+from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankings
+from pyserini_repbert.collection.estimating import ConfidenceEstimator
+from pyserini_repbert.collection.generation import Generation, read_known
+from pyserini_repbert.collection.judgments import JudgmentStore
+from pyserini_repbert.collection.measured import (
+    GenerationChange,
+    MeanOfQuestions,
+    MeasuredGeneration,
+    MeasuredQuestion,
+    MovedQuestion,
+)
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import judged_only
+from pyserini_repbert.evaluate.significance import bootstrap_interval
+from pyserini_repbert.indexes.kind import kind_of
+from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.pipeline.opening import open_resolved
+from pyserini_repbert.pipeline.resolving import resolve
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.trace import Notes
+
+# Figures of fewer questions say little of others.
+FEW_QUESTIONS = 20
+# A P(answered) that moves by less is no news.
+_LEAST_MOVE = 0.1
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class JudgedQuestions:
+    """The questions of a collection with a relevant document, and their judgments."""
+
+    topics: Sequence[Query]
+    qrels: Qrels
+
+
+def judged_questions(folder: Path) -> JudgedQuestions:
+    """The questions that are asked again. Raises InputError for a folder that is no collection."""
+    kind_of(str(folder)).check_writable(str(folder))
+    store = judgments_of(folder)
+    qrels = {}
+    for qid, grades in store.qrels().items():
+        if any(grade > 0 for grade in grades.values()):
+            qrels[qid] = grades
+    return JudgedQuestions([topic for topic in store.topics() if topic.qid in qrels], qrels)
+
+
+def is_measured(folder: Path) -> bool:
+    """Whether the newest generation was asked the questions as they are judged and searched now."""
+    store = judgments_of(folder)
+    measured = store.measured()
+    if not measured:
+        return False
+    newest = measured[-1]
+    is_newest = newest.manifest_sha256 == read_known(folder).sha256
+    return is_newest and newest.asked == _digest(store)
+
+
+def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
+    """Ask a collection its judged questions, by the search as it is now, and store what they find.
+
+    Parameters
+    ----------
+    folder : of the collection
+    device : where its encoder runs
+
+    Where the newest generation was asked the same questions already, that is returned. Raises
+    InputError for a collection without a question that has a relevant document.
+    """
+    store = judgments_of(folder)
+    if is_measured(folder):
+        return store.measured()[-1]
+    judged = judged_questions(folder)
+    if not judged.topics:
+        raise InputError(
+            f'nobody has judged a document of {folder} relevant: judge in the page of `serve`, or '
+            'import judgments with `index judgments`'
+        )
+    asked = _digest(store)
+    before = store.measured()
+    with ask_collection(folder, judged.topics, device) as answers:
+        generation = answers.generation
+        run = answers.run
+        measured = _measure(generation, judged, run, answers.answered)
+        measured = replace(measured, asked=asked)
+        if before and before[-1].asked == asked and before[-1].generation < generation.number:
+            change = _change(before[-1], measured, store.measured_rankings(), run, judged.qrels)
+            measured = replace(measured, change=_mark_deleted(change, generation))
+    rankings = {topic.qid: run[topic.qid].docids[:CUT] for topic in judged.topics}
+    store.add_measured(measured, rankings)
+    return measured
+
+
+@dataclass(frozen=True)
+class CollectionAnswers:
+    """What a collection answers to questions, by its search as it is now.
+
+    Attributes
+    ----------
+    generation : that was asked
+    run : of the search, with the rerankers to which a person set the collection
+    runs : of each ranking of it
+    answered : P(answered) of each question, by qid; empty where it is not known
+    """
+
+    generation: Generation
+    run: Run
+    runs: Mapping[str, Run]
+    answered: Mapping[str, float]
+
+
+@contextlib.contextmanager
+def ask_collection(
+    folder: Path, topics: Sequence[Query], device: str
+) -> Iterator[CollectionAnswers]:
+    """The answers of a collection, whose generation stays open meanwhile."""
+    machine = Machine(devices=(device,))
+    resolved = resolve(PipelineSpec(index=str(folder)), machine)
+    pipeline: Any = open_resolved(resolved, machine).pipeline
+    with contextlib.closing(pipeline):
+        notes = Notes()
+        run = pipeline.rank(topics, None, DEPTH, notes)
+        rerankers = {}
+        if pipeline.rerankers is not None:
+            stages = map(str, resolved.spec.stages)
+            rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
+        of_search = notes.parts['search']
+        first = pipeline.first
+        answered = answered_by_question(first, topics, run, of_search, rerankers)
+        runs = runs_of_rankings(first, of_search)
+        yield CollectionAnswers(first.generation, run, runs, answered)
+
+
+def _digest(store: JudgmentStore) -> str:
+    """Of all that decides whether two measurements can be compared, but for the documents.
+
+    A document that is renamed keeps its judgments, so no docid counts.
+    """
+    in_use = store.in_use()
+    judgments = []
+    for judgment in store.judgments():
+        judgments.append([judgment.question, judgment.judge, judgment.judged, judgment.grade])
+    parts = [None if in_use is None else in_use.number, sorted(judgments)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def answered_by_question(
+    first: CollectionSearcher,
+    topics: Sequence[Query],
+    run: Run,
+    notes: Notes,
+    rerankers: Mapping[str, Reranker] | None = None,
+) -> dict[str, float]:
+    """P(answered) of each question, by qid; empty where it is not known.
+
+    Parameters
+    ----------
+    first : the search of a collection
+    topics : the questions
+    run : of the search, or reranked
+    notes : what the search reported
+    rerankers : by which the run was reranked, by their stages
+    """
+    rerankers = rerankers or {}
+    try:
+        estimator = ConfidenceEstimator.of(first, stages=tuple(rerankers))
+    except InputError:
+        # Nothing was learned that could tell it.
+        return {}
+    runs = runs_of_rankings(first, notes)
+    answered = {}
+    for topic in topics:
+        rankings = {name: ranked[topic.qid] for name, ranked in runs.items()}
+        docids = run[topic.qid].docids[:CUT]
+        relevances = None
+        if rerankers:
+            relevances = relevances_of(run[topic.qid], list(rerankers.values())[-1])
+        estimated = estimator.estimate(topic.text, docids, rankings, relevances)
+        answered[topic.qid] = estimated.answered
+    return answered
+
+
+@dataclass(frozen=True)
+class QuestionValues:
+    """nDCG@10 of each question, plain, and of the judged documents alone."""
+
+    ndcg: Sequence[float]
+    condensed: Sequence[float]
+
+
+def question_values(judged: JudgedQuestions, run: Run) -> QuestionValues:
+    """How well a run answers each question."""
+    judged_run = judged_only(run, judged.qrels)
+    plain = []
+    condensed = []
+    for topic in judged.topics:
+        grades = judged.qrels[topic.qid]
+        plain.append(round(ndcg(run[topic.qid], grades), _DIGITS))
+        condensed.append(round(ndcg(judged_run[topic.qid], grades), _DIGITS))
+    return QuestionValues(plain, condensed)
+
+
+def _measure(
+    generation: Generation, judged: JudgedQuestions, run: Run, answered: Mapping[str, float]
+) -> MeasuredGeneration:
+    """The figures of a generation, without a comparison."""
+    values = question_values(judged, run)
+    questions = []
+    n_judged = 0
+    n_hits = 0
+    for topic, plain, condensed in zip(judged.topics, values.ndcg, values.condensed, strict=True):
+        grades = judged.qrels[topic.qid]
+        best = run[topic.qid].docids[:CUT]
+        n_hits += len(best)
+        n_judged += sum(docid in grades for docid in best)
+        probability = answered.get(topic.qid)
+        questions.append(
+            MeasuredQuestion(
+                qid=topic.qid,
+                question=topic.text,
+                ndcg=plain,
+                condensed=condensed,
+                answered=None if probability is None else round(probability, _DIGITS),
+            )
+        )
+    return MeasuredGeneration(
+        generation=generation.number,
+        manifest_sha256=generation.sha256,
+        measured=datetime.now(UTC).isoformat(timespec='seconds'),
+        asked='',
+        judged_share=round(n_judged / max(n_hits, 1), _DIGITS),
+        ndcg=mean_of_questions(values.ndcg),
+        condensed=mean_of_questions(values.condensed),
+        answered=round(fmean(answered.values()), _DIGITS) if answered else None,
+        questions=tuple(questions),
+    )
+
+
+def mean_of_questions(values: Sequence[float]) -> MeanOfQuestions:
+    """The mean of a value of each question, and its 95% interval."""
+    mean = fmean(values)
+    if len(set(values)) == 1:
+        return MeanOfQuestions(mean, mean, mean)
+    interval = bootstrap_interval(values, [0.0] * len(values))
+    return MeanOfQuestions(
+        round(mean, _DIGITS), round(interval.low, _DIGITS), round(interval.high, _DIGITS)
+    )
+
+
+def _change(
+    before: MeasuredGeneration,
+    after: MeasuredGeneration,
+    rankings: Mapping[str, Sequence[str]],
+    run: Run,
+    qrels: Qrels,
+) -> GenerationChange:
+    """A generation against the one before; which documents are deleted is not said yet.
+
+    Parameters
+    ----------
+    before, after : figures of the same questions
+    rankings : the best docids of each question before, by qid
+    run : the rankings now
+    qrels : the judgments
+    """
+    moved = []
+    for old, new in zip(before.questions, after.questions, strict=True):
+        grades = qrels[new.qid]
+        first = rankings.get(new.qid, [])
+        second = run[new.qid].docids[:CUT]
+        left = [docid for docid in first if grades.get(docid, 0) > 0 and docid not in second]
+        entered = [docid for docid in second if docid not in first]
+        if _has_moved(old, new) or left:
+            moved.append(
+                MovedQuestion(
+                    before=old,
+                    after=new,
+                    left=tuple(left),
+                    deleted=(),
+                    entered=tuple(entered),
+                    unjudged=tuple(docid for docid in entered if docid not in grades),
+                )
+            )
+    # The worst come first, by the judged documents.
+    moved.sort(key=lambda question: (-question.loss, question.after.ndcg - question.before.ndcg))
+    pairs = list(zip(before.questions, after.questions, strict=True))
+    return GenerationChange(
+        since=before.generation,
+        ndcg=mean_of_questions([new.ndcg - old.ndcg for old, new in pairs]),
+        condensed=mean_of_questions([new.condensed - old.condensed for old, new in pairs]),
+        questions=tuple(moved),
+    )
+
+
+def _has_moved(before: MeasuredQuestion, after: MeasuredQuestion) -> bool:
+    """Whether a question's figures differ by more than a hair."""
+    if (before.ndcg, before.condensed) != (after.ndcg, after.condensed):
+        return True
+    if before.answered is None or after.answered is None:
+        return False
+    return abs(after.answered - before.answered) >= _LEAST_MOVE
+
+
+def _mark_deleted(change: GenerationChange, generation: Generation) -> GenerationChange:
+    """The same change, with the documents that the generation does not have."""
+    questions = []
+    for question in change.questions:
+        docnos = generation.docnos(question.left).tolist()
+        deleted = [docid for docid, docno in zip(question.left, docnos, strict=True) if docno < 0]
+        questions.append(replace(question, deleted=tuple(deleted)))
+    return replace(change, questions=tuple(questions))

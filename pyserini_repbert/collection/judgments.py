@@ -1,0 +1,781 @@
+"""Judgments of people, the questions they are about, and what was learned from them.
+
+They lie in one SQLite file, `judgments.sqlite` in a collection. It outlives a rebuild of the
+collection, and several programs may write it at a time. Grades of language models lie in a table of
+their own, which `model_grades.py` reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pyserini_repbert.collection.measured import MeasuredGeneration
+from pyserini_repbert.data.model_judges import MODEL_PREFIX
+from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.sqlite_files import (
+    file_address,
+    integrity_problems,
+    make_tables,
+    refuse_code,
+    schema_differences,
+    sqlite_errors,
+    transaction,
+)
+
+JUDGMENTS = 'judgments.sqlite'
+# The kind of a report of what a person set.
+SETTINGS = 'settings'
+MAX_MODEL_GRADE = 3
+# The greatest length, in characters, of a question, a comment and a judge's name.
+_MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
+_ADVICE = 'restore it from a copy'
+_APPLICATION = 0x70726A64  # says in the file's header that it is ours
+_FORMAT = 1
+_WAIT = 60  # seconds for another connection's lock
+# Tables and their columns that hold JSON: a list or an object.
+_JSON_COLUMNS = (
+    ('pools', 'docids', list),
+    ('learnings', 'report', dict),
+    ('progress', 'state', dict),
+    ('measured', 'report', dict),
+    ('measured_rankings', 'docids', list),
+)
+
+# What files of earlier releases lack until they are written.
+_LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
+    generation INTEGER PRIMARY KEY,
+    report TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
+CREATE TABLE IF NOT EXISTS model_grades (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    model TEXT NOT NULL,
+    prompt_sha256 TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
+"""
+_LATER_TABLE_NAMES = (
+    "table 'measured'",
+    "table 'measured_rankings'",
+    "table 'next_questions'",
+    "table 'model_grades'",
+)
+_SCHEMA = f"""
+CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
+CREATE TABLE pools (
+    pool TEXT PRIMARY KEY,
+    question TEXT NOT NULL,
+    docids TEXT NOT NULL,
+    made TEXT NOT NULL
+);
+CREATE TABLE judgments (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    comment TEXT NOT NULL,
+    pool TEXT NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
+CREATE TABLE learnings (
+    number INTEGER PRIMARY KEY,
+    folder TEXT NOT NULL,
+    learned TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    judgments INTEGER NOT NULL,
+    encoder_weights TEXT NOT NULL,
+    in_use INTEGER NOT NULL,
+    report TEXT NOT NULL
+);
+CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
+{_LATER_TABLES}"""
+_MEASURED = TypeAdapter(MeasuredGeneration)
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """How well a document answers a question, as one person sees it.
+
+    Attributes
+    ----------
+    question : its text
+    docid : of the document
+    grade : 0 for a document that does not answer, up to 127; the page gives 0 to 3
+    judge : who judged; '' where nobody said it
+    comment : of the judge
+    pool : the pool from which the document was shown; '' for none
+    judged : when, in ISO's form and UTC; '' before it is stored
+    generation : digest of the collection's generation in which it was seen; '' for a frozen index
+    version : digest of the document's title and text as they were judged; '' where not known
+    """
+
+    question: str
+    docid: str
+    grade: int
+    judge: str = ''
+    comment: str = ''
+    pool: str = ''
+    judged: str = ''
+    generation: str = ''
+    version: str = ''
+
+
+class WhyNext(StrEnum):
+    """Why a question is to be judged next."""
+
+    DIFFERENT = 'rankings differ'
+    UNSURE = 'the answer is unsure'
+    RANDOM = 'at random'
+
+
+@dataclass(frozen=True)
+class NextQuestion:
+    """A question that is to be judged, and why it comes so early."""
+
+    qid: str
+    text: str
+    reason: WhyNext
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two judges agree on the documents that both judged.
+
+    Attributes
+    ----------
+    judges : their names
+    documents : pairs of question and document that both judged
+    kappa : Cohen's kappa of their grades (Cohen 1960); None where chance alone would always agree
+    """
+
+    judges: tuple[str, str]
+    documents: int
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What was learned from judgments, and on what.
+
+    Attributes
+    ----------
+    number : from 1
+    folder : what `adapt` wrote, beside the file of judgments
+    learned : when, in ISO's form and UTC
+    generation : number of the collection's generation
+    judgments : how many judgments there were
+    encoder_weights : SHA-256 of the encoder's weights, or of all models' of a collection
+    in_use : whether it is how the collection is searched
+    report : what the learning gained, as JSON has it; of settings, `before`: the number of what was
+        in use before them, and `learned`: of the learning that they are set over
+    """
+
+    number: int
+    folder: str
+    learned: str
+    generation: int
+    judgments: int
+    encoder_weights: str
+    in_use: bool
+    report: Mapping[str, Any]
+
+    @property
+    def is_settings(self) -> bool:
+        """Whether a person set it, with `index settings`; else it was learned."""
+        return self.report.get('kind') == SETTINGS
+
+
+def question_text(text: str) -> str:
+    """A question as it is stored: single spaces between its words."""
+    return ' '.join(text.split())
+
+
+class JudgmentStore:
+    """The judgments in one file, which is made when the first is written.
+
+    Every call opens the file and closes it, so that threads and programs share it.
+
+    Parameters
+    ----------
+    path : of the file
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add_questions(self, texts: Iterable[str]) -> int:
+        """Add questions; returns how many are new.
+
+        Raises InputError for one that is empty or too long.
+        """
+        questions = [_checked_text(text) for text in texts]
+        with self._writing() as connection:
+            return sum(_add_question(connection, text) for text in questions)
+
+    def questions(self) -> list[Query]:
+        """All questions, in the order in which they came."""
+        rows = self._select('SELECT qid, text FROM questions ORDER BY number')
+        return [Query(qid, text) for qid, text in rows]
+
+    def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
+        """Judge questions in this order from now on, and remember why each was chosen."""
+        rows = []
+        for place, question in enumerate(questions):
+            rows.append((question.qid, place, str(question.reason)))
+        with self._writing() as connection:
+            # The reasons of questions that were judged since stay.
+            connection.execute('UPDATE next_questions SET place = NULL')
+            connection.executemany('INSERT OR REPLACE INTO next_questions VALUES (?, ?, ?)', rows)
+
+    def next_questions(self) -> list[str]:
+        """The texts of the questions that are to be judged first, in order."""
+        rows = self._select_from(
+            'next_questions',
+            'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
+            'ORDER BY place',
+        )
+        return [text for (text,) in rows]
+
+    def chosen_qids(self) -> set[str]:
+        """The qids of questions that were chosen to be judged early, and not at random."""
+        rows = self._select_from(
+            'next_questions',
+            'SELECT qid FROM next_questions WHERE reason <> :random',
+            random=str(WhyNext.RANDOM),
+        )
+        return {qid for (qid,) in rows}
+
+    def add_pool(self, pool: str, question: str, docids: Sequence[str]) -> None:
+        """Remember which documents were shown together to be judged.
+
+        Parameters
+        ----------
+        pool : its identifier
+        question : its text
+        docids : in the order in which they are shown
+        """
+        text = _checked_text(question)
+        with self._writing() as connection:
+            _add_question(connection, text)
+            connection.execute(
+                'INSERT OR REPLACE INTO pools VALUES (?, ?, ?, ?)',
+                [pool, text, json.dumps(list(docids)), _now()],
+            )
+
+    def pool_sizes(self) -> dict[str, int]:
+        """How many documents the newest pool of each question has, by the question's text."""
+        rows = self._select('SELECT question, docids FROM pools ORDER BY made')
+        return {question: len(self._parsed(docids, list)) for question, docids in rows}
+
+    def add(self, judgments: Sequence[Judgment]) -> None:
+        """Store judgments, all or none; one of the same question, document and judge is replaced.
+
+        Raises InputError, which names the judgment, for a grade outside 0 to 127, a docid that no
+        run file can hold, and a text that is too long.
+        """
+        checked = [_checked(judgment) for judgment in judgments]
+        with self._writing() as connection:
+            for judgment in checked:
+                _add_question(connection, judgment.question)
+                _replace_judgment(connection, replace(judgment, judged=judgment.judged or _now()))
+
+    def delete(self, question: str, docid: str, judge: str = '') -> int:
+        """Take a judgment back; returns how many there were: 0 or 1."""
+        if not self.path.is_file():
+            return 0
+        with self._writing() as connection:
+            cursor = connection.execute(
+                'DELETE FROM judgments WHERE question = ? AND docid = ? AND judge = ?',
+                [question_text(question), docid, judge],
+            )
+            return cursor.rowcount
+
+    def rename(self, docids: Mapping[str, str]) -> None:
+        """Let judgments and pools follow documents that have other docids now.
+
+        Parameters
+        ----------
+        docids : the new docid by the old one; none of the old ones is a new one
+
+        A judgment that was given under the new docid stays, in place of the one that would follow.
+        """
+        if not self.path.is_file():
+            return
+        with self._writing() as connection:
+            for old, new in docids.items():
+                for table in ('judgments', 'model_grades'):
+                    connection.execute(
+                        f'UPDATE OR IGNORE {table} SET docid = ? WHERE docid = ?', [new, old]
+                    )
+                    connection.execute(f'DELETE FROM {table} WHERE docid = ?', [old])
+            for table in ('pools', 'measured_rankings'):
+                rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
+                for row, text in rows:
+                    before = self._parsed(text, list)
+                    after = [docids.get(docid, docid) for docid in before]
+                    if after != before:
+                        connection.execute(
+                            f'UPDATE {table} SET docids = ? WHERE rowid = ?',
+                            [json.dumps(after), row],
+                        )
+
+    def judgments(self, judge: str | None = None, question: str | None = None) -> list[Judgment]:
+        """The judgments, by question and time.
+
+        Parameters
+        ----------
+        judge : only her judgments; None: all judges'
+        question : only judgments for this question; None: for all questions
+        """
+        rows = self._select(
+            'SELECT question, docid, grade, judge, comment, pool, judged, generation, version '
+            'FROM judgments JOIN questions ON questions.text = question '
+            'WHERE (:judge IS NULL OR judge = :judge) '
+            'AND (:question IS NULL OR question = :question) '
+            'ORDER BY questions.number, judged, docid, judge',
+            judge=judge,
+            question=None if question is None else question_text(question),
+        )
+        judgments = [Judgment(*row) for row in rows]
+        for judgment in judgments:
+            if not isinstance(judgment.grade, int):
+                raise DamagedFileError(
+                    f'{self.path} is damaged, a grade is {judgment.grade!r:.40}: {_ADVICE}'
+                )
+        return judgments
+
+    def count(self) -> int:
+        """How many judgments there are."""
+        rows = self._select('SELECT COUNT(*) FROM judgments')
+        return rows[0][0] if rows else 0
+
+    def topics(self) -> list[Query]:
+        """The questions with a judgment, as topics."""
+        rows = self._select(
+            'SELECT qid, text FROM questions WHERE text IN (SELECT question FROM judgments) '
+            'ORDER BY number'
+        )
+        return [Query(qid, text) for qid, text in rows]
+
+    def qrels(self) -> Qrels:
+        """One grade for each document of each question, by qid.
+
+        Where several people judged, it is the middle one of their grades, of an even number of them
+        the lower of the two in the middle.
+        """
+        qid_of = {question.text: question.qid for question in self.questions()}
+        grades: dict[tuple[str, str], list[int]] = {}
+        for judgment in self.judgments():
+            key = (qid_of[judgment.question], judgment.docid)
+            grades.setdefault(key, []).append(judgment.grade)
+        qrels: Qrels = {}
+        for (qid, docid), given in grades.items():
+            qrels.setdefault(qid, {})[docid] = middle_grade(given)
+        return qrels
+
+    def add_qrels(self, topics: Sequence[Query], qrels: Qrels, judge: str = '') -> int:
+        """Store topics with their qids, and their judgments; returns how many judgments.
+
+        Raises InputError for a qid, or a question, that is here with another one.
+        """
+        texts: dict[str, str] = {}
+        for topic in topics:
+            texts[topic.qid] = _checked_text(topic.text)
+        now = _now()
+        judgments = []
+        for qid, grades in qrels.items():
+            if qid not in texts:
+                continue
+            for docid, grade in grades.items():
+                # Grades below 0 say that a document is worse than irrelevant (spam).
+                kept = max(grade, 0)
+                judgments.append(Judgment(texts[qid], docid, kept, judge, judged=now))
+        checked = [_checked(judgment) for judgment in judgments]
+        with self._writing() as connection:
+            for qid, text in texts.items():
+                _add_topic(connection, qid, text)
+            for judgment in checked:
+                _replace_judgment(connection, judgment)
+        return len(checked)
+
+    def agreements(self) -> list[Agreement]:
+        """The agreement of each two judges who judged a document in common."""
+        grades: dict[str, dict[tuple[str, str], int]] = {}
+        for judgment in self.judgments():
+            own = grades.setdefault(judgment.judge, {})
+            own[judgment.question, judgment.docid] = judgment.grade
+        agreements = []
+        for first, second in combinations(sorted(grades), 2):
+            common = [key for key in grades[first] if key in grades[second]]
+            if common:
+                pairs = [(grades[first][key], grades[second][key]) for key in common]
+                agreements.append(Agreement((first, second), len(pairs), cohens_kappa(pairs)))
+        return agreements
+
+    def add_learning(self, learning: Learning) -> None:
+        """Remember what was learned; it is not in use before `use` says it."""
+        values = {**asdict(learning), 'report': json.dumps(learning.report), 'in_use': 0}
+        with self._writing() as connection:
+            connection.execute(
+                'INSERT INTO learnings VALUES (:number, :folder, :learned, :generation, '
+                ':judgments, :encoder_weights, :in_use, :report)',
+                values,
+            )
+
+    def learnings(self) -> list[Learning]:
+        """All that was learned or set, the newest last."""
+        rows = self._select(
+            'SELECT number, folder, learned, generation, judgments, encoder_weights, in_use, '
+            'report FROM learnings ORDER BY number'
+        )
+        learnings = []
+        for row in rows:
+            learning = Learning(*row)
+            in_use = bool(learning.in_use)
+            report = self._parsed(learning.report, dict)
+            learnings.append(replace(learning, in_use=in_use, report=report))
+        return learnings
+
+    def learned(self) -> list[Learning]:
+        """All that was learned from judgments, the newest last."""
+        return [learning for learning in self.learnings() if not learning.is_settings]
+
+    def next_learning(self) -> int:
+        """The number of a learning that comes next."""
+        return 1 + max((known.number for known in self.learnings()), default=0)
+
+    def use(self, number: int | None) -> None:
+        """Search as a learning says; None: as before any learning."""
+        with self._writing() as connection:
+            connection.execute('UPDATE learnings SET in_use = (number IS ?)', [number])
+
+    def in_use(self) -> Learning | None:
+        """The learning by which the collection is searched; None for none."""
+        used = [learning for learning in self.learnings() if learning.in_use]
+        return used[-1] if used else None
+
+    def set_progress(self, state: Mapping[str, Any]) -> None:
+        """Say how far a learning is, for all programs that ask."""
+        with self._writing() as connection:
+            connection.execute('INSERT OR REPLACE INTO progress VALUES (1, ?)', [json.dumps(state)])
+
+    def progress(self) -> dict[str, Any]:
+        """What `set_progress` said last; empty before."""
+        rows = self._select('SELECT state FROM progress')
+        return self._parsed(rows[0][0], dict) if rows else {}
+
+    def add_measured(
+        self, measured: MeasuredGeneration, rankings: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Remember what a generation's questions found, in place of what is known of it.
+
+        Parameters
+        ----------
+        measured : the figures
+        rankings : the best docids of each question, by qid; those of other generations are dropped
+        """
+        report = _MEASURED.dump_json(measured).decode()
+        with self._writing() as connection:
+            # A later one is of a collection that was in the folder before.
+            connection.execute('DELETE FROM measured WHERE generation >= ?', [measured.generation])
+            connection.execute('INSERT INTO measured VALUES (?, ?)', [measured.generation, report])
+            connection.execute('DELETE FROM measured_rankings')
+            rows = [(qid, json.dumps(list(docids))) for qid, docids in rankings.items()]
+            connection.executemany('INSERT INTO measured_rankings VALUES (?, ?)', rows)
+
+    def measured(self) -> list[MeasuredGeneration]:
+        """What was measured, by generation."""
+        generations = []
+        rows = self._select_from('measured', 'SELECT report FROM measured ORDER BY generation')
+        for (report,) in rows:
+            self._parsed(report, dict)
+            try:
+                generations.append(_MEASURED.validate_json(report))
+            except ValidationError as error:
+                raise DamagedFileError(
+                    f'{self.path} is damaged, what was measured is not as it is stored: {_ADVICE}'
+                ) from error
+        return generations
+
+    def measured_rankings(self) -> dict[str, list[str]]:
+        """The best docids of each question, by qid, in the generation that was measured last."""
+        rows = self._select_from('measured_rankings', 'SELECT qid, docids FROM measured_rankings')
+        return {qid: self._parsed(docids, list) for qid, docids in rows}
+
+    def _parsed(self, text: Any, kind: type) -> Any:
+        """The list or object of a JSON text. Raises DamagedFileError for anything else."""
+        if not _is_json(text, kind):
+            raise DamagedFileError(
+                f'{self.path} is damaged, it has other JSON than is stored there: {_ADVICE}'
+            )
+        return json.loads(text)
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the file, a line each; none without the file.
+
+        Compares its tables with those that this release makes, and its rows with what may be
+        stored.
+        """
+        if not self.path.is_file():
+            return
+        with self._reading() as connection:
+            if connection is None:
+                return
+            for problem in integrity_problems(connection):
+                yield f'{self.path}: {problem}'
+            differences = schema_differences(connection, _make, _LATER_TABLE_NAMES)
+            tables = [f'{self.path}: {what}' for what in differences]
+            yield from tables
+            if not tables:
+                for problem in _row_problems(connection):
+                    yield f'{self.path}: {problem}'
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection with a transaction; makes the file where there is none."""
+        with sqlite_errors(self.path, _ADVICE):
+            connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            with contextlib.closing(connection), transaction(connection):
+                if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
+                    _make_tables(connection, self.path)
+                _check_format(connection, self.path)
+                make_tables(connection, _LATER_TABLES)
+                yield connection
+
+    def _select(self, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query; none without the file."""
+        if not self.path.is_file():
+            return []
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            return connection.execute(statement, parameters).fetchall()
+
+    def _select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
+        names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
+        return self._select(statement, **parameters) if names else []
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection to the file; None where another program is about to make its tables."""
+        address = file_address(self.path, 'mode=ro')
+        with sqlite_errors(self.path, _ADVICE):
+            connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
+            with contextlib.closing(connection):
+                if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
+                    yield None
+                    return
+                _check_format(connection, self.path)
+                yield connection
+
+
+def middle_grade(grades: Sequence[int]) -> int:
+    """The middle one of the grades, of an even number of them the lower of the two in the middle.
+
+    `grades` are at least one.
+    """
+    return sorted(grades)[(len(grades) - 1) // 2]
+
+
+def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
+    """Cohen's kappa of two judges: how far they agree beyond chance (Cohen 1960).
+
+    Parameters
+    ----------
+    grades : of both judges for each document, at least one
+
+    None where both gave one and the same grade only, so that chance alone would agree.
+    """
+    n = len(grades)
+    agreed = sum(first == second for first, second in grades) / n
+    by_chance = 0.0
+    for grade in set(chain.from_iterable(grades)):
+        share_of_first = sum(first == grade for first, _ in grades) / n
+        share_of_second = sum(second == grade for _, second in grades) / n
+        by_chance += share_of_first * share_of_second
+    if by_chance == 1:
+        return None
+    return (agreed - by_chance) / (1 - by_chance)
+
+
+def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
+    tables = connection.execute('SELECT COUNT(*) FROM sqlite_master').fetchone()[0]
+    if tables:
+        raise DamagedFileError(f'{path} holds other data than judgments: check the path')
+    _make(connection)
+    connection.execute(f'PRAGMA application_id = {_APPLICATION}')
+    connection.execute(f'PRAGMA user_version = {_FORMAT}')
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    make_tables(connection, _SCHEMA)
+
+
+def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the rows of a file of judgments, a phrase each."""
+    for (number,) in connection.execute(
+        'SELECT rowid FROM judgments WHERE question NOT IN (SELECT text FROM questions)'
+    ):
+        yield f'judgment {number} is of a question that is not here'
+    rows = connection.execute(
+        'SELECT rowid, question, docid, grade, judge, comment FROM judgments ORDER BY rowid'
+    )
+    for number, *values in rows:
+        judgment = Judgment(*values)
+        if not isinstance(judgment.grade, int):
+            yield f'judgment {number} has the grade {judgment.grade!r:.40}'
+            continue
+        try:
+            _checked(judgment)
+        except (InputError, TypeError, AttributeError) as error:
+            yield f'judgment {number}: {error}'
+    here = {name for (name,) in connection.execute('SELECT name FROM sqlite_schema')}
+    if 'model_grades' in here:
+        yield from _model_grade_problems(connection)
+    for table, column, kind in _JSON_COLUMNS:
+        if table not in here:
+            continue
+        for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
+            if not _is_json(text, kind):
+                yield f'row {number} of {table} has other JSON in {column} than is stored there'
+
+
+def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the grades of language models, a phrase each."""
+    rows = connection.execute(
+        'SELECT rowid, judge, grade, question IN (SELECT text FROM questions) FROM model_grades '
+        'ORDER BY rowid'
+    )
+    for number, judge, grade, has_question in rows:
+        if not has_question:
+            yield f'model grade {number} is of a question that is not here'
+        if not str(judge).startswith(MODEL_PREFIX):
+            yield f'model grade {number} is of {judge!r:.40}, which is no language model'
+        if not isinstance(grade, int) or not 0 <= grade <= MAX_MODEL_GRADE:
+            yield f'model grade {number} is {grade!r:.40}, expected 0 to {MAX_MODEL_GRADE}'
+
+
+def _is_json(text: object, kind: type) -> bool:
+    """Whether a stored value is a JSON text of a list or an object."""
+    try:
+        return isinstance(text, str) and isinstance(parse_json(text), kind)
+    except ValueError:
+        return False
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    application = connection.execute('PRAGMA application_id').fetchone()[0]
+    version = connection.execute('PRAGMA user_version').fetchone()[0]
+    if application != _APPLICATION:
+        raise DamagedFileError(f'{path} holds other data than judgments: check the path')
+    if version != _FORMAT:
+        raise DamagedFileError(
+            f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
+            'that wrote it'
+        )
+    refuse_code(connection, path, _ADVICE)
+
+
+def _add_question(connection: sqlite3.Connection, text: str) -> bool:
+    """Add a question under a qid of its own; returns whether it is new."""
+    known = connection.execute('SELECT 1 FROM questions WHERE text = ?', [text]).fetchone()
+    if known is not None:
+        return False
+    (last,) = connection.execute('SELECT COALESCE(MAX(number), 0) FROM questions').fetchone()
+    number = last + 1
+    qid = str(number)
+    # Imported topics have qids of their own.
+    while connection.execute('SELECT 1 FROM questions WHERE qid = ?', [qid]).fetchone():
+        qid = f'q{qid}'
+    connection.execute('INSERT INTO questions VALUES (?, ?, ?)', [number, qid, text])
+    return True
+
+
+def _add_topic(connection: sqlite3.Connection, qid: str, text: str) -> None:
+    """Add a topic under its qid."""
+    rows = connection.execute(
+        'SELECT qid, text FROM questions WHERE qid = ? OR text = ?', [qid, text]
+    ).fetchall()
+    if rows == [(qid, text)]:
+        return
+    if rows:
+        known_qid, known_text = rows[0]
+        raise InputError(
+            f"topic '{qid}' ({text[:60]!r}) was given, and '{known_qid}' ({known_text[:60]!r}) is "
+            'here: give topics whose qids and questions are new, or the same ones'
+        )
+    connection.execute('INSERT INTO questions (qid, text) VALUES (?, ?)', [qid, text])
+
+
+def _replace_judgment(connection: sqlite3.Connection, judgment: Judgment) -> None:
+    connection.execute(
+        'INSERT OR REPLACE INTO judgments VALUES '
+        '(:question, :docid, :judge, :grade, :comment, :pool, :judged, :generation, :version)',
+        asdict(judgment),
+    )
+
+
+def _checked(judgment: Judgment) -> Judgment:
+    """The judgment as it is stored."""
+    if not 0 <= judgment.grade <= MAX_GRADE:
+        raise InputError(
+            f'grade {judgment.grade} was given for document {judgment.docid[:60]!r}, expected 0 to '
+            f'{MAX_GRADE}'
+        )
+    problem = identifier_problem(judgment.docid)
+    if problem:
+        raise InputError(f'docid {judgment.docid[:60]!r} {problem}')
+    for name in ('comment', 'judge'):
+        _check_characters(name, getattr(judgment, name))
+    if judgment.judge.startswith(MODEL_PREFIX):
+        raise InputError(
+            f"a judge's name begins with '{MODEL_PREFIX}', which marks language models: give "
+            "a person's name"
+        )
+    return replace(judgment, question=_checked_text(judgment.question))
+
+
+def _checked_text(text: str) -> str:
+    question = question_text(text)
+    if not question:
+        raise InputError('a question is empty: give it words')
+    _check_characters('question', question)
+    return question
+
+
+def _check_characters(name: str, text: str) -> None:
+    most = _MOST_CHARACTERS[name]
+    if len(text) > most:
+        raise InputError(f'a {name} has {len(text):,} characters, at most {most:,} are stored')
+    if has_surrogates(text):
+        raise InputError(f'a {name} has half of a surrogate pair, which is no character')
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec='milliseconds')

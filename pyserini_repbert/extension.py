@@ -1,0 +1,196 @@
+"""What a folder that can be taken away brings: an `Extension`, and where extensions are found.
+
+An extension is a package whose `__init__` defines `EXTENSION`: the folders `collection` and
+`serve`, each folder of `extensions/`, and packages of yours that an entry point of the group
+`pyserini_repbert.extensions` names. The rest of this package imports none of them, and finds them
+here. An extension says what it brings by names, as 'module:attribute' below its own package, which
+are imported on first use. So a command's help, or a search that needs nothing of an extension, does
+not load its work.
+
+    EXTENSION = Extension(
+        name='songs',
+        package=__name__,
+        openers={'corpus': 'files:open_corpus'},
+        commands={'index songs': Command('list the songs', 'command:run', 'command:add_flags')},
+    )
+
+Two words are as before: what a system brings is its `SYSTEM`, and what a kind of index brings is
+its `KIND`; an extension names them. Why no pluggy: what is asked of an extension is mostly data (a
+name, a line of help), which a plugin manager would have to import each package's work for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+
+_ROOT = __name__.rpartition('.')[0]
+ENTRY_POINTS = f'{_ROOT}.extensions'
+# The parts that are extensions themselves, and the folder whose folders are.
+_PARTS = ('collection', 'serve')
+_SHELF = 'extensions'
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, or an action of one.
+
+    Attributes
+    ----------
+    help : a line for the list of commands or actions
+    run : of a command: a function that takes the arguments; of an action: one that takes the parsed
+        options; returns the exit status, or None for 0
+    flags : of an action: a function that adds its flags to a parser
+    """
+
+    help: str
+    run: str
+    flags: str = ''
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What an extension brings, by 'module:attribute' below its package.
+
+    Attributes
+    ----------
+    name : of the extension, as messages say it
+    package : the package that defines it: `__name__`
+    systems : families of models: each a `systems.registry.System`
+    index_kinds : each an `indexes.kind.IndexKind`
+    openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
+        parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
+        name alone; 'filter', with the text of a filter. It returns None for what it does not know,
+        and is asked first.
+    commands : by what a user types: 'serve', 'index sync'
+    options : functions that add the flags of the extension to the parser of a command, by its name
+    """
+
+    name: str
+    package: str
+    systems: tuple[str, ...] = ()
+    index_kinds: tuple[str, ...] = ()
+    openers: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self, name: str) -> Any:
+        """What 'module:attribute' names, imported on first use."""
+        return pkgutil.resolve_name(f'{self.package}.{name}')
+
+
+@cache
+def extensions() -> Mapping[str, Extension]:
+    """All extensions by name: the folders of this package, then entry points.
+
+    Raises InputError for two extensions of one name.
+    """
+    found: dict[str, Extension] = {}
+    for extension in _defined():
+        if extension.name in found:
+            raise InputError(
+                f"two packages define the extension '{extension.name}': uninstall one of them"
+            )
+        found[extension.name] = extension
+    return found
+
+
+def _defined() -> Iterator[Extension]:
+    """The `EXTENSION` of each folder, then entry points."""
+    for package in _packages():
+        yield importlib.import_module(package).EXTENSION
+    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+        yield entry_point.load()
+
+
+def _packages() -> Iterator[str]:
+    """The names of the packages that are there; some may have been taken away."""
+    names = {module.name for module in _modules(_ROOT)}
+    for name in _PARTS:
+        if name in names:
+            yield f'{_ROOT}.{name}'
+    if _SHELF in names:
+        for module in _modules(f'{_ROOT}.{_SHELF}'):
+            yield f'{_ROOT}.{_SHELF}.{module.name}'
+
+
+def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
+    """The packages in a package, in the order of their names."""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.ispkg:
+            yield module
+
+
+def loaded_systems() -> Iterator[Any]:
+    """The systems of all extensions."""
+    for extension in extensions().values():
+        for name in extension.systems:
+            yield extension.load(name)
+
+
+def loaded_index_kinds() -> Iterator[Any]:
+    """The kinds of indexes of all extensions."""
+    for extension in extensions().values():
+        for name in extension.index_kinds:
+            yield extension.load(name)
+
+
+def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
+    """What an extension opens at a path or name; None where no extension knows it.
+
+    Parameters
+    ----------
+    wanted : 'corpus', 'topics', 'qrels' or 'filter'
+    source : a path or a name, as a user gives it
+    settings : as `Extension.openers` says
+    """
+    for extension in extensions().values():
+        name = extension.openers.get(wanted)
+        if name is None:
+            continue
+        opened = extension.load(name)(source, **settings)
+        if opened is not None:
+            return opened
+    return None
+
+
+@dataclass(frozen=True)
+class ExtensionCommand:
+    """A command, or an action of one, and the extension that brings it."""
+
+    extension: Extension
+    command: Command
+
+    def run(self, options: Any) -> int:
+        """Do it; returns the exit status. `options` is what `Command.run` takes."""
+        return int(self.extension.load(self.command.run)(options) or 0)
+
+    def add_flags(self, parser: Any) -> None:
+        """Add the flags of an action to its parser."""
+        self.extension.load(self.command.flags)(parser)
+
+
+def commands_below(prefix: str = '') -> dict[str, ExtensionCommand]:
+    """The commands of extensions by name; with `prefix`, the actions of this command."""
+    commands: dict[str, ExtensionCommand] = {}
+    for extension in extensions().values():
+        for words, command in extension.commands.items():
+            before, _, name = words.rpartition(' ')
+            if before == prefix:
+                commands[name] = ExtensionCommand(extension, command)
+    return commands
+
+
+def add_extension_options(command: str, parser: Any) -> None:
+    """Add the flags that extensions bring to a command."""
+    for extension in extensions().values():
+        name = extension.options.get(command)
+        if name is not None:
+            extension.load(name)(parser)
