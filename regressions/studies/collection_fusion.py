@@ -1,11 +1,11 @@
 """How a collection fuses by default, beside other fusions: tables of `docs/guides/documents.md`.
 
     python regressions/studies/collection_fusion.py NAME=COLLECTION,TOPICS,QRELS … [--most 300]
-      [--half training] [--rankings dense bm25]
+      [--rankings dense bm25]
 
 Whole rankings are fused. Questions without a relevant document are left out. A topic is a training
-topic or a test topic by the checksum of its qid: choose by `--half training`, and report
-`--half test`. The last column is what the default gives above the better ranking alone.
+topic or a test topic by the checksum of its qid. There is a table of each: choose by the first, and
+report the second. The last column is what the default gives above the better ranking alone.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.ranking import Ranking, Run
 
 MEASURE = 'nDCG@10'
 HITS = 10
 # Hits of each ranking that are fused where the last one's score is a zero.
 DEPTH = 1000
-HALVES = ('training', 'test', 'both')
+HALVES = ('training', 'test')
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,17 @@ class Asked:
     runs: dict[str, Run]
     qrels: Qrels
 
+    def of_half(self, half: str) -> Asked:
+        """The same for the topics of a half, by the checksums of their qids."""
+        judged = {}
+        for qid, grades in self.qrels.items():
+            if HALVES[zlib.crc32(qid.encode()) % 2] == half:
+                judged[qid] = grades
+        runs = {}
+        for name, run in self.runs.items():
+            runs[name] = {qid: run[qid] for qid in judged}
+        return Asked(runs, judged)
+
     def value(self, run: Run) -> float:
         """The mean of a run."""
         return evaluate(by_rank(run), self.qrels, parse_measures([MEASURE])).means[MEASURE]
@@ -76,18 +87,13 @@ class Asked:
         return f'{background:.2f}, {best:.2f}'
 
 
-def is_of_half(topic: Query, half: str) -> bool:
-    """Whether a topic is of this half, by the checksum of its qid."""
-    return half == 'both' or HALVES[zlib.crc32(topic.qid.encode()) % 2] == half
-
-
-def ask(files: list[str], rankings: list[str], most: int, half: str) -> Asked:
+def ask(files: list[str], rankings: list[str], most: int) -> Asked:
     """Search a collection for its judged topics; `files` are it, its topics and its qrels."""
     collection, topics, qrels = files
     judgments = load_qrels(qrels)
     queries = []
     for topic in load_topics(topics):
-        if is_of_half(topic, half) and relevant_docids(judgments.get(topic.qid, {})):
+        if relevant_docids(judgments.get(topic.qid, {})):
             queries.append(topic)
     queries = queries[:most]
     runs = {}
@@ -126,29 +132,41 @@ def gain_of_default(values: dict[str, float], rankings: list[str]) -> str:
     return f'{values[f"above the background, {share}"] - better:+.3f}'
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('collections', nargs='+', metavar='NAME=COLLECTION,TOPICS,QRELS')
-    parser.add_argument('--most', type=int, default=400, help='questions of a collection')
-    parser.add_argument('--half', choices=HALVES, default='training')
-    parser.add_argument('--rankings', nargs=2, default=['dense', 'bm25'], help='the stronger first')
-    options = parser.parse_args()
+def table(all_asked: dict[str, Asked], rankings: list[str]) -> str:
+    """A row for each collection, by its name, and the means."""
     rows = []
     columns: dict[str, list[float]] = {}
-    for collection in options.collections:
-        name, _, files = collection.partition('=')
-        asked = ask(files.split(','), options.rankings, options.most, options.half)
+    for name, asked in all_asked.items():
         values = values_of(asked)
         for column, value in values.items():
             columns.setdefault(column, []).append(value)
-        cells = [f'{value:.3f}'.removeprefix('0') for value in values.values()]
-        gain = gain_of_default(values, options.rankings)
+        cells = [shown(value) for value in values.values()]
+        gain = gain_of_default(values, rankings)
         rows.append([f'{name} ({len(asked.qrels)})', asked.background(), *cells, gain])
-    means = [sum(values) / len(values) for values in columns.values()]
-    rows.append(['mean', '', *(f'{mean:.3f}'.removeprefix('0') for mean in means), ''])
-    header = ['', 'background, best', *columns, 'default against the better']
-    print(markdown(header, rows))
+    means = [shown(sum(values) / len(values)) for values in columns.values()]
+    rows.append(['mean', '', *means, ''])
+    return markdown(['', 'background, best', *columns, 'default against the better'], rows)
+
+
+def shown(value: float) -> str:
+    """'.523'."""
+    return f'{value:.3f}'.removeprefix('0')
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('collections', nargs='+', metavar='NAME=COLLECTION,TOPICS,QRELS')
+    parser.add_argument('--most', type=int, default=400, help='questions of a collection')
+    parser.add_argument('--rankings', nargs=2, default=['dense', 'bm25'], help='the stronger first')
+    options = parser.parse_args()
+    asked = {}
+    for collection in options.collections:
+        name, _, files = collection.partition('=')
+        asked[name] = ask(files.split(','), options.rankings, options.most)
+    for half in HALVES:
+        of_half = {name: found.of_half(half) for name, found in asked.items()}
+        print(f'{half} topics:\n\n{table(of_half, options.rankings)}\n', flush=True)
 
 
 if __name__ == '__main__':
