@@ -13,6 +13,7 @@ import pytest
 from pyserini_repbert.collection.files import office_documents, office_process
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.office_documents import OfficeReader
+from pyserini_repbert.collection.files.reader_process import ReaderProcess
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -101,7 +102,7 @@ def test_the_process_has_a_limit_of_memory():
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(OfficeReader, '_ask', None)
+    monkeypatch.setattr(ReaderProcess, 'ask', None)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
         archive.writestr('word/document.xml', bytes(office_documents.FREE_BYTES * 3))
