@@ -42,7 +42,9 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.adapt.confidence import (
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.estimating import PRIORS
+from pyserini_repbert.collection.judging.confidence import (
     AskedQuestion,
     FittedModels,
     Reliability,
@@ -54,8 +56,6 @@ from pyserini_repbert.adapt.confidence import (
     learn_confidence,
     search_topics,
 )
-from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.estimating import PRIORS
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.calibration import area_under_roc, counts_unjudged

@@ -31,8 +31,8 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError
 
-ENTRY_POINTS = 'pyserini_repbert.extensions'
 _ROOT = __name__.rpartition('.')[0]
+ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
@@ -67,7 +67,8 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone. It returns None for what it does not know, and is asked first.
+        name alone; 'filter', with the text of a filter. It returns None for what it does not know,
+        and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : functions that add the flags of the extension to the parser of a command, by its name
     """
@@ -146,7 +147,7 @@ def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
 
     Parameters
     ----------
-    wanted : 'corpus', 'topics' or 'qrels'
+    wanted : 'corpus', 'topics', 'qrels' or 'filter'
     source : a path or a name, as a user gives it
     settings : as `Extension.openers` says
     """

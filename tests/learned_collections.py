@@ -5,10 +5,10 @@ from typing import Any
 
 from folders import N_QUESTIONS
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.estimating import MODELS
-from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments
+from pyserini_repbert.collection.judgments import Judgment
 
 # As if the few judgments of tests had told more than chance.
 PASSED = {'hits_test': {'auc': 0.8, 'chance': 0.6}, 'questions_test': {'auc': 0.8, 'chance': 0.6}}

@@ -21,16 +21,13 @@ PREDICATES = {
 CLASSES = ('Bundle', 'FaissFolder', 'Index', 'IndexKind', 'Searcher')
 # What stays, and why.
 ALLOWED = {
-    # A corpus, judgments and a wrong name are known by files, before an index is opened.
+    # A corpus and a wrong name are known by files, before an index is opened.
     'names/corpora.py': ['is_lucene_index'],
     'names/rankers.py': ['is_collection'],
-    'names/topics.py': ['is_collection'],
     # Vectors are in a bundle of this package, or in a folder of FAISS.
     'search/dense.py': ['isinstance', 'is_faiss_folder'],
     # Refuses what a user gives in place of an open bundle.
     'rerank/term_weights.py': ['isinstance'],
-    # A first sync has no collection to ask yet.
-    'commands/watching.py': ['is_collection'],
     # Refuses a search that has no probabilities.
     'interop/hits.py': ['isinstance'],
     # PyTerrier has a type of its own for each kind.

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
-from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.indexes.kind import Index
+from pyserini_repbert.indexes.kind import USUAL_RANKING, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.ranking import Ranker
 
@@ -77,7 +76,7 @@ def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[s
     if offered.rankings == tuple(range(len(names))):
         return ()
     # The dense ranking is called after its encoder.
-    known = [str(CollectionRanking.DENSE), *names[1:]]
+    known = [USUAL_RANKING, *names[1:]]
     return tuple(known[position] for position in offered.rankings)
 
 

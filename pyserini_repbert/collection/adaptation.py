@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.store import FOREVER
-from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 

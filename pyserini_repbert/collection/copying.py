@@ -19,6 +19,7 @@ from pyserini_repbert.collection.generation_manifest import (
     last_published,
     manifest_path,
 )
+from pyserini_repbert.collection.judgments import JUDGMENTS
 from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
@@ -28,7 +29,6 @@ from pyserini_repbert.collection.store import (
     open_for_writing,
     sqlite_errors,
 )
-from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.index.neighbours import copy_neighbours

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import LEARNING_LOCK
+from pyserini_repbert.collection.judgments import JUDGMENTS
 from pyserini_repbert.collection.locks import WRITER_LOCK
 from pyserini_repbert.collection.side_folders import LUCENES_FORM, SHARDS_FORM, SIDE_FORM, Side
-from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK

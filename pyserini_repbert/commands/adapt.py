@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.collection.commands.model_judging import add_model_grades_flag
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
-from pyserini_repbert.commands.model_judging import add_model_grades_flag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_replaced
 
@@ -109,7 +109,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.adapt.judged_topics import DEPTH
     from pyserini_repbert.adapt.learning import N_MAPS, adapt
     from pyserini_repbert.adapt.offering import learned_parts, offered_search, search_as_now
-    from pyserini_repbert.commands.model_judging import load_judgments
+    from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
@@ -190,10 +190,13 @@ def _stored_rankings(
 
 def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
-    from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
     from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.collection.judging.from_judgments import (
+        learn_from_judgments,
+        use_learning,
+    )
+    from pyserini_repbert.collection.judging.own_settings import learning_in_use
     from pyserini_repbert.indexes.kind import kind_of
-    from pyserini_repbert.pipeline.own_settings import learning_in_use
 
     folder = Path(options.index)
     advice = 'give --topics, --qrels and --output'

@@ -8,25 +8,25 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import (
-    Parser,
-    parser,
-    progress,
-    refuse,
-    whole_number,
-    zero_or_more,
+from pyserini_repbert.commands import evaluate_tables as tables
+from pyserini_repbert.commands.command import Parser, parser, progress, refuse
+from pyserini_repbert.commands.evaluate_comparing import (
+    add_comparison_flags,
+    check_comparison_flags,
+    pairs_of,
+    settings_of,
 )
-from pyserini_repbert.commands.console import json_text
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
     parse_flags,
-    record_output,
+    write_values,
 )
-from pyserini_repbert.commands.model_judging import check_model_grades
+from pyserini_repbert.commands.model_grades import check_model_grades
 from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
     Evaluation,
@@ -36,15 +36,8 @@ from pyserini_repbert.evaluate.measures import (
     judged_only,
     parse_measures,
 )
-from pyserini_repbert.evaluate.significance import (
-    SAMPLES,
-    TEST_NAMES,
-    RunComparison,
-    SignificanceTest,
-    compare_with_first,
-)
-from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
+from pyserini_repbert.evaluate.plots import plot_differences
+from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
 if TYPE_CHECKING:
@@ -57,20 +50,17 @@ _ANALYSES = {  # the first word -> the module that has its function
     'rerank-depth': 'evaluate_studies',
     'tradeoff': 'evaluate_costs',
     'epic-pruning': 'evaluate_costs',
-    'split-folds': 'evaluate',
-    'join-folds': 'evaluate',
+    'split-folds': 'evaluate_folds',
+    'join-folds': 'evaluate_folds',
     'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
     'ir-metadata': 'ir_metadata',
 }
-# A file that is in every folder of folds.
-_FIRST_TEST = 'fold-1/test.tsv'
-_FOLDS = (
-    'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list '
-    'of lists of qids'
-)
 _PRINTED = '-'  # the --per-query that is printed
-_SIGNIFICANT = 0.05  # the p below which a LaTeX table marks a difference
+_UNMARKED = (
+    'note: no difference was tested, so none is marked: --compare, --baselines and --compare-all '
+    'test them'
+)
 
 
 def main(arguments: list[str]) -> None:
@@ -89,6 +79,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
+    pairs = pairs_of(options, list(paths))
     check_model_grades(options.qrels, paths, options.even_if_circular)
     qrels = load_qrels(options.qrels)
     report = _open_report(options, measures, qrels)
@@ -101,24 +92,19 @@ def _evaluate(options: argparse.Namespace) -> None:
             if report is not None:
                 report.add(name, path, reading.run, evaluations[name])
             bar.update()
-    tests: list[RunComparison] = []
-    if options.compare:
-        tests = compare_with_first(
-            evaluations,
-            test=options.test,
-            confidence=options.confidence,
-            samples=options.samples,
-            seed=options.seed,
-        )
-    summary = _write_files(options, evaluations, report)
+    settings = settings_of(options)
+    comparisons = compare_pairs(evaluations, pairs, settings)
+    summary = _write_files(options, evaluations, report, pairs)
     if options.per_query == _PRINTED:
-        _write_per_query(sys.stdout, evaluations)
+        tables.write_per_query(sys.stdout, evaluations)
     elif options.json:
-        _print_json(evaluations, tests, paths, len(qrels))
+        tables.print_json(evaluations, comparisons, paths)
     elif options.latex:
-        print(latex_table(evaluations, _significant(tests)))
+        print(latex_table(evaluations, comparisons, settings))
+        if len(paths) > 1 and not comparisons:
+            print(_UNMARKED, file=sys.stderr)
     else:
-        _print_tables(evaluations, tests, len(qrels), options)
+        tables.print_tables(evaluations, comparisons, settings)
         print(summary, end='')
 
 
@@ -126,11 +112,16 @@ def _write_files(
     options: argparse.Namespace,
     evaluations: Mapping[str, Evaluation],
     report: HtmlReport | None,
+    pairs: Sequence[RunPair],
 ) -> str:
-    """Write the files of --per-query and --html; returns what to print of the report."""
+    """Write the files of --per-query, --plot and --html; returns what to print of the report."""
     if options.per_query and options.per_query != _PRINTED:
         with atomic_file(options.per_query) as stream:
-            _write_per_query(stream, evaluations)
+            tables.write_per_query(stream, evaluations)
+    if options.plot:
+        differences = topic_differences(evaluations, pairs)
+        write_values(options.csv, ['measure', 'baseline', 'run', 'qid', 'difference'], differences)
+        plot_differences(options.plot, differences)
     if report is None:
         return ''
     return f'\n{report.write()}\n'
@@ -154,15 +145,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         not options.runs,
         'no run files were given: name them before --measures, which takes all words after it',
     )
-    refuse(
-        options.compare and len(options.runs) < 2,
-        '--compare takes the baseline first, then runs to compare with it',
-    )
-    _check_samples(options)
+    check_comparison_flags(options)
     _check_outputs(options)
-    options.test = SignificanceTest(options.test or SignificanceTest.T)
-    options.samples = options.samples or SAMPLES
-    options.seed = options.seed or 0
     return options
 
 
@@ -181,27 +165,6 @@ def _check_outputs(options: argparse.Namespace) -> None:
     refuse(
         options.index is not None and options.corpus is not None,
         '--index and --corpus both give the texts of documents: give one of them',
-    )
-
-
-def _check_samples(options: argparse.Namespace) -> None:
-    """Raise InputError for flags of a comparison that is not made, or takes no samples."""
-    compares = options.compare or options.html
-    for flag in ('test', 'confidence', 'samples', 'seed'):
-        refuse(
-            getattr(options, flag) is not None and not compares,
-            f'--{flag} goes with --compare or --html: neither was given',
-        )
-    is_randomized = options.test == SignificanceTest.RANDOMIZATION
-    is_sampled = is_randomized or options.confidence is not None or options.html
-    for flag in ('samples', 'seed'):
-        refuse(
-            getattr(options, flag) is not None and not is_sampled,
-            f'--{flag} goes with --test randomization, --confidence or --html: none was given',
-        )
-    refuse(
-        options.confidence is not None and not 0 < options.confidence < 1,
-        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
     )
 
 
@@ -240,31 +203,20 @@ def _make_parser() -> Parser:
         help='of --html: a collection, or an index with texts, whose documents are shown',
     )
     add('--corpus', help='of --html: the corpus whose texts are shown, instead of --index')
+    add_comparison_flags(flags)
+    add_flags(
+        flags,
+        'plot',
+        help='of comparisons: draw the difference of each topic in the first of --measures; .png, '
+        '.pdf or .svg, and the values beside it as .csv',
+    )
     add_flags(flags, 'overwrite')
     add(
-        '--compare',
+        '--latex',
         action='store_true',
-        help='compare the other runs with the first; several p are corrected by Holm',
+        help='print a LaTeX table: the best in bold, significant differences marked, the test in '
+        'the caption',
     )
-    add(
-        '--test',
-        choices=[*SignificanceTest],
-        help="of --compare and --html: paired t-test or Fisher's randomisation test; default: t",
-    )
-    add(
-        '--confidence',
-        type=float,
-        metavar='SHARE',
-        help='of --compare: also the bootstrap interval of each difference: 0.95, which --html '
-        'has by default',
-    )
-    add(
-        '--samples',
-        type=whole_number,
-        help=f'of the randomisation test and the bootstrap; default: {SAMPLES}',
-    )
-    add('--seed', type=zero_or_more, help='of the samples; default: 0')
-    add('--latex', action='store_true', help='print a LaTeX table: the best in bold, † for p < .05')
     add('--json', action='store_true', help='print JSON instead of tables')
     return flags
 
@@ -332,166 +284,3 @@ class _RunReading:
                 'check that both name the same passages',
                 file=sys.stderr,
             )
-
-
-def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
-    stream.write('run\tqid\tmeasure\tvalue\n')
-    for name, evaluation in evaluations.items():
-        for measure, values in evaluation.values.items():
-            for qid, value in values.items():
-                stream.write(f'{name}\t{qid}\t{measure}\t{value:.6f}\n')
-
-
-def _print_json(
-    evaluations: Mapping[str, Evaluation],
-    tests: Sequence[RunComparison],
-    paths: Mapping[str, str],
-    n_topics: int,
-) -> None:
-    runs = []
-    for name, evaluation in evaluations.items():
-        runs.append(
-            {
-                'run': name,
-                'path': paths[name],
-                'topics_without_hits': len(evaluation.without_hits),
-                'measures': evaluation.means,
-            }
-        )
-    results: dict[str, Any] = {'judged_topics': n_topics, 'runs': runs}
-    if tests:
-        results['baseline'] = next(iter(evaluations))
-        results['comparisons'] = [_test_values(test) for test in tests]
-    print(json_text(results, indent=2))
-
-
-def _significant(tests: Sequence[RunComparison]) -> set[tuple[str, str]]:
-    """The names of runs and measures in which they differ from the baseline by more than noise."""
-    found = set()
-    for test in tests:
-        if test.p < _SIGNIFICANT:
-            found.add((test.run, test.comparison.measure))
-    return found
-
-
-def _test_values(test: RunComparison) -> dict[str, Any]:
-    """A comparison, as JSON has it."""
-    values = {'run': test.run, **test.comparison._asdict()}
-    if test.p_holm is not None:
-        values['p_holm'] = test.p_holm
-    if test.interval is not None:
-        values['interval'] = list(test.interval)
-    return values
-
-
-def _print_tables(
-    evaluations: Mapping[str, Evaluation],
-    tests: Sequence[RunComparison],
-    n_topics: int,
-    options: argparse.Namespace,
-) -> None:
-    """Print the means of each run, and how they compare with the first one's."""
-    baseline = next(iter(evaluations))
-    rows = []
-    notes = []
-    for name, evaluation in evaluations.items():
-        rows.append([name, *(f'{value:.4f}' for value in evaluation.means.values())])
-        if evaluation.without_hits:
-            n_without = len(evaluation.without_hits)
-            notes.append(f'{name} has no hits for {n_without} of them, which count 0.')
-    print(markdown(['run', *evaluations[baseline].means], rows))
-    print(f'\nOver {n_topics} judged topics.', *notes)
-    if tests:
-        how = f'{TEST_NAMES[options.test]}, two-sided'
-        if options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None:
-            how += f'; {options.samples} samples, seed {options.seed}'
-        print(f'\nAgainst {baseline} ({how}):\n')
-        compared = [_test_row(test, options) for test in tests]
-        print(markdown(list(compared[0]), [list(row.values()) for row in compared]))
-
-
-def _test_row(test: RunComparison, options: argparse.Namespace) -> dict[str, str]:
-    """The cells of a comparison, by their headers."""
-    comparison = test.comparison
-    row = {
-        'run': test.run,
-        'measure': comparison.measure,
-        'difference': f'{comparison.difference:+.4f}',
-    }
-    if test.interval is not None:
-        header = f'{100 * options.confidence:g}% interval'
-        row[header] = f'{test.interval.low:+.4f} to {test.interval.high:+.4f}'
-    if options.test == SignificanceTest.T:
-        row['t'] = f'{comparison.t:.3f}'
-    row['p'] = f'{comparison.p:.4g}'
-    if test.p_holm is not None:
-        row['p (Holm)'] = f'{test.p_holm:.4g}'
-    row |= {
-        'better': str(comparison.wins),
-        'equal': str(comparison.ties),
-        'worse': str(comparison.losses),
-    }
-    return row
-
-
-def split_folds(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold trains on, validates on and tests on."""
-    files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
-    flags = parser(
-        'evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.'
-    )
-    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
-    add_flags(flags, 'topics', required=True)
-    flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
-    flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
-    add_flags(flags, 'overwrite')
-    options = flags.parse_args(arguments)
-    from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.evaluate import folds
-    from pyserini_repbert.names.topics import load_topics
-
-    check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
-    queries = {query.qid: query for query in load_topics(options.topics)}
-    qids_of_folds = folds.read_folds(options.folds)
-    folds.check_cover(qids_of_folds, list(queries))
-    run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output, folds.FORM if options.overwrite else None) as folder:
-        for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
-            fold = folder / f'fold-{number}'
-            counts = []
-            for name, qids in split._asdict().items():
-                counts.append(f'{len(qids)} {name}')
-                with atomic_file(fold / f'{name}.tsv') as stream:
-                    for qid in qids:
-                        stream.write(f'{qid}\t{" ".join(queries[qid].text.split())}\n')
-                if run is not None:
-                    rankings = {qid: run[qid] for qid in qids if qid in run}
-                    write_run(fold / f'{name}.run', rankings)
-            print(f'fold {number}: {", ".join(counts)}')
-
-
-def join_folds(arguments: Sequence[str]) -> None:
-    """Write one run file from the test runs of all folds, and print its number of topics."""
-    flags = parser(
-        'evaluate join-folds',
-        "Join the folds' test runs into one, checking that each keeps to its fold.",
-    )
-    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
-    add_flags(flags, 'runs', help="each fold's test run, in their order")
-    add_flags(flags, 'topics', help='check that the folds cover these topics')
-    flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
-    add_flags(flags, 'overwrite', 'output_format', 'tag')
-    options = parse_flags(flags, arguments)
-    from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
-    from pyserini_repbert.names.topics import load_topics
-
-    folds = read_folds(options.folds)
-    if options.topics:
-        check_cover(folds, [query.qid for query in load_topics(options.topics)])
-    joined = join_runs([read_run(path) for path in options.runs], folds)
-    write_run(options.output, joined, options.output_format, options.tag)
-    record_output(options, options.output, ('runs', 'folds', 'topics'))
-    n_without = sum(len(fold) for fold in folds) - len(joined)
-    note = f'; {n_without} topics have no hits' if n_without else ''
-    print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')

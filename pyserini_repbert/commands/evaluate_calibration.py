@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.flags import add_flags, parse_flags
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.flags import add_flags, parse_flags, write_values
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.plots import plot_calibration
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import existing_file
+
+if TYPE_CHECKING:
+    from pyserini_repbert.evaluate.calibration import ReliabilityBin
 
 # A question is answered by a relevant document among so many.
 _TOP = 10
@@ -39,7 +43,7 @@ def calibration(arguments: Sequence[str]) -> None:
     flags.add_argument(
         'file', metavar='FILE.tsv', help='qid, docid, rank, P(relevant), P(answered)'
     )
-    add_flags(flags, 'qrels', 'plot', 'overwrite')
+    add_flags(flags, 'qrels', 'csv', 'plot', 'overwrite')
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.calibration import (
         area_under_roc,
@@ -76,13 +80,27 @@ def calibration(arguments: Sequence[str]) -> None:
         risk = risks[max(round(coverage * len(risks)), 1) - 1]
         cells.append([f'{coverage:.0%}', f'{risk:.4f}'])
     print(markdown(['questions answered', 'without a relevant document'], cells))
-    if options.plot:
+    if options.csv or options.plot:
         diagrams = {
             'P(relevant)': reliability(hits.probabilities, hits.outcomes),
             'P(answered)': reliability(questions.probabilities, questions.outcomes),
         }
+        write_values(options.csv, ['curve', 'x', 'y'], _curves(diagrams, risks))
+    if options.plot:
         plot_calibration(options.plot, diagrams, risks)
         print(options.plot)
+
+
+def _curves(
+    diagrams: Mapping[str, Sequence[ReliabilityBin]], risks: Sequence[float]
+) -> dict[str, dict[float, float]]:
+    """What the plot shows: observed by predicted shares, and risk by coverage."""
+    curves: dict[str, dict[float, float]] = {}
+    for name, bins in diagrams.items():
+        curves[name] = {group.predicted: group.observed for group in bins}
+    coverage = [(number + 1) / len(risks) for number in range(len(risks))]
+    curves['risk'] = dict(zip(coverage, risks, strict=True))
+    return curves
 
 
 def _read_predictions(

@@ -15,12 +15,15 @@ from pyserini_repbert.commands.command import (
     pruned_to,
     zero_or_more,
 )
+from pyserini_repbert.commands.evaluate_comparing import add_latex_flags
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
 from pyserini_repbert.commands.index import WEIGHTS
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.comparisons import ComparisonSettings
 from pyserini_repbert.evaluate.measures import NamedMeasure, parse_measures
-from pyserini_repbert.evaluate.plots import NamedPoint, plot_points
+from pyserini_repbert.evaluate.plots import NamedPoint, plot_lines, plot_points
+from pyserini_repbert.evaluate.study_tables import front_table, pruning_table
 from pyserini_repbert.evaluate.tables import markdown, write_csv
 from pyserini_repbert.names.topics import load_topics
 
@@ -67,13 +70,12 @@ def tradeoff(arguments: Sequence[str]) -> None:
             f'{options.scores} lacks the pairs of all settings: score with --replay-k0'
         )
     fronts = {named.name: study.pareto_front(points, named.name) for named in measures}
-    _print_points(points, fronts[measures[0].name])
-    if result.missing:
-        depths = sorted({setting.k0 for setting in result.missing})
-        print(
-            f'\n{len(result.missing)} settings left out, whose pairs were not compared: '
-            f'--replay-k0 {" ".join(str(k0) for k0 in depths)}'
-        )
+    if options.latex:
+        first_front = fronts[measures[0].name]
+        print(front_table(first_front, points, ComparisonSettings(options.test)))
+    else:
+        _print_points(points, fronts[measures[0].name])
+        _print_missing(result.missing)
     if options.csv:
         _write_points(options.csv, points, fronts)
     if options.plot:
@@ -86,6 +88,16 @@ def tradeoff(arguments: Sequence[str]) -> None:
             f'{best.values[first]:.4f} with {best.setting}'
         )
         _print_how_to_run(best)
+
+
+def _print_missing(missing: Sequence[Setting]) -> None:
+    """Print how many settings were left out, and what scores them."""
+    if missing:
+        depths = sorted({setting.k0 for setting in missing})
+        print(
+            f'\n{len(missing)} settings left out, whose pairs were not compared: '
+            f'--replay-k0 {" ".join(str(k0) for k0 in depths)}'
+        )
 
 
 def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
@@ -116,6 +128,7 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
     add_flags(flags, 'csv', 'plot', 'overwrite')
     add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
+    add_latex_flags(flags, 'the setting that takes the most inferences')
     return parse_flags(flags, arguments)
 
 
@@ -239,8 +252,11 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     names = [named.name for named in measures]
     header = ['r', 'weights', 'bytes a passage', 'ms a query', *names, 'same in top 10']
     rows = [_pruning_row(result, measures) for result in results]
-    print(markdown(header, rows))
-    print(f'\nComputed in {encoder.precision}.')
+    if options.latex:
+        print(pruning_table(results, ComparisonSettings(options.test)))
+    else:
+        print(markdown(header, rows))
+        print(f'\nComputed in {encoder.precision}.')
     if options.csv:
         plain_rows = []
         for row in rows:
@@ -248,6 +264,19 @@ def epic_pruning(arguments: Sequence[str]) -> None:
         write_csv(options.csv, header, plain_rows)
         roles = ('run', 'corpus', 'topics', 'qrels')
         record_output(options, options.csv, roles, used_models(encoder))
+    if options.plot:
+        _plot_pruning(options.plot, results)
+
+
+def _plot_pruning(path: str, results: Sequence[PruningResult]) -> None:
+    """Draw a panel for each measure: quality by the bytes of a passage (EPIC Figure 2)."""
+    panels: dict[str, dict[str, dict[int, float]]] = {}
+    for result in sorted(results, key=lambda result: result.bytes_per_passage):
+        for measure, value in result.evaluation.means.items():
+            lines = panels.setdefault(measure, {})
+            line = lines.setdefault(result.setting.weights, {})
+            line[round(result.bytes_per_passage)] = value
+    plot_lines(path, panels, 'bytes a passage')
 
 
 def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
@@ -279,7 +308,8 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
     add('--folder', help='folder of the indexes; those that are there are used again')
-    add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'offline')
+    add_flags(flags, 'csv', 'plot', 'overwrite', 'device', 'precision', 'offline')
+    add_latex_flags(flags, 'the first setting')
     return parse_flags(flags, arguments)
 
 
@@ -287,6 +317,6 @@ def _pruning_row(result: PruningResult, measures: Sequence[NamedMeasure]) -> lis
     row = [str(result.setting.prune or 'all'), result.setting.weights]
     row.append(f'{result.bytes_per_passage:,.0f}')
     row.append(f'{result.milliseconds:.2f}')
-    row += [f'{result.means[named.name]:.4f}' for named in measures]
+    row += [f'{result.evaluation.means[named.name]:.4f}' for named in measures]
     row.append(f'{result.agreement:.1%}')
     return row

@@ -6,7 +6,8 @@ import argparse
 import datetime
 from collections.abc import Sequence
 
-from pyserini_repbert.commands.model_judging import model_judge_of
+from pyserini_repbert.commands.evaluate_comparing import settings_of
+from pyserini_repbert.commands.model_grades import model_judge_of
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure
 from pyserini_repbert.evaluate.report.document_texts import open_documents
@@ -56,14 +57,15 @@ class HtmlReport:
     def write(self) -> str:
         """Write the page, and return a line that says so."""
         options = self._options
+        compared = settings_of(options)
         settings = ReportSettings(
             measures=self._measures,
             inputs=self._inputs(),
             made_on=datetime.datetime.now(datetime.UTC).date(),
-            test=options.test,
-            confidence=options.confidence or _CONFIDENCE,
-            samples=options.samples,
-            seed=options.seed,
+            test=compared.test,
+            confidence=compared.confidence or _CONFIDENCE,
+            samples=compared.samples,
+            seed=compared.seed,
             judged_only=options.judged_only,
             model_judge=model_judge_of(options.qrels),
         )

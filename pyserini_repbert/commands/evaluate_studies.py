@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
+from pyserini_repbert.commands.evaluate_comparing import add_latex_flags
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
     add_flags,
@@ -18,10 +19,12 @@ from pyserini_repbert.commands.flags import (
     write_values,
 )
 from pyserini_repbert.commands.fusion import METHODS, check_scores, fusion_of_flags
-from pyserini_repbert.commands.model_judging import load_judgments
+from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.comparisons import ComparisonSettings
+from pyserini_repbert.evaluate.measures import Evaluation, parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
+from pyserini_repbert.evaluate.study_tables import depth_tables, fusion_tables
 from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 from pyserini_repbert.ranking import Run
 
@@ -35,6 +38,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FUSION_SETTINGS, 'depth', 'hits')
+    add_latex_flags(flags, "the row's run alone")
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
@@ -44,17 +48,28 @@ def fusion_table(arguments: Sequence[str]) -> None:
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
-    table = fusion.fusion_table(runs, qrels, measures, settings, options.hits or None)
-    for measure, rows in table.items():
-        cells = []
-        for column, (name, row) in enumerate(rows.items()):
-            cells.append([name, *_cells(list(row.values()), base=column)])
-        print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
+    evaluations = fusion.evaluate_fusions(runs, qrels, measures, settings, options.hits or None)
+    table = {named.name: fusion.table_of(evaluations, named.name) for named in measures}
+    if options.latex:
+        how = f'fused by {options.method}, the run of the row first'
+        for text in fusion_tables(evaluations, ComparisonSettings(options.test), how):
+            print(text, end='\n\n')
+    else:
+        _print_fusions(table)
     if options.csv:
         header = ['measure', 'first', 'second', 'value', 'change']
         write_csv(options.csv, header, _changes(table))
     if options.plot:
         plot_matrices(options.plot, table)
+
+
+def _print_fusions(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """Print a table for each measure, with the changes from the row's run alone."""
+    for measure, rows in table.items():
+        cells = []
+        for column, (name, row) in enumerate(rows.items()):
+            cells.append([name, *_cells(list(row.values()), base=column)])
+        print(markdown([measure, *(f'+{name}' for name in rows)], cells), end='\n\n')
 
 
 def _changes(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[list[str]]:
@@ -138,41 +153,54 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
     options = _parse_rerank_depth(arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_at_depths
+    from pyserini_repbert.evaluate.studies.depths import (
+        count_unscored,
+        evaluate_depths,
+        values_by_depth,
+    )
 
     measures = parse_measures(options.measures)
     qrels = load_judgments(options.qrels)
-    panels: dict[str, dict[str, dict[int, float]]] = {named.name: {} for named in measures}
+    evaluations: dict[str, dict[int, Evaluation]] = {}
     notes = []
     named_runs = read_named(named_paths(options.runs), options.quiet)
     for (name, run), path in zip(named_runs, options.reranked, strict=True):
         reranked = read_run(path)
-        means = rerank_at_depths(run, reranked, qrels, measures, options.depths)
-        for measure, panel in panels.items():
-            panel[name] = {depth: by_measure[measure] for depth, by_measure in means.items()}
+        evaluations[name] = dict(evaluate_depths(run, reranked, qrels, measures, options.depths))
         n_unscored = count_unscored(run, reranked, qrels, max(options.depths))
         if n_unscored:
             notes.append(
                 f'{n_unscored} hits of {name} have no score in {path}: they stay below those that '
                 f'have one.'
             )
-    for measure, panel in panels.items():
-        _print_depths(measure, panel)
+    panels = {named.name: values_by_depth(evaluations, named.name) for named in measures}
+    if options.latex:
+        for text in depth_tables(evaluations, ComparisonSettings(options.test)):
+            print(text, end='\n\n')
+    else:
+        for measure, panel in panels.items():
+            _print_depths(measure, panel)
     for note in notes:
-        print(note)
+        # A line of LaTeX's comment where tables are of LaTeX.
+        print(f'% {note}' if options.latex else note)
     write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'reranked hits')
 
 
 def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
-    """Print a row for each depth, with the values of the runs."""
-    depths = next(iter(panel.values()))
-    rows = []
-    for depth in depths:
-        values = [by_depth[depth] for by_depth in panel.values()]
-        rows.append([str(depth), *_cells(values, base=0)])
-    print(markdown([f'{measure} at depth', *panel], rows), end='\n\n')
+    """Print a row for each depth, with the values of the runs.
+
+    Changes are from the first run; those of a single run from its first depth.
+    """
+    depths = list(next(iter(panel.values())))
+    columns = [list(by_depth.values()) for by_depth in panel.values()]
+    if len(columns) == 1:
+        rows = [[cell] for cell in _cells(columns[0], base=0)]
+    else:
+        rows = [_cells(values, base=0) for values in zip(*columns, strict=True)]
+    cells = [[str(depth), *row] for depth, row in zip(depths, rows, strict=True)]
+    print(markdown([f'{measure} at depth', *panel], cells), end='\n\n')
 
 
 def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
@@ -192,6 +220,7 @@ def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
     flags.add_argument(
         '--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none'
     )
+    add_latex_flags(flags, 'the first run at the same depth; of one run, from the first depth')
     options = parse_flags(flags, arguments)
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
@@ -202,15 +231,15 @@ def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _cells(values: Sequence[float], base: int) -> list[str]:
-    """The cells of a row: each value with its change; the best ones bold.
+    """The cells of a row or a column: each value with its change; the best ones bold.
 
-    The change is from the value in the column `base`, which has none.
+    The change is from the value at `base`, which has none.
     """
     best = max(values)
     cells = []
-    for column, value in enumerate(values):
+    for number, value in enumerate(values):
         text = f'{value:.3f}'
-        if column != base:
+        if number != base:
             text += f' ({percent(value, values[base])})'
         cells.append(f'**{text}**' if value == best else text)
     return cells

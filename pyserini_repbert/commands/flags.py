@@ -50,8 +50,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
         'default': 1000,
         'help': 'hits to keep for each query, 0 for all',
     },
-    'csv': {'metavar': 'FILE', 'help': 'write the values as CSV'},
-    'plot': {'metavar': 'FILE', 'help': 'write a plot, .png, .pdf or .svg (needs matplotlib)'},
+    'csv': {'metavar': 'FILE', 'help': 'write the values as CSV; default: beside --plot, if given'},
+    'plot': {
+        'metavar': 'FILE',
+        'help': 'draw .png, .pdf or .svg, one column of a paper wide (needs matplotlib)',
+    },
     'output_format': {
         'default': 'trec',
         'choices': ('trec', 'msmarco'),
@@ -237,8 +240,17 @@ def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> ar
 
         options.tag = options.tag or default_tag(options.output)
         check_format(options.output_format, options.tag)
+    if getattr(options, 'plot', None) and getattr(options, 'csv', None) is None:
+        options.csv = _csv_beside(Path(options.plot))
     _check_outputs(options)
     return options
+
+
+def _csv_beside(plot: Path) -> str | None:
+    """The file of the values that a plot shows; None where the plot goes to a pipe."""
+    if plot.exists() and not plot.is_file():
+        return None
+    return str(plot.with_suffix('.csv'))
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

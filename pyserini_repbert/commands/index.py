@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
 from pyserini_repbert.commands.command import EXIT_UNREAD, Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.encoding import (
@@ -447,7 +446,6 @@ def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
 
 
 ACTIONS = {
-    **COLLECTION_ACTIONS,
     'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
     'ann': Action(

@@ -14,7 +14,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -41,6 +40,7 @@ from pyserini_repbert.commands.terminal import (
     piped_questions,
     say_device,
 )
+from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.indexes.machine import Machine
@@ -285,14 +285,9 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
     return decided | used_fusion(spec)
 
 
-def _teacher_of(spec: PipelineSpec) -> dict[str, str]:
+def _teacher_of(resolved: ResolvedSearch) -> dict[str, str]:
     """The language model whose grades taught the search, for the record; empty without one."""
-    if spec.adapted is None:
-        return {}
-    from pyserini_repbert.data.model_grades import TAUGHT_BY
-    from pyserini_repbert.pipeline.own_settings import teacher_of
-
-    teacher = teacher_of(Path(spec.adapted))
+    teacher = None if resolved.index is None else resolved.index.taught_by()
     return {} if teacher is None else {TAUGHT_BY: teacher}
 
 
@@ -614,7 +609,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         models=recorded.models,
         inputs=recorded.indexes,
         rankers=recorded.rankers,
-        used={**_used(resolved.spec), **_teacher_of(resolved.spec), **answers_used(watcher)},
+        used={**_used(resolved.spec), **_teacher_of(resolved), **answers_used(watcher)},
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]

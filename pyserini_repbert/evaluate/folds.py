@@ -14,7 +14,8 @@ from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]
 FORM = FolderForm(
-    'folder of folds', ('fold-[0-9]+/', r'fold-[0-9]+/(train|validation|test)\.(tsv|run)')
+    'folder of folds',
+    ('fold-[0-9]+/', r'fold-[0-9]+/((train|validation|test)\.(tsv|run)|train\.pairs)'),
 )
 _LEAST_FOLDS = 3  # to train, to validate, to test
 _SHOWN = 3  # topics that an error lists
@@ -37,7 +38,7 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     if len(paths) == 1:
         folds = _from_json(paths[0])
     else:
-        folds = [_first_columns(path) for path in paths]
+        folds = [read_qids(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
         expected = f'expected at least {_LEAST_FOLDS} to train, to validate, to test'
         raise InputError(f'{len(folds)} folds were given, {expected}: {", ".join(map(str, paths))}')
@@ -47,7 +48,7 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     return folds
 
 
-def _first_columns(path: StrPath) -> list[str]:
+def read_qids(path: StrPath) -> list[str]:
     """The qids that the lines of a file begin with, each once."""
     qids: dict[str, None] = {}
     for number, line in numbered_lines(path, 'fold file'):
@@ -117,22 +118,25 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
         )
 
 
-def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold (CEDR section 3.1).
+def split_folds(
+    folds: Folds, *, validation: Sequence[str] = (), others: Sequence[str] = ()
+) -> list[Split]:
+    """A split for each fold, which tests (CEDR section 3.1).
 
-    The fold tests, the one before it validates (the last before the first), the others train.
-
-    CEDR section 3.1.
+    As on Robust04, the fold before it validates (the last before the first), and the rest train. As
+    on the Web tracks, `validation` validates every fold; all other folds train, and so do `others`,
+    topics of years that are never tested.
     """
-    fold_of(folds)
+    fold_of([*folds, list(validation), list(others)])
     splits = []
     for tested, fold in enumerate(folds):
-        validating = (tested - 1) % len(folds)
-        train: list[str] = []
+        validating = None if validation else (tested - 1) % len(folds)
+        train = list(others)
         for number, other in enumerate(folds):
             if number not in (tested, validating):
                 train += other
-        splits.append(Split(train, validation=list(folds[validating]), test=list(fold)))
+        chosen = validation if validating is None else folds[validating]
+        splits.append(Split(train, validation=list(chosen), test=list(fold)))
     return splits
 
 

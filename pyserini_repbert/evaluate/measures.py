@@ -63,6 +63,11 @@ class Evaluation(NamedTuple):
     means: dict[str, float]
     without_hits: tuple[str, ...]
 
+    @property
+    def n_topics(self) -> int:
+        """How many topics are judged."""
+        return len(next(iter(self.values.values())))
+
     def is_sum(self, measure: str) -> bool:
         """Whether the one value of a measure is the sum over topics, not the mean."""
         mean = fmean(self.values[measure].values())

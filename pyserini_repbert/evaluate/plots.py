@@ -1,8 +1,13 @@
-"""Plots as PNG, PDF or SVG files, drawn by matplotlib, which is an extra of the package."""
+"""Plots as PNG, PDF or SVG files, drawn by matplotlib, which is an extra of the package.
+
+They are one column of a paper wide. Lines differ in colour, marker and dashes, so that readers
+with colour blindness, and prints in grey, tell them apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,8 +16,36 @@ from pyserini_repbert.files import StrPath, atomic_file
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.calibration import ReliabilityBin
+    from pyserini_repbert.evaluate.comparisons import TopicDifferences
 
 _Content = TypeVar('_Content')
+
+# A column of ACM's two-column class acmart, in inches: 241 points.
+COLUMN_WIDTH = 3.33
+_PANEL_HEIGHT = 2.3
+_DIFFERENCES_HEIGHT = 1.4
+# Okabe and Ito, Color Universal Design (2008), without the yellow, which white paper hides.
+_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#E69F00', '#CC79A7', '#56B4E9', '#000000')
+_MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X')
+_DASHES = ('-', '--', '-.', ':', '-', '--', '-.')
+# A map of colours whose order is seen by all, and in grey: Nuñez, Anderton and Renslow (2018).
+_MAP = 'cividis'
+# Of dots an inch: a PNG is one column wide, too.
+_PAPER_DPI = 300
+_SCREEN_DPI = 120
+_PAPER_STYLE: dict[str, Any] = {
+    'font.size': 8,
+    'axes.titlesize': 8,
+    'axes.labelsize': 8,
+    'legend.fontsize': 7,
+    'xtick.labelsize': 7,
+    'ytick.labelsize': 7,
+    'lines.linewidth': 1,
+    'lines.markersize': 3.5,
+}
+# Publishers refuse fonts of Type 3, which are the default.
+_FONTS = {'pdf.fonttype': 42, 'svg.hashsalt': 'pyserini_repbert'}
+_NAME_SIZE = 6
 
 
 class NamedPoint(NamedTuple):
@@ -37,9 +70,7 @@ def plot_lines(
         ticks: set[int] = set()
         for name, points in series.items():
             ticks.update(points)
-            (line,) = axis.plot(
-                list(points), list(points.values()), marker='o', markersize=4, label=name
-            )
+            (line,) = axis.plot(list(points), list(points.values()), label=name)
             if points:
                 best = max(points, key=lambda x: points[x])
                 point = NamedPoint(f'{best}: {points[best]:.3f}', best, points[best])
@@ -47,6 +78,8 @@ def plot_lines(
         axis.set_xscale('symlog', linthresh=1)
         axis.set_xticks(sorted(ticks), [str(tick) for tick in sorted(ticks)])
         axis.minorticks_off()
+        # Room for the names.
+        axis.margins(x=0.1, y=0.12)
         axis.set(xlabel=x_label, ylabel=label)
         axis.grid(alpha=0.3)
         axis.legend()
@@ -74,9 +107,11 @@ def plot_points(
         xs = [point.x for point in fronts[label]]
         ys = [point.y for point in fronts[label]]
         axis.step(xs, ys, where='post', color='0.6', linewidth=1)
-        axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
-        for name, points in series.items():
-            axis.scatter([x for x, _ in points], [y for _, y in points], s=16, label=name)
+        axis.scatter(xs, ys, s=40, facecolors='none', edgecolors='0.3', label='Pareto front')
+        for (name, points), marker in zip(series.items(), cycle(_MARKERS), strict=False):
+            axis.scatter(
+                [x for x, _ in points], [y for _, y in points], s=8, marker=marker, label=name
+            )
         for point in fronts[label]:
             _write_name(axis, point, '0.25', align='right')
         # Room for the names.
@@ -84,7 +119,7 @@ def plot_points(
         axis.set(xscale='log', xlabel=x_label, ylabel=label)
         axis.grid(alpha=0.3)
         # In the corner where a front is not.
-        axis.legend(fontsize='small', loc='lower right')
+        axis.legend(loc='lower right')
 
     _draw(path, panels, draw)
 
@@ -94,7 +129,7 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
 
     def draw(axis: Any, title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
         values = [list(row.values()) for row in rows.values()]
-        axis.imshow(values, cmap='viridis')
+        axis.imshow(values, cmap=_MAP)
         middle = (min(map(min, values)) + max(map(max, values))) / 2
         for y, row in enumerate(values):
             for x, value in enumerate(row):
@@ -119,23 +154,49 @@ def plot_calibration(
     diagrams : the bins of each kind of probability, by its name
     risks : of `risk_by_coverage`
     """
-    figure = new_figure(11, 4.5)
-    diagram, risk = figure.subplots(1, 2)
-    diagram.plot([0, 1], [0, 1], color='0.6', linewidth=1, label='perfect')
-    for name, bins in diagrams.items():
-        predicted = [group.predicted for group in bins]
-        diagram.plot(predicted, [group.observed for group in bins], marker='o', label=name)
-    diagram.set(xlabel='predicted', ylabel='observed', title='reliability')
-    coverage = [(number + 1) / len(risks) for number in range(len(risks))]
-    risk.step(coverage, list(risks), where='post')
-    risk.set(
-        xlabel='share of questions answered', ylabel='share of them without a relevant document'
-    )
-    risk.set(ylim=(0, 1), title='risk against coverage')
-    for axis in (diagram, risk):
+
+    def draw_reliability(axis: Any) -> None:
+        axis.plot(
+            [0, 1], [0, 1], color='0.6', marker='', linestyle='-', linewidth=1, label='perfect'
+        )
+        for name, bins in diagrams.items():
+            predicted = [group.predicted for group in bins]
+            axis.plot(predicted, [group.observed for group in bins], label=name)
+        axis.set(xlabel='predicted', ylabel='observed', title='reliability')
+        axis.legend()
+
+    def draw_risk(axis: Any) -> None:
+        coverage = [(number + 1) / len(risks) for number in range(len(risks))]
+        axis.step(coverage, list(risks), where='post', marker='')
+        axis.set(xlabel='share of questions answered', ylabel='share without a relevant document')
+        axis.set(ylim=(0, 1), title='risk against coverage')
+
+    def draw(axis: Any, label: str, draw_panel: Callable[[Any], None]) -> None:
+        draw_panel(axis)
         axis.grid(alpha=0.3)
-    diagram.legend()
-    save_figure(path, figure)
+
+    _draw(path, {'reliability': draw_reliability, 'risk': draw_risk}, draw)
+
+
+def plot_differences(path: StrPath, differences: TopicDifferences) -> None:
+    """A panel for each pair of runs: a bar for each topic, from the greatest gain to the greatest
+    loss.
+    """
+    panels: dict[str, list[float]] = {}
+    for measure, by_baseline in differences.items():
+        for baseline, by_run in by_baseline.items():
+            for run, values in by_run.items():
+                label = f'{measure}: {run} − {baseline}'
+                panels[label] = sorted(values.values(), reverse=True)
+
+    def draw(axis: Any, label: str, values: Sequence[float]) -> None:
+        colours = [_COLOURS[0] if value > 0 else _COLOURS[1] for value in values]
+        axis.bar(range(1, len(values) + 1), values, width=1, color=colours)
+        axis.axhline(0, color='0.3', linewidth=0.5)
+        axis.set(xlabel='topics', ylabel='difference', title=label)
+        axis.grid(axis='y', alpha=0.3)
+
+    _draw(path, panels, draw, _DIFFERENCES_HEIGHT)
 
 
 def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center') -> None:
@@ -145,20 +206,37 @@ def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center')
         xytext=(0, 7),
         textcoords='offset points',
         ha=align,
-        fontsize=6.5,
+        fontsize=_NAME_SIZE,
         color=color,
     )
 
 
 def _draw(
-    path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, str, _Content], None]
+    path: StrPath,
+    panels: Mapping[str, _Content],
+    draw: Callable[[Any, str, _Content], None],
+    height: float = _PANEL_HEIGHT,
 ) -> None:
-    """Save a figure of panels side by side, each drawn from its label and content."""
-    figure = new_figure(5.5 * len(panels), 4.5)
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axis, (label, content) in zip(axes, panels.items(), strict=True):
-        draw(axis, label, content)
-    save_figure(path, figure)
+    """Save a figure of panels below each other, each drawn from its label and content.
+
+    Parameters
+    ----------
+    path : the file to write
+    panels : the contents, by their labels
+    draw : draws one
+    height : of a panel, in inches
+    """
+    require_matplotlib()
+    from cycler import cycler
+    from matplotlib import rc_context
+
+    lines = cycler(color=_COLOURS) + cycler(marker=_MARKERS) + cycler(linestyle=_DASHES)
+    with rc_context({**_PAPER_STYLE, 'axes.prop_cycle': lines}):
+        figure = new_figure(COLUMN_WIDTH, height * len(panels), dpi=_PAPER_DPI)
+        axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+        for axis, (label, content) in zip(axes, panels.items(), strict=True):
+            draw(axis, label, content)
+        save_figure(path, figure)
 
 
 # What of a file's metadata is left out.
@@ -185,13 +263,13 @@ def require_matplotlib(purpose: str = 'a plot') -> None:
         import matplotlib  # noqa: F401
 
 
-def new_figure(width: float, height: float) -> Any:
-    """An empty figure of a size in inches, which needs no display."""
+def new_figure(width: float, height: float, dpi: int = _SCREEN_DPI) -> Any:
+    """An empty figure of a size in inches, which needs no display; `dpi` is of a PNG."""
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout='constrained')
+    figure = Figure(figsize=(width, height), dpi=dpi, layout='constrained')
     FigureCanvasAgg(figure)
     return figure
 
@@ -201,5 +279,5 @@ def save_figure(path: StrPath, figure: Any) -> None:
     from matplotlib import rc_context
 
     drawn = figure_format(path)
-    with rc_context({'svg.hashsalt': 'pyserini_repbert'}), atomic_file(path, 'wb') as stream:
-        figure.savefig(stream, format=drawn, dpi=120, metadata={_LEFT_OUT[drawn]: None})
+    with rc_context(_FONTS), atomic_file(path, 'wb') as stream:
+        figure.savefig(stream, format=drawn, dpi='figure', metadata={_LEFT_OUT[drawn]: None})

@@ -1,10 +1,10 @@
-"""Paired comparison of runs over the same topics: tests, intervals, and Holm's correction."""
+"""Paired tests and intervals of two runs over the same topics, and Holm's correction."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -13,6 +13,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation
 
 SAMPLES = 10_000
+# A smaller p is called significant.
+LEVEL = 0.05
 # Topics up to which all assignments of signs may be tried.
 _MOST_EXACT = 20
 # Differences that are equal on paper differ by less than this share of their size.
@@ -80,27 +82,6 @@ class Comparison(NamedTuple):
     wins: int
     ties: int
     losses: int
-
-
-@dataclass(frozen=True)
-class RunComparison:
-    """The comparison of a run, by its name, with the first one.
-
-    Attributes
-    ----------
-    p_holm : p corrected for all comparisons that are made; None where it is the only one
-    interval : of the difference; None where it was not asked for
-    """
-
-    run: str
-    comparison: Comparison
-    p_holm: float | None = None
-    interval: Interval | None = None
-
-    @property
-    def p(self) -> float:
-        """p, corrected where there are several comparisons."""
-        return self.comparison.p if self.p_holm is None else self.p_holm
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
@@ -303,47 +284,3 @@ def paired_values(baseline: Evaluation, other: Evaluation, measure: str) -> Pair
         baseline=list(values.values()),
         other=[other.values[measure][qid] for qid in values],
     )
-
-
-def compare_with_first(
-    evaluations: Mapping[str, Evaluation],
-    *,
-    test: SignificanceTest = SignificanceTest.T,
-    confidence: float | None = None,
-    samples: int = SAMPLES,
-    seed: int = 0,
-) -> list[RunComparison]:
-    """Each run against the first one, measure by measure; several p are corrected by Holm.
-
-    Parameters
-    ----------
-    evaluations : by the names of runs
-    test : what p is of
-    confidence : of the intervals of the differences; None: without intervals
-    samples, seed : of the randomisation test and the bootstrap
-    """
-    chosen = SignificanceTest(test)
-    names = iter(evaluations)
-    baseline = evaluations[next(names)]
-    compared = []
-    for name in names:
-        other = evaluations[name]
-        for comparison in compare(baseline, other, chosen, samples, seed):
-            interval = None
-            if confidence is not None:
-                measure = comparison.measure
-                pairs = paired_values(baseline, other, measure)
-                interval = bootstrap_interval(
-                    pairs.other,
-                    pairs.baseline,
-                    confidence=confidence,
-                    samples=samples,
-                    seed=seed,
-                )
-                if baseline.is_sum(measure) or other.is_sum(measure):
-                    interval = interval.of_sum(len(pairs.other))
-            compared.append(RunComparison(name, comparison, interval=interval))
-    if len(compared) < 2:
-        return compared
-    corrected = holm([one.comparison.p for one in compared])
-    return [replace(one, p_holm=p) for one, p in zip(compared, corrected, strict=True)]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyserini_repbert.collection.identity import KnownCollection
-    from pyserini_repbert.data.judgments import Learning
+from typing import Any
 
 
 class Generations:
@@ -18,7 +14,7 @@ class Generations:
         return None
 
     @property
-    def known(self) -> KnownCollection | None:
+    def known(self) -> Any:
         """The collection whose generation it is; None where documents never change."""
         return None
 
@@ -32,6 +28,6 @@ class Generations:
     def check_successor(self, newer: Generations) -> None:
         """Raises LostCollectionError where another index is no later generation of this one."""
 
-    def why_learn_again(self, learning: Learning) -> str | None:
+    def why_learn_again(self, learning: Any) -> str | None:
         """A sentence that says what has changed since a learning; None where that is little."""
         return None

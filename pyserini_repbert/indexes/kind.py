@@ -26,7 +26,6 @@ from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.filters import DocumentFilter
     from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.numbers import DocumentNumbers
     from pyserini_repbert.index.term_weights import TermWeightsBundle
@@ -333,8 +332,8 @@ class Index(Generations, ABC):
     def prepare(self, machine: Machine) -> None:
         """Do now what the first search would wait for."""
 
-    def within(self, wanted: DocumentFilter) -> Index:
-        """The same index, of the documents that a filter lets through.
+    def within(self, wanted: Any) -> Index:
+        """The same index, of the documents that a filter of its kind lets through.
 
         Raises InputError where documents have no fields, and for a filter that cannot be read.
         """
@@ -406,6 +405,10 @@ class Index(Generations, ABC):
 
     def learned(self) -> str | None:
         """The folder of what it learned or a person set, if that is in use; None if not."""
+        return None
+
+    def taught_by(self) -> str | None:
+        """The language model, as a judge, whose grades taught its search, too; None without one."""
         return None
 
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:

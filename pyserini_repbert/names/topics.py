@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore
 from pyserini_repbert.data.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.errors import InputError, UnknownNameError, needs
-from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.ranking import Query
 
 IR_DATASETS = 'ir_datasets:'
@@ -26,9 +25,9 @@ def load_topics(spec: str, topics_format: str = TopicsFormat.DEFAULT) -> list[Qu
     unknown name, and InputError for an unknown format.
     """
     chosen = TopicsFormat(topics_format)
-    judgments = collection_judgments(spec)
-    if judgments is not None:
-        return judgments.topics()
+    opened: list[Query] | None = open_by_extension('topics', spec)
+    if opened is not None:
+        return opened
     path = _file('topics', spec)
     if path is not None:
         return read_topics(path, chosen)
@@ -45,9 +44,9 @@ def load_topics(spec: str, topics_format: str = TopicsFormat.DEFAULT) -> list[Qu
 
 def load_qrels(spec: str) -> Qrels:
     """The judgments of a file or a name, which is looked up as in `load_topics`."""
-    judgments = collection_judgments(spec)
-    if judgments is not None:
-        return judgments.qrels()
+    opened: Qrels | None = open_by_extension('qrels', spec)
+    if opened is not None:
+        return opened
     path = _file('qrels', spec)
     if path is None and spec.startswith(IR_DATASETS):
         qrels: Qrels = {}
@@ -59,25 +58,6 @@ def load_qrels(spec: str) -> Qrels:
 
         path = pyserini_qrels(spec)
     return read_qrels(path)
-
-
-def collection_judgments(spec: str) -> JudgmentStore | None:
-    """The judgments of people in the collection at the path `spec`; None for another name.
-
-    The file of a collection is looked for: no index is opened to read judgments.
-
-    Raises InputError for a collection without any.
-    """
-    folder = Path(spec)
-    if not is_collection(folder):
-        return None
-    store = JudgmentStore(folder / JUDGMENTS)
-    if not store.count():
-        raise InputError(
-            f'nobody has judged in collection {spec}: judge in the page of `serve`, or import '
-            'judgments with `index judgments`'
-        )
-    return store
 
 
 def _file(kind: str, spec: str) -> Path | None:

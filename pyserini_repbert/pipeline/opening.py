@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.documents import IndexDocuments
-from pyserini_repbert.indexes.kind import Index, SearchOptions, kind_of
+from pyserini_repbert.indexes.kind import USUAL_RANKING, Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
@@ -33,8 +32,6 @@ from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.rerank.documents import bind_documents
 from pyserini_repbert.rerank.neighbours import adaptive
 from pyserini_repbert.search.feedback import VectorFeedback
-
-_DENSE = str(CollectionRanking.DENSE)
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,7 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
         kind = kind_of(spec.texts_index)
         if kind.finds_passages:
             # The passages of a document that fit the query best are found by their vectors.
-            options = SearchOptions(precision=spec.precision, rankings=(_DENSE,))
+            options = SearchOptions(precision=spec.precision, rankings=(USUAL_RANKING,))
             return kind.open(spec.texts_index, options).searcher(machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download

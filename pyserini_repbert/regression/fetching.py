@@ -20,6 +20,7 @@ from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, need
 from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.regression.placeholders import file_name_problem
 from pyserini_repbert.regression.resources import RECORD, SOURCE, MissingResource, entry_of
+from pyserini_repbert.regression.schema import Resource
 
 _SHOWN = 5  # members that an error lists
 _COPIED = 1 << 20  # bytes at a time
@@ -58,9 +59,28 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
         downloads.append(download)
     if resource.unpack:
         unpack(resource.unpack, downloads, target)
+    if resource.sha256 and resource.path.startswith('{downloads}/'):
+        _check_sha256(target, resource, downloads)
     # What a user put there has no source that it could be compared with.
     if is_fetched and (md5 is None or resource.unpack) and target.is_file():
         _record_checksum(target, resource.source_line)
+
+
+def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -> None:
+    """Raise DamagedFileError where the file made of downloads is not the one that is expected.
+
+    The file is then removed, unless it is itself the download.
+    """
+    sha256 = digest(target)
+    if sha256 == resource.sha256:
+        return
+    if target not in downloads:
+        target.unlink()
+    names = ', '.join(map(str, downloads))
+    raise DamagedFileError(
+        f'{resource.name} has sha256 {sha256[:16]}…, expected {resource.sha256[:16]}…: delete '
+        f'{names} and fetch it again'
+    )
 
 
 def _download_paths(missing: MissingResource) -> list[Path]:

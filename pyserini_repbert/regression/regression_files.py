@@ -32,6 +32,7 @@ from pyserini_repbert.regression.schema import (
     Build,
     Condition,
     ConditionEntry,
+    Evaluator,
     Expected,
     Regression,
     RegressionFile,
@@ -81,6 +82,7 @@ class _Declarations:
     """What conditions and builds may name; `names` are resources, builds and folders."""
 
     sources: Mapping[str, ScoreSource]
+    evaluators: Mapping[str, Evaluator]
     tolerances: Mapping[str, Tolerance]
     names: set[str]
 
@@ -116,6 +118,7 @@ def read_regression(path: StrPath) -> Regression:
     _check_targets(resources.values(), file.root)
     declared = _Declarations(
         sources=shared.content.sources | top.sources,
+        evaluators=shared.content.evaluators | top.evaluators,
         tolerances=shared.content.tolerances | top.tolerances,
         names={*resources, *FOLDERS},
     )
@@ -425,10 +428,15 @@ def _read_score(
     parts = [part for part in (entry.row, entry.column, entry.cell) if part]
     if source.cells and not parts:
         raise keys.error('row, column or cell is missing here: which cell of the source is it?')
+    evaluator = None
+    if entry.measure in source.evaluators:
+        name = source.evaluators[entry.measure]
+        evaluator = _find_declared(declared.evaluators, name, 'evaluator', keys)
     return Expected(
         measure=entry.measure,
         text=text,
         source=source,
+        evaluator=evaluator,
         cell='/'.join([source.cells, *parts]) if source.cells else '',
         row_and_column=', '.join(parts),
     )

@@ -15,7 +15,7 @@ from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
-HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
+HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source', 'its evaluator']
 # What a way to get a resource begins with, if it is a command.
 _COMMANDS = ('curl ', 'pip ', 'hf ', 'python ')
 _UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
@@ -128,6 +128,7 @@ def _score_data(score: Score, condition: Status) -> dict[str, Any]:
         'measured': score.measured,
         'status': status.value,
         'source': source_text(expected),
+        'evaluator': evaluator_text(expected),
         'cell': expected.cell,
         'tolerance': tolerance.value if tolerance else None,
         'reason': tolerance.reason if tolerance else '',
@@ -189,6 +190,15 @@ def source_text(expected: Expected) -> str:
         return f'{source.text}, commit {source.commit}'
     machine = f'; {source.hardware}' if expected.unit and source.hardware else ''
     return f'{source.text}: {expected.row_and_column}{machine}'
+
+
+def evaluator_text(expected: Expected) -> str:
+    """How the source computed a score: program, gain, cut and ties."""
+    if expected.unit:
+        return 'none: a time or a size'
+    if expected.evaluator is not None:
+        return expected.evaluator.text
+    return 'this project' if expected.source.commit else 'not stated'
 
 
 def as_markdown(data: Mapping[str, Any]) -> str:
@@ -256,7 +266,9 @@ def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
     if status in _UNMEASURED and condition['missing']:
         names = ', '.join(absent['name'] for absent in condition['missing'])
         status += f': {names}'
-    return [score['measure'], score['expected'], measured, status, score['source']]
+    # Reports of earlier versions say nothing of evaluators.
+    evaluator = score.get('evaluator', '')
+    return [score['measure'], score['expected'], measured, status, score['source'], evaluator]
 
 
 def _reasons(file: Mapping[str, Any]) -> list[str]:

@@ -269,16 +269,36 @@ class Build(FileEntry):
     only: Only = ''
 
 
+class Evaluator(FileEntry):
+    """How published scores were computed, as far as their source says.
+
+    `gain` is of a grade, `cut` how many hits count where the measure's name does not say it, `ties`
+    how hits of equal scores are ordered, and what else decides a value.
+    """
+
+    program: str
+    gain: str
+    ties: str
+    cut: str = ''
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return '; '.join(part for part in (self.program, self.gain, self.cut, self.ties) if part)
+
+
 class ScoreSource(FileEntry):
     """Where scores come from.
 
-    `cells` is a path in the list of published figures, `commit` one of this project.
+    `cells` is a path in the list of published figures, `commit` one of this project. `evaluators`
+    has the name of an evaluator for each measure.
     """
 
     text: str
     cells: str = ''
     commit: str = ''
     hardware: str = ''
+    evaluators: dict[str, str] = {}
 
     @model_validator(mode='after')
     def _check_kind(self) -> Self:
@@ -335,6 +355,7 @@ class SharedFile(FileEntry):
 
     resources: dict[str, Resource] = {}
     builds: dict[str, Build] = {}
+    evaluators: dict[str, Evaluator] = {}
     sources: dict[str, ScoreSource] = {}
     tolerances: dict[str, Tolerance] = {}
 
@@ -356,6 +377,7 @@ class Expected:
     ----------
     measure : in ir_measures' form, or the name of a recorded figure
     text : the value as published, with all its digits
+    evaluator : how its source computed it; None where the source is this project, or is silent
     tolerance : None for a recorded figure
     cell : its path in the list of published figures, '' for this project's own
     row_and_column : of the source, for readers
@@ -366,6 +388,7 @@ class Expected:
     measure: str
     text: str
     source: ScoreSource
+    evaluator: Evaluator | None = None
     tolerance: Tolerance | None = None
     cell: str = ''
     row_and_column: str = ''

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
-from pyserini_repbert.adapt.watching import is_measured
-from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
-from pyserini_repbert.data.measured import MeasuredGeneration
-from pyserini_repbert.pipeline.own_settings import learning_in_use
+from pyserini_repbert.collection.judging.own_settings import learning_in_use
+from pyserini_repbert.collection.judging.watching import is_measured
+from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, question_text
+from pyserini_repbert.collection.measured import MeasuredGeneration
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,

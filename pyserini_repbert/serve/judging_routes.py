@@ -14,9 +14,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.responses import PlainTextResponse, Response
 
-from pyserini_repbert.adapt.from_judgments import use_learning
-from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
-from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.collection.judging.from_judgments import use_learning
+from pyserini_repbert.collection.judging.judgment_exports import JudgmentFormat, exported
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models

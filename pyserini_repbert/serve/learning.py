@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.from_judgments import (
+from pyserini_repbert.collection.judging.from_judgments import (
     begin_learning,
     learn_from_judgments,
     learning_state,
 )
-from pyserini_repbert.adapt.watching import measure_generation
+from pyserini_repbert.collection.judging.watching import measure_generation
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
 from pyserini_repbert.serve.child import ChildProcess
 

@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.collection.nearest_sentences import MOST_INPUTS
-from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.errors import (
     InputError,
     LostCollectionError,
@@ -481,7 +481,8 @@ class Service:
 
 def _known_collection(current: CurrentIndex) -> KnownCollection | None:
     """The collection that searches see."""
-    return current.newest.index.known
+    known: KnownCollection | None = current.newest.index.known
+    return known
 
 
 async def _return_memory() -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 from contextlib import closing
 
-from pyserini_repbert.adapt.confidence import relevant_docids
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.judging.confidence import relevant_docids
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.fusion.settings import FusionSettings

@@ -11,9 +11,9 @@ from indexes import EPIC, epic
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import adaptation_in_use, judgments_of
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.resolving import resolve

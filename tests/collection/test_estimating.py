@@ -10,7 +10,6 @@ import pytest
 from folders import N_QUESTIONS
 from learned_collections import let_learn
 
-from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.estimating import (
@@ -18,13 +17,14 @@ from pyserini_repbert.collection.estimating import (
     find_prior,
     model_for,
 )
+from pyserini_repbert.collection.judging.from_judgments import use_learning
+from pyserini_repbert.collection.judging.own_settings import set_settings
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.confidence import (
     HIT_FEATURES,

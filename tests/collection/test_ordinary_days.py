@@ -10,10 +10,10 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.files import folder_corpus
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from tests.collection.files.mixed_files import write_files

@@ -14,10 +14,10 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.collection.store import LATER_TABLE_NAMES
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index
-from pyserini_repbert.data.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.errors import DamagedFileError
 
 DOCUMENTS = [

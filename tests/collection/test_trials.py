@@ -4,16 +4,16 @@ import contextlib
 
 import pytest
 
-from pyserini_repbert.adapt.trying import compare_trial
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.encoding import PassageEncoder
+from pyserini_repbert.collection.judging.trying import compare_trial
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.collection.side_folders import Side, read_side
 from pyserini_repbert.collection.trials import open_trial
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
 
 DOCUMENTS = [

@@ -10,11 +10,11 @@ import pytest
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.collection import copying
+from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore
 from pyserini_repbert.collection.store import is_on_network
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.data.file_selection import select_files
-from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore
 from pyserini_repbert.errors import ExhaustedError, InputError
 from pyserini_repbert.files import cache_folder, files_below
 from pyserini_repbert.lucene import class_archive, java_home

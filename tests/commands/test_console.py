@@ -7,6 +7,7 @@ import re
 import pytest
 
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands import (
     encode as encode_command,
     evaluate,
@@ -18,7 +19,6 @@ from pyserini_repbert.commands import (
 )
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.console import SHADES, json_text, shaded, show_traceback
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 
 # Sets the title, clears the screen, colours, rings, goes back and turns the text around.

@@ -115,6 +115,18 @@ def test_the_command_compares_settings(compare_pruning, tmp_path, capsys):
     assert rows[2].startswith('10,float16')
 
 
+def test_the_command_draws_and_prints_latex(compare_pruning, tmp_path, capsys, figures):
+    plot = tmp_path / 'pruning.pdf'
+    assert compare_pruning('--plot', str(plot), '--latex', '--measures', 'MRR@10') == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(r'% \usepackage{booktabs,amssymb}')
+    assert 'than the first line (paired t-test' in printed
+    (axis,) = figures[0].axes
+    assert [line.get_label() for line in axis.lines] == ['uint8', 'float16']
+    assert all(len(line.get_xdata()) == 2 for line in axis.lines)
+    assert len(plot.with_suffix('.csv').read_text().splitlines()) == 5
+
+
 def test_the_command_uses_indexes_that_were_kept(compare_pruning, tmp_path, capsys):
     folder = tmp_path / 'kept'
     written = set()

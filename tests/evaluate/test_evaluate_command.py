@@ -112,20 +112,6 @@ def test_several_comparisons_are_corrected(capsys):
     assert found['p_holm'] == 1.0 and len(found['interval']) == 2
 
 
-def test_latex(capsys):
-    assert evaluate('--qrels qrels a.run b_2=b.tsv --measures MRR@10 --compare --latex') == 0
-    assert capsys.readouterr().out.splitlines() == [
-        r'\begin{tabular}{lr}',
-        r'\toprule',
-        r'run & MRR@10 \\',
-        r'\midrule',
-        r'a & \textbf{0.5000} \\',
-        r'b\_2 & \textbf{0.5000} \\',
-        r'\bottomrule',
-        r'\end{tabular}',
-    ]
-
-
 def test_json(capsys):
     assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare --json') == 0
     found = json.loads(capsys.readouterr().out)
@@ -196,6 +182,13 @@ def test_consistency(capsys, figures):
     (axis,) = figures[0].axes
     assert (axis.get_ylabel(), axis.lines[0].get_label()) == ('consistency factor', 'a')
     assert axis.lines[0].get_xydata().tolist() == [[1, 0.5], [10, 0.75]]
+
+
+def test_rerank_depth_of_one_run_has_one_best_depth(capsys):
+    command = 'rerank-depth --qrels qrels --runs A=a.run --reranked b.tsv --measures MRR@10'
+    assert evaluate(command + ' --depths 0 2') == 0
+    _, _, *rows = cells(capsys.readouterr().out)
+    assert rows == [['0', '0.500'], ['2', '**0.667 (+33%)**']]
 
 
 def test_rerank_depth(capsys, figures):

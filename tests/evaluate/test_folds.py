@@ -114,3 +114,44 @@ def test_the_command_refuses_runs_in_another_order(folder, capsys):
     assert join('no.run', order=[2, 1, 3, 4, 5]) == 2
     assert "run 1 has topic '3', which is in fold 2" in capsys.readouterr().err
     assert not (folder / 'no.run').exists()
+
+
+YEARS = [['3'], ['4', '5'], ['6']]
+
+
+def test_other_years_train_and_one_validates_every_fold():
+    splits = split_folds(YEARS, validation=['2'], others=['1', '7'])
+    assert splits[0] == Split(['1', '7', '4', '5', '6'], ['2'], ['3'])
+    assert splits[1] == Split(['1', '7', '3', '6'], ['2'], ['4', '5'])
+    with pytest.raises(MismatchError, match="topic '3' is in fold 1 and in fold 4"):
+        split_folds(YEARS, validation=['3'])
+
+
+def test_the_command_splits_years_with_pairs_and_several_runs(folder, capsys):
+    (folder / 'years.json').write_text(json.dumps(YEARS))
+    (folder / 'valid.run').write_text('2 Q0 v 1 1.0 t\n')
+    (folder / 'test.run').write_text('3 Q0 d 1 1.0 t\n')
+    (folder / 'train.pairs').write_text('1\ta\n1\tb\n1\ta\n3 c\n4\td\n2\te\n')
+    words = '--folds years.json --topics queries.tsv --validation valid.run --output years'
+    files = '--run test.run valid.run --pairs train.pairs'
+    assert run(main, ['split-folds', *words.split(), *files.split()]) == 0
+    assert 'fold 1: 5 train, 1 validation, 1 test' in capsys.readouterr().out
+    assert (folder / 'years/fold-1/train.pairs').read_text() == '1\ta\n1\tb\n4\td\n'
+    assert (folder / 'years/fold-2/train.pairs').read_text() == '1\ta\n1\tb\n3\tc\n'
+    assert list(read_run('years/fold-3/validation.run')) == ['2']
+    assert list(read_run('years/fold-1/test.run')) == ['3']
+    overwritten = ['split-folds', *words.split(), *files.split(), '--overwrite']
+    assert run(main, overwritten) == 0
+
+
+def test_a_topic_of_two_runs_is_refused(folder, capsys):
+    assert run(main, [*SPLIT[:-2], 'bm25.run', '--output', 'out']) == 2
+    assert "bm25.run has topic '1', and so has a run before it" in capsys.readouterr().err
+    assert not (folder / 'out').exists()
+
+
+def test_pairs_of_another_form_are_refused(folder, capsys):
+    (folder / 'bad.pairs').write_text('1\ta\n1\ta\t0\n')
+    assert run(main, [*SPLIT, '--pairs', 'bad.pairs']) == 2
+    assert "bad.pairs:2: expected 'qid docid', found 3 columns" in capsys.readouterr().err
+    assert not (folder / 'out').exists()

@@ -8,12 +8,13 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
+from pyserini_repbert.evaluate.comparisons import RunComparison
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.report.chart import HEIGHT, WIDTH, make_chart
 from pyserini_repbert.evaluate.report.questions import select_questions
 from pyserini_repbert.evaluate.report.runs import measured_run
 from pyserini_repbert.evaluate.report.sentences import cautions, measure_meaning, verdict
-from pyserini_repbert.evaluate.significance import Comparison, Interval, RunComparison
+from pyserini_repbert.evaluate.significance import Comparison, Interval
 from pyserini_repbert.ranking import Ranking
 
 # Reciprocal ranks of a: 1/2, 1, 0; of b: 1, 1/2, 0. Topic 3 has no hits.
@@ -156,7 +157,7 @@ def test_questions_to_look_at(two):
 
 def test_what_is_said(two):
     text = ' '.join(two.text.split())
-    assert 'b is neither better nor worse than a in RR@10: 0.5000 instead of 0.5000' in text
+    assert 'b has the same mean RR@10: 0.5000, and a 0.5000' in text
     assert 'b is better in 1 question, worse in 1, and equal in 1.' in text
     assert '3 judged questions: few.' in text
     assert 'b has more judged top hits (100%) than a (67%).' in text
@@ -261,8 +262,9 @@ def test_hostile_texts_stay_texts(report, files):
     [
         ('a.run --topics topics.tsv', '--topics goes with --html, which was not given'),
         ('a.run --index mine', '--index goes with --html, which was not given'),
-        ('a.run --seed 1', '--seed goes with --compare or --html: neither was given'),
+        ('a.run --seed 1', '--seed goes with --compare, --baselines, --compare-all or --html'),
         ('a.run --html p --index mine --corpus c', '--index and --corpus both give the texts'),
+        ('a.run b.run --html p --compare-all', '--html compares with the first run'),
         ('a.run --html a.run', '--html a.run is an input, too'),
         ('a.run --html p --per-query p', '--per-query and --html are one file'),
     ],
@@ -333,20 +335,19 @@ def test_meanings(name, meaning):
 
 def test_verdicts():
     better = Comparison('RR', 0.5, 0.75, 0.25, t=3.0, p=0.01, wins=8, ties=1, losses=1)
-    sentences = verdict(
-        RunComparison('b', better, p_holm=0.02, interval=Interval(0.1, 0.4)), 'a', 0.95
-    )
-    assert sentences == [
-        'b is better than a in RR: 0.7500 instead of 0.5000 (+0.2500).',
+    compared = RunComparison('a', 'b', better, p_holm=0.02, interval=Interval(0.1, 0.4))
+    assert verdict(compared, 0.95) == [
+        'b has the higher mean RR: 0.7500, and a 0.5000 (+0.2500).',
         'The difference is more than chance explains (p = 0.0200).',
         'With 95% confidence, it lies between +0.1000 and +0.4000.',
         'b is better in 8 questions, worse in 1, and equal in 1.',
     ]
-    unsure = RunComparison('b', better, p_holm=0.06)
-    assert 'may be chance (p = 0.0600)' in ' '.join(verdict(unsure, 'a', 0.95))
+    unsure = RunComparison('a', 'b', better, p_holm=0.06)
+    assert 'may be chance (p = 0.0600)' in ' '.join(verdict(unsure, 0.95))
+    assert 'better than' not in ' '.join(verdict(unsure, 0.95))
     worse = Comparison('RR', 0.75, 0.5, -0.25, t=-3.0, p=0.00001, wins=1, ties=1, losses=8)
-    assert 'b is worse than a' in verdict(RunComparison('b', worse), 'a', 0.95)[0]
-    assert '(p < 0.0001)' in verdict(RunComparison('b', worse), 'a', 0.95)[1]
+    assert 'b has the lower mean' in verdict(RunComparison('a', 'b', worse), 0.95)[0]
+    assert '(p < 0.0001)' in verdict(RunComparison('a', 'b', worse), 0.95)[1]
 
 
 def test_cautions():

@@ -13,7 +13,8 @@ from pyserini_repbert.evaluate import (
     parse_measures,
     randomization_test,
 )
-from pyserini_repbert.evaluate.significance import SignificanceTest, compare_with_first
+from pyserini_repbert.evaluate.comparisons import ComparisonSettings, compare_with_first
+from pyserini_repbert.evaluate.significance import SignificanceTest
 from pyserini_repbert.ranking import Ranking
 
 
@@ -129,7 +130,7 @@ def test_the_interval_of_a_sum_is_about_the_sum():
     many = {qid: Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0]) for qid in qrels}
     measures = parse_measures(['NumRet', 'P@1'])
     evaluations = {'few': evaluate(few, qrels, measures), 'many': evaluate(many, qrels, measures)}
-    of_sum, of_mean = compare_with_first(evaluations, confidence=0.95)
+    of_sum, of_mean = compare_with_first(evaluations, ComparisonSettings(confidence=0.95))
     assert of_sum.comparison.difference == 12
     assert of_sum.interval == (12, 12)
     assert of_mean.interval == (0, 0)

@@ -5,7 +5,7 @@ import pytest
 
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.measures import Evaluation, parse_measures
 from pyserini_repbert.evaluate.studies.tradeoff import (
     Point,
     Setting,
@@ -121,7 +121,7 @@ def test_the_front_of_settings(trade_off_of_two):
 def test_the_front_leaves_out_what_is_no_better():
     points = []
     for cost, value in ((5, 0.3), (1, 0.1), (2, 0.1), (3, 0.3), (3, 0.2), (9, 0.4)):
-        points.append(Point(Setting(cost), cost, None, {'m': value}))
+        points.append(Point(Setting(cost), cost, None, Evaluation({}, {'m': value}, ())))
     assert [point.inferences for point in pareto_front(points, 'm')] == [1, 3, 9]
 
 
@@ -199,6 +199,19 @@ def test_the_command_draws_a_panel_for_each_measure(command, tmp_path, figures):
     shown = {points.get_label(): points.get_offsets().tolist() for points in reciprocal.collections}
     assert shown['monoBERT'] == shown['Pareto front'] == [[3, 0.625], [4, 0.75]]
     assert shown['sum'] == [[5, 0.625], [6, 0.75]]
+
+
+def test_a_latex_table_has_the_front_and_the_dearest_setting(command, capsys):
+    """k0=4 with k1=2 takes the most inferences, and is as good as k0=4 alone."""
+    command('--latex')
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index(r'\midrule')
+    assert lines[start + 1 : start + 4] == [
+        r'k0=3 & 3.0 & 1.500 & 0.6250 \\',
+        r'k0=4 & 4.0 & 2.000 & \textbf{0.7500} \\',
+        r'k0=4 k1=2 sum & 6.0 & 2.500 & \textbf{0.7500} \\',
+    ]
+    assert "than the last line (paired t-test, two-sided, $p < .05$, Holm's" in lines[3]
 
 
 def test_the_command_refuses_settings_beyond_the_scores(command):

@@ -7,22 +7,22 @@ import sqlite3
 import pytest
 from chat_server import chat_server
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
-from pyserini_repbert.adapt.watching import judged_questions
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
-from pyserini_repbert.data.model_grades import (
+from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.collection.judging.language_model_judge import LanguageModelJudge, parse_grade
+from pyserini_repbert.collection.judging.model_grades import (
     JudgmentsWithModel,
     ModelGrade,
     ModelGradeStore,
     ModelJudge,
 )
+from pyserini_repbert.collection.judging.watching import judged_questions
+from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.systems.llm.judging import LanguageModelJudge, parse_grade
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 ASKED = re.compile(r'^Search query: (.*)\n\nPassage: (.*)$', re.MULTILINE)
@@ -269,7 +269,7 @@ def test_learning_takes_a_models_grades_only_where_asked(folder, capsys, monkeyp
     ask = ['search', '--index', 'mine', '--query', 'cat w1', '--quiet']
     with monkeypatch.context() as patches:
         # Only a record says who taught the search.
-        patches.delattr('pyserini_repbert.pipeline.own_settings.teacher_of')
+        patches.delattr('pyserini_repbert.collection.judging.own_settings.teacher_of')
         assert run(main, ask) == 0
     search = ['search', '--index', 'mine', '--topics', 't.tsv', '--hits', '3', '--output', 'r.txt']
     evaluate = ['evaluate', '--qrels', 'q.txt', 'r.txt', '--measures', 'P@1']

@@ -8,11 +8,11 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
 from pyserini_repbert.collection.index.collection_index import CollectionIndex
-from pyserini_repbert.data.judgments import Learning
+from pyserini_repbert.collection.judging.own_settings import set_settings
+from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.indexes import kind
 from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.own_settings import set_settings
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted

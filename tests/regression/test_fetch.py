@@ -206,6 +206,38 @@ def test_another_file_than_published_is_not_kept(web, tmp_path, capsys):
     assert not list(downloads(tmp_path).glob('plain*'))
 
 
+@pytest.mark.parametrize('part', [b'1\tz\t1\n', RUN])
+def test_a_file_of_several_parts_has_the_published_sha256(part, web, tmp_path, capsys):
+    addresses = ['https://a.example/1.tsv', 'https://a.example/2.tsv']
+    joined = tmp_path / 'joined.yaml'
+    sha256 = hashlib.sha256(RUN + RUN).hexdigest()
+    joined.write_text(
+        f"""\
+name: joined
+title: A run in two parts
+resources:
+  run: {{what: a run, path: '{{downloads}}/run.tsv', size: 28 B, address: [{', '.join(addresses)}],
+    unpack: join, sha256: {sha256}}}
+  qrels: {{what: judgments, path: '{{data}}/qrels.txt', get: write them}}
+sources: {{here: {{text: this project, commit: '0123456'}}}}
+tolerances: {{none: {{value: 0, reason: nothing can differ}}}}
+conditions:
+  - {{name: run, run: '{{run}}', qrels: '{{qrels}}',
+      expected: [{{measure: RR, value: 0.5, source: here, tolerance: none}}]}}
+"""
+    )
+    web.add(addresses[0], RUN)
+    web.add(addresses[1], part)
+    status = run(main, ['fetch', str(joined), *folder_flags(tmp_path)])
+    path = downloads(tmp_path) / 'run.tsv'
+    if part == RUN:
+        assert path.read_bytes() == RUN + RUN
+    else:
+        assert status == 1
+        assert f'expected {sha256[:16]}…: delete ' in capsys.readouterr().out
+        assert not path.exists()
+
+
 def test_the_checksum_of_what_was_fetched_first_is_kept(web, tmp_path):
     assert fetch(tmp_path) == 0
     record = downloads(tmp_path) / 'zipped.tsv.sha256'

@@ -10,7 +10,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.regression_files import read_regression
-from pyserini_repbert.regression.report import measure_text, source_text
+from pyserini_repbert.regression.report import evaluator_text, measure_text, source_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +51,7 @@ def test_a_report_as_json(report, data, tmp_path):
 
 @pytest.mark.usefixtures('commands_here')
 def test_a_report_as_markdown(report):
-    row = '| a+b | RR@10 | 0.3333 | 0.3333 | PASS | this project, commit 0123456 |'
+    row = '| a+b | RR@10 | 0.3333 | 0.3333 | PASS | this project, commit 0123456 | this project |'
     assert row in report('.md')
 
 
@@ -130,6 +130,7 @@ class Entry(NamedTuple):
     measure: str
     expected: str
     source: str
+    evaluator: str
 
 
 def entries_of(path):
@@ -137,7 +138,8 @@ def entries_of(path):
     entries = []
     for condition in read_regression(path).conditions:
         for score in (*condition.expected, *condition.recorded):
-            shown = (measure_text(score), score.text, source_text(score))
+            of_source = (source_text(score), evaluator_text(score))
+            shown = (measure_text(score), score.text, *of_source)
             entries.append(Entry(path.name, condition.name, *shown))
     return entries
 
@@ -151,9 +153,9 @@ def entries_in(report):
             file = line.removeprefix('## ')
         elif file.endswith('.yaml') and line.startswith('| '):
             cells = line.strip('| ').split(' | ')
-            if len(cells) == 6 and cells[0] not in ('condition', '---'):
-                condition, measure, expected, _, _, source = cells
-                entries.append(Entry(file, condition, measure, expected, source))
+            if len(cells) == 7 and cells[0] not in ('condition', '---'):
+                condition, measure, expected, _, _, source, evaluator = cells
+                entries.append(Entry(file, condition, measure, expected, source, evaluator))
     return entries
 
 
@@ -175,3 +177,30 @@ def test_the_committed_report_has_no_failure(committed_report):
 
 def test_the_committed_report_names_no_path_of_the_machine_that_made_it(committed_report):
     assert not re.search(r'(?<![^\s`|\'"=(])/\w+/', committed_report)
+
+
+def test_a_score_says_how_its_source_computed_it(regression_file):
+    path = regression_file('  here: {text: this project,', '  HERE')
+    text = (
+        Path(path)
+        .read_text(encoding='utf-8')
+        .replace(
+            "  HERE commit: '0123456'}",
+            '  here: {text: a paper, cells: paper, evaluators: {RR@10: script}}\n'
+            'evaluators:\n'
+            '  script: {program: a script, gain: from grade 1, cut: 10 hits, ties: by rank}',
+        )
+    )
+    text = text.replace('source: here', 'source: here\n        cell: one')
+    Path(path).write_text(text, encoding='utf-8')
+    first, *_ = read_regression(path).conditions
+    assert evaluator_text(first.expected[0]) == 'a script; from grade 1; 10 hits; by rank'
+    Path(path).write_text(text.replace('{RR@10: ', '{AP: '), encoding='utf-8')
+    first, *_ = read_regression(path).conditions
+    assert evaluator_text(first.expected[0]) == 'not stated'
+
+
+def test_an_evaluator_that_is_not_declared_is_refused(regression_file, data, capsys):
+    path = regression_file("commit: '0123456'}", "commit: '0123456', evaluators: {RR@10: scrip}}")
+    assert command(path, data) == 2
+    assert "evaluator 'scrip' is not declared in this file" in capsys.readouterr().err

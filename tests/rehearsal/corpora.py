@@ -176,13 +176,14 @@ def disks(folder: Path, world: World) -> None:
     )
 
 
-def clueweb(folder: Path, world: World) -> None:
-    """ClueWeb09 and ClueWeb12 as CMU delivers them."""
-    kinds = {
+def clueweb(folder: Path, world: World, kinds: Sequence[str]) -> None:
+    """ClueWeb09, ClueWeb12 or both, as CMU delivers them."""
+    files = {
         'clueweb09': ('ClueWeb09_English_1/en0000/00.warc.gz', '0.18'),
         'clueweb12': ('ClueWeb12_00/0000tw/0000tw-00.warc.gz', '1.0'),
     }
-    for kind, (name, version) in kinds.items():
+    for kind in kinds:
+        name, version = files[kind]
         path = folder / name
         path.parent.mkdir(parents=True)
         with open(path, 'wb') as stream:
@@ -209,22 +210,3 @@ def clueweb(folder: Path, world: World) -> None:
                         warc_headers_dict={'WARC-TREC-ID': docid},
                     )
                 )
-
-
-def web_topics(world: World) -> bytes:
-    """A year's topics of the Web track, as XML."""
-    parts = ['<webtrack>\n']
-    for qid, text in world.topics.items():
-        parts.append(f'  <topic number="{qid}" type="faceted">\n    <query>{text}</query>\n')
-        parts.append('    <description>\n      Words.\n    </description>\n  </topic>\n')
-    return ''.join([*parts, '</webtrack>']).encode()
-
-
-def robust_topics(world: World) -> bytes:
-    """Robust04's topics.robust04.txt."""
-    rest = '<desc> Description:\nWhat?\n\n<narr> Narrative:\nAll.\n\n</top>\n\n'
-    topics = [
-        f'<top>\n\n<num> Number: {qid}\n<title> {text}\n\n{rest}'
-        for qid, text in world.topics.items()
-    ]
-    return ''.join(topics).encode()

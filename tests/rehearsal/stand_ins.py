@@ -2,9 +2,9 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -12,10 +12,14 @@ from pyserini_repbert.lucene.published import published_addresses
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import ResourceOrigin
 from rehearsal import corpora, weights
-from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
+from rehearsal.texts import FILLERS, gzipped, msmarco, numbered
 
 WEB_YEARS = ((151, 200), (201, 250), (251, 300))
-FOLDS = 5
+FOLDS = json.loads(
+    (Path(__file__).parents[2] / 'regressions' / 'shared' / 'robust04.folds.json').read_text()
+)
+# The path of CEDR's data files in their repository.
+_OF_CEDR = re.compile(r'.*/Georgetown-IR-Lab/cedr/[0-9a-f]{40}/data/(.+)')
 MONOBERT = {'system': 'monobert', 'layout': 'paper', 'max_query_length': 64, 'max_length': 512}
 DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_length': 512}
 
@@ -44,13 +48,12 @@ class Worlds:
 
     def __init__(self, real: Path) -> None:
         self.msmarco = msmarco(real)
-        self.folds = [[str(301 + 5 * n + fold) for n in range(10)] for fold in range(FOLDS)]
         disks = [f'FT911-{n}' for n in range(1, 9)] + [f'FBIS3-{n}' for n in range(1, 9)]
         disks += [f'FR940101-0-{n:05d}' for n in range(1, 9)] + [
             f'LA010189-{n:04d}' for n in range(1, 9)
         ]
-        self.robust = numbered([qid for fold in self.folds for qid in fold], disks)
-        years = [str(qid) for first, last in WEB_YEARS for qid in range(first, last + 1)]
+        self.robust = numbered([qid for fold in FOLDS for qid in fold], disks)
+        years = [str(qid) for qid in range(1, WEB_YEARS[-1][-1] + 1)]
         pages = [f'clueweb09-en0000-00-{n:05d}' for n in range(15)] + [
             f'clueweb12-0000tw-00-{n:05d}' for n in range(15)
         ]
@@ -81,7 +84,9 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
                 _check_address(address)
                 name = address.partition('?')[0].rpartition('/')[2]
                 name = resource.path.rpartition('/')[2] if name == 'download' else name
-                site.serve(address, _served(name, worlds))
+                of_cedr = _OF_CEDR.fullmatch(address)
+                content = _of_cedr(of_cedr[1], worlds) if of_cedr else _served(name, worlds)
+                site.serve(address, content)
         elif resource.origin is not ResourceOrigin.UNPUBLISHED:
             inside = resource.path.partition('/')[2]
             (data / inside).parent.mkdir(parents=True, exist_ok=True)
@@ -145,19 +150,34 @@ def _served(name: str, worlds: Worlds) -> bytes:
         'scifact.zip': lambda: corpora.beir(worlds.scifact, 'scifact'),
         'topics.beir-v1.0.0-scifact.test.tsv.gz': lambda: gzipped(worlds.scifact.topics_tsv()),
         'qrels.beir-v1.0.0-scifact.test.txt': worlds.scifact.qrels_trec,
-        'topics.robust04.txt': lambda: corpora.robust_topics(worlds.robust),
-        'qrels.robust04.txt': worlds.robust.qrels_trec,
-        'robust04-paper2-folds.json': lambda: json.dumps(worlds.folds).encode(),
     }
     for first, last in WEB_YEARS:
-        qids = [qid for qid in worlds.web.topics if first <= int(qid) <= last]
-        topics, qrels = (
-            {qid: all_of[qid] for qid in qids} for all_of in (worlds.web.topics, worlds.web.qrels)
-        )
-        own = World(topics, qrels, {})
-        made[f'topics.web.{first}-{last}.txt'] = partial(corpora.web_topics, own)
-        made[f'qrels.web.{first}-{last}.txt'] = own.qrels_trec
+        of_year = worlds.web.part([str(qid) for qid in range(first, last + 1)])
+        made[f'qrels.web.{first}-{last}.txt'] = of_year.qrels_trec
     return made[name]()
+
+
+def _of_cedr(name: str, worlds: Worlds) -> bytes:
+    """The content of one of CEDR's data files by its path."""
+    folder, _, file = name.partition('/')
+    world = {'robust': worlds.robust, 'wt': worlds.web}[folder]
+    made: dict[str, Callable[[], bytes]] = {
+        'queries.tsv': world.queries_cedr,
+        'qrels': world.qrels_trec,
+    }
+    if folder == 'robust':
+        for number, fold in enumerate(FOLDS, 1):
+            others = [qid for qid in world.topics if qid not in fold]
+            made[f'f{number}.test.run'] = world.part(fold).run_trec
+            made[f'f{number}.train.pairs'] = world.part(others).pairs
+    else:
+        for year, first in ((11, 101), (12, 151), (13, 201), (14, 251)):
+            tested = [str(qid) for qid in range(first, first + 50)]
+            others = [qid for qid in world.topics if qid not in tested]
+            kind = 'valid' if year == 11 else 'test'
+            made[f'{kind}.wt{year}.run'] = world.part(tested).run_trec
+            made[f'train.wt{year}.pairs'] = world.part(others).pairs
+    return made[file]()
 
 
 def _brought(name: str, path: Path, worlds: Worlds) -> None:
@@ -166,14 +186,16 @@ def _brought(name: str, path: Path, worlds: Worlds) -> None:
     """
     if name == 'robust04/disk45':
         corpora.disks(path, worlds.robust)
-    elif name == 'webtrack/clueweb':
-        corpora.clueweb(path, worlds.web)
+    elif name == 'webtrack/documents':
+        corpora.clueweb(path, worlds.web, ('clueweb09', 'clueweb12'))
+    elif name in ('webtrack/clueweb09', 'webtrack/clueweb12'):
+        corpora.clueweb(path, worlds.web, (path.name,))
     elif name == 'deepct/test_results.tsv':
         path.write_bytes(corpora.deepct(worlds.msmarco))
     elif name == 'run.deepct.dev.small.tsv':
         path.write_bytes(worlds.msmarco.run_msmarco(20))
     elif name.startswith('cedr/'):
-        weights.cedr_folds(path, path.name, FOLDS if 'robust04' in name else len(WEB_YEARS))
+        weights.cedr_folds(path, path.name, len(FOLDS if 'robust04' in name else WEB_YEARS))
     elif name.endswith('monobert'):
         weights.cross_encoder_folder(path, MONOBERT)
     elif name.endswith('duobert') or name.startswith('duobert'):

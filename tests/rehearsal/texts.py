@@ -39,6 +39,27 @@ class World:
         ]
         return ''.join(lines).encode()
 
+    def queries_cedr(self) -> bytes:
+        """`query<TAB>qid<TAB>text` lines, as CEDR's code reads them."""
+        return ''.join(f'query\t{qid}\t{text}\n' for qid, text in self.topics.items()).encode()
+
+    def part(self, qids: Iterable[str]) -> 'World':
+        """The same passages with these topics only."""
+        topics = {qid: self.topics[qid] for qid in qids}
+        qrels = {qid: self.qrels[qid] for qid in topics}
+        return World(topics, qrels, self.passages)
+
+    def run_trec(self) -> bytes:
+        """A run of a few hits a topic in TREC's format."""
+        lines = []
+        for qid, docid, rank in self.ranked(1, 6):
+            lines.append(b'%s Q0 %s %d %.6f run\n' % (qid, docid, rank, 1 / rank))
+        return b''.join(lines)
+
+    def pairs(self) -> bytes:
+        """CEDR's `qid docid` lines."""
+        return b''.join(b'%s\t%s\n' % (qid, docid) for qid, docid, _ in self.ranked(1, 6))
+
     def run_msmarco(self, seed: int, depth: int = 20) -> bytes:
         """`qid<TAB>docid<TAB>rank` lines of candidates, the judged ones somewhere among them."""
         return b''.join(b'%s\t%s\t%d\n' % line for line in self.ranked(seed, depth))

@@ -6,9 +6,9 @@ from folders import N_QUESTIONS
 from learned_collections import let_learn
 from sentence_folders import write_multi_vector
 
-from pyserini_repbert.adapt.next_questions import order_questions
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging.next_questions import order_questions
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.serve.app import create_app

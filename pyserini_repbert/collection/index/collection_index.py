@@ -22,6 +22,7 @@ from pyserini_repbert.collection.generation import Generation, open_generation, 
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.index.numbers import GenerationNumbers
 from pyserini_repbert.collection.index.store import CollectionStore
+from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
@@ -40,7 +41,6 @@ from pyserini_repbert.collection.searching import (
 )
 from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
-from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.numbers import DocumentNumbers
@@ -314,6 +314,13 @@ class CollectionIndex(Index):
             self.searcher(machine)
         assert self._searcher is not None
         return self._searcher
+
+    def taught_by(self) -> str | None:
+        if self.adapted is None:
+            return None
+        from pyserini_repbert.collection.judging.own_settings import teacher_of
+
+        return teacher_of(Path(self.adapted))
 
     def as_learned(self, folder: str, machine: Machine) -> CollectionSearcher:
         """As in `Index`. Raises MismatchError if that was learned for another encoder."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyserini_repbert.evaluate.comparisons import RunComparison
 from pyserini_repbert.evaluate.measures import NamedMeasure
-from pyserini_repbert.evaluate.significance import RunComparison
+from pyserini_repbert.evaluate.significance import LEVEL
 
-SIGNIFICANT = 0.05
 # A p below this one is not shown as a number.
 _LEAST_P = 0.0001
 # "At least 25" questions (Buckley and Voorhees, Evaluating Evaluation Measure Stability, 2000).
@@ -42,29 +42,32 @@ def measure_meaning(named: NamedMeasure) -> str:
     return meaning.format(hits=hits) + grades
 
 
-def verdict(compared: RunComparison, baseline: str, confidence: float) -> list[str]:
-    """How a run compares with the first one in a measure.
+def verdict(compared: RunComparison, confidence: float) -> list[str]:
+    """How a run compares with a baseline in a measure.
+
+    Which of two means is higher says nothing of the systems where the difference may be chance, so
+    no run is called better by its mean.
 
     Parameters
     ----------
     compared : the comparison
-    baseline : the name of the first run
     confidence : of its interval
     """
     one = compared.comparison
+    baseline = compared.baseline
     if not one.wins and not one.losses:
         return [f'{compared.run} and {baseline} have the same {one.measure} in every question.']
-    relation = 'neither better nor worse than'
+    mean = 'same'
     if one.difference > 0:
-        relation = 'better than'
+        mean = 'higher'
     elif one.difference < 0:
-        relation = 'worse than'
+        mean = 'lower'
     sentences = [
-        f'{compared.run} is {relation} {baseline} in {one.measure}: {one.mean:.4f} instead of '
+        f'{compared.run} has the {mean} mean {one.measure}: {one.mean:.4f}, and {baseline} '
         f'{one.baseline:.4f} ({one.difference:+.4f}).'
     ]
     p = f'p {p_text(compared.p)}'
-    if compared.p < SIGNIFICANT:
+    if compared.p < LEVEL:
         sentences.append(f'The difference is more than chance explains ({p}).')
     else:
         sentences.append(f'The difference may be chance ({p}): more judged questions can tell.')

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 
 from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.evaluate.comparisons import (
+    ComparisonSettings,
+    RunComparison,
+    compare_with_first,
+)
 from pyserini_repbert.evaluate.measures import NamedMeasure
 from pyserini_repbert.evaluate.report import chart
 from pyserini_repbert.evaluate.report.document_texts import ReadDocuments
@@ -29,13 +34,7 @@ from pyserini_repbert.evaluate.report.sentences import (
     p_text,
     verdict,
 )
-from pyserini_repbert.evaluate.significance import (
-    SAMPLES,
-    TEST_NAMES,
-    RunComparison,
-    SignificanceTest,
-    compare_with_first,
-)
+from pyserini_repbert.evaluate.significance import SAMPLES, TEST_NAMES, SignificanceTest
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.record import Input, plain, versions
@@ -184,13 +183,13 @@ def _compare(runs: Sequence[MeasuredRun], settings: ReportSettings) -> list[RunC
     n_questions = len(runs[0].evaluation.values[settings.measure])
     if n_questions < 2:
         return []
-    return compare_with_first(
-        {run.name: run.evaluation for run in runs},
+    how = ComparisonSettings(
         test=settings.test,
         confidence=settings.confidence,
         samples=settings.samples,
         seed=settings.seed,
     )
+    return compare_with_first({run.name: run.evaluation for run in runs}, how)
 
 
 def _gains_and_losses(
@@ -204,7 +203,7 @@ def _gains_and_losses(
     sentences: list[str] = []
     for one in compared:
         if one.run == run.name and one.comparison.measure == settings.measure:
-            sentences = verdict(one, baseline.name, settings.confidence)
+            sentences = verdict(one, settings.confidence)
     changes = differences(baseline, run, settings.measure)
     return GainsAndLosses(
         name=run.name,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate, parse_measures
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 
@@ -65,7 +65,16 @@ def rerank_at_depths(
 ) -> dict[int, dict[str, float]]:
     """Depth -> measure name -> value, if so many hits are reranked (RepBERT Table 2, Figure 1b).
 
-    The values are over all judged topics.
+    The parameters are those of `evaluate_depths`.
+    """
+    evaluations = evaluate_depths(first, reranked, qrels, measures, depths)
+    return {depth: evaluation.means for depth, evaluation in evaluations}
+
+
+def evaluate_depths(
+    first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
+) -> Iterator[tuple[int, Evaluation]]:
+    """Each depth, and the run of which so many hits are reranked, over all judged topics.
 
     Parameters
     ----------
@@ -77,14 +86,22 @@ def rerank_at_depths(
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
     judged = {qid: first[qid] for qid in qrels if qid in first}
-    values = {}
     for depth in depths:
         run = first
         if depth:
             run = {}
             for qid, ranking in judged.items():
                 run[qid] = rerank_top(ranking, reranked.get(qid, NO_HITS), depth)
-        values[depth] = evaluate(run, qrels, measures).means
+        yield depth, evaluate(run, qrels, measures)
+
+
+def values_by_depth(
+    evaluations: Mapping[str, Mapping[int, Evaluation]], measure: str
+) -> dict[str, dict[int, float]]:
+    """Run -> depth -> mean of a measure."""
+    values = {}
+    for name, by_depth in evaluations.items():
+        values[name] = {depth: one.means[measure] for depth, one in by_depth.items()}
     return values
 
 

@@ -15,7 +15,7 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
@@ -46,7 +46,7 @@ class PruningResult(NamedTuple):
     setting : how the vectors are stored
     bytes_per_passage : on disk
     milliseconds : to score a query's candidates, query vector given; median over the topics
-    means : of the reranked run over all judged topics, by measure
+    evaluation : of the reranked run over all judged topics
     agreement : mean share, 0 to 1, of a query's ten best hits that are also the first setting's
         ten best
     """
@@ -54,7 +54,7 @@ class PruningResult(NamedTuple):
     setting: PruningSetting
     bytes_per_passage: float
     milliseconds: float
-    means: dict[str, float]
+    evaluation: Evaluation
     agreement: float
 
 
@@ -119,7 +119,7 @@ def compare_pruning(
             setting=setting,
             bytes_per_passage=index.bytes_per_passage(),
             milliseconds=reranked.milliseconds,
-            means=evaluate(reranked.run, qrels, measures).means,
+            evaluation=evaluate(reranked.run, qrels, measures),
             agreement=_mean_overlap(reranked.run, reference),
         )
         results.append(result)

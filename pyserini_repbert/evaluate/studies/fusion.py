@@ -39,6 +39,21 @@ def fusion_table(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
 
+    The parameters are those of `evaluate_fusions`.
+    """
+    evaluations = evaluate_fusions(runs, qrels, measures, settings, k)
+    return {named.name: table_of(evaluations, named.name) for named in measures}
+
+
+def evaluate_fusions(
+    runs: Mapping[str, Run],
+    qrels: Qrels,
+    measures: Sequence[NamedMeasure],
+    settings: FusionSettings | None = None,
+    k: int | None = 1000,
+) -> dict[str, dict[str, Evaluation]]:
+    """Row's run -> column's run -> the two fused, evaluated over all judged topics.
+
     A run with itself is the run alone.
 
     Parameters
@@ -50,16 +65,23 @@ def fusion_table(
     """
     how = settings or FusionSettings()
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
-    table: dict[str, dict[str, dict[str, float]]] = {}
-    for named in measures:
-        table[named.name] = {row: {} for row in runs}
+    evaluations: dict[str, dict[str, Evaluation]] = {row: {} for row in runs}
     for row, first in judged.items():
         for column, second in judged.items():
             run = first
             if row != column:
                 run = by_rank(fuse_runs([first, second], how, k))
-            for name, value in evaluate(run, qrels, measures).means.items():
-                table[name][row][column] = value
+            evaluations[row][column] = evaluate(run, qrels, measures)
+    return evaluations
+
+
+def table_of(
+    evaluations: Mapping[str, Mapping[str, Evaluation]], measure: str
+) -> dict[str, dict[str, float]]:
+    """Row -> column -> mean of a measure."""
+    table = {}
+    for row, cells in evaluations.items():
+        table[row] = {column: cell.means[measure] for column, cell in cells.items()}
     return table
 
 

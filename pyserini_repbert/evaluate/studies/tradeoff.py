@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import NamedMeasure, by_rank, evaluate
+from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.ranking import Run
 from pyserini_repbert.systems.duobert.saved_scores import (
     SavedScores,
@@ -84,13 +85,18 @@ class Point(NamedTuple):
     inferences : model inputs a query, the mean over the queries, whose lists may be shorter than
         k0
     seconds : that they take, from the measured seconds an inference of each stage; None if unknown
-    values : by measure, over all judged topics; for 'sample' the mean over trials
+    evaluation : over all judged topics; for 'sample' the mean over trials
     """
 
     setting: Setting
     inferences: float
     seconds: float | None
-    values: Mapping[str, float]
+    evaluation: Evaluation
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """By measure, over all judged topics."""
+        return self.evaluation.means
 
 
 class TradeOff(NamedTuple):
@@ -155,39 +161,47 @@ def trade_off(
     points = []
     missing = []
     for setting in chosen:
-        values = _replayed_values(saved, setting, qrels, measures, hits)
-        if values is None:
+        evaluation = _replayed_evaluation(saved, setting, qrels, measures, hits)
+        if evaluation is None:
             missing.append(setting)
         else:
             counts = [setting.inferences(len(topic.docids)) for topic in saved]
             mono = float(np.mean([count.mono for count in counts]))
             duo = float(np.mean([count.duo for count in counts]))
             seconds = _predict_seconds(mono, duo, rates)
-            points.append(Point(setting, mono + duo, seconds, values))
+            points.append(Point(setting, mono + duo, seconds, evaluation))
         on_progress(1)
     return TradeOff(points, missing)
 
 
-def _replayed_values(
+def _replayed_evaluation(
     saved: Sequence[SavedScores],
     setting: Setting,
     qrels: Qrels,
     measures: Sequence[NamedMeasure],
     hits: int,
-) -> dict[str, float] | None:
-    """The means of a setting over its trials; None if a score or a pair was not saved."""
+) -> Evaluation | None:
+    """A setting, evaluated; its mean over several trials; None if a score or a pair is missing."""
     n_trials = 1 if setting.samples is None else _TRIALS
     trials = []
     for seed in range(n_trials):
         run = _replay_all(saved, setting, seed, hits)
         if run:
-            trials.append(evaluate(run, qrels, measures).means)
-    if not trials:
-        return None
+            trials.append(evaluate(run, qrels, measures))
+    return _mean_evaluation(trials) if trials else None
+
+
+def _mean_evaluation(trials: Sequence[Evaluation]) -> Evaluation:
+    """The mean over trials, topic by topic."""
+    first = trials[0]
+    values: dict[str, dict[str, float]] = {}
     means = {}
-    for named in measures:
-        means[named.name] = float(np.mean([trial[named.name] for trial in trials]))
-    return means
+    for measure, by_topic in first.values.items():
+        values[measure] = {}
+        for qid in by_topic:
+            values[measure][qid] = fmean(trial.values[measure][qid] for trial in trials)
+        means[measure] = fmean(trial.means[measure] for trial in trials)
+    return Evaluation(values, means, first.without_hits)
 
 
 def _predict_seconds(mono: float, duo: float, rates: Sequence[float]) -> float | None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.kind import kind_of
@@ -129,7 +129,7 @@ def search_within(ranker: Any, filter: str) -> Ranker:
     if not hasattr(ranker, 'within'):
         name = getattr(ranker, 'name', type(ranker).__name__)
         raise InputError(f"filter is for a collection, and '{name}' is none: leave it out")
-    within: Ranker = ranker.within(DocumentFilter(filter))
+    within: Ranker = ranker.within(open_by_extension('filter', filter))
     return within
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pyserini_repbert.data.measured import MeasuredGeneration
+from pyserini_repbert.collection.measured import MeasuredGeneration
+from pyserini_repbert.data.model_judges import MODEL_PREFIX
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -39,8 +40,6 @@ from pyserini_repbert.sqlite_files import (
 JUDGMENTS = 'judgments.sqlite'
 # The kind of a report of what a person set.
 SETTINGS = 'settings'
-# With what the names of language models as judges begin, and no person's name does.
-MODEL_PREFIX = 'llm:'
 MAX_MODEL_GRADE = 3
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}

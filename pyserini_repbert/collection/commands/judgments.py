@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command
-from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.flags import add_flags, record_output
-from pyserini_repbert.commands.model_judging import (
+from pyserini_repbert.collection.commands.model_judging import (
     add_model_judge_flags,
     is_model_judge,
     judge_by_model,
     print_model_agreements,
     refuse_model_grades,
 )
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.console import printable
+from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
 
 if TYPE_CHECKING:
-    from pyserini_repbert.data.judgment_exports import JudgmentFormat
-    from pyserini_repbert.data.judgments import JudgmentStore
+    from pyserini_repbert.collection.judging.judgment_exports import JudgmentFormat
+    from pyserini_repbert.collection.judgments import JudgmentStore
 
 # Questions that are printed, of those to judge next.
 _MOST_QUESTIONS = 10
@@ -89,7 +89,7 @@ def _chosen_exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
 
     Raises InputError for one that exists, and for flags of such files without any.
     """
-    from pyserini_repbert.data.judgment_exports import JudgmentFormat
+    from pyserini_repbert.collection.judging.judgment_exports import JudgmentFormat
 
     formats_by_path = {
         options.export_topics: JudgmentFormat.TOPICS,
@@ -115,7 +115,7 @@ def _chosen_exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
 
 def _import_files(options: argparse.Namespace, store: JudgmentStore) -> None:
     """Store the judgments of --qrels, and the questions of --questions, if they are given."""
-    from pyserini_repbert.data.question_files import read_questions
+    from pyserini_repbert.collection.judging.question_files import read_questions
     from pyserini_repbert.names.topics import load_qrels, load_topics
 
     if options.topics:
@@ -128,7 +128,7 @@ def _import_files(options: argparse.Namespace, store: JudgmentStore) -> None:
 
 def _order_questions(folder: Path, device: str) -> None:
     """Put the questions that nobody has judged in order, and print the first ones."""
-    from pyserini_repbert.adapt.next_questions import order_questions
+    from pyserini_repbert.collection.judging.next_questions import order_questions
 
     ordered = order_questions(folder, device)
     print(f'{command.count_text(len(ordered), "question")} to judge, in this order:')
@@ -143,8 +143,8 @@ def _write_exports(
     options: argparse.Namespace, store: JudgmentStore, exports: Mapping[str, JudgmentFormat]
 ) -> None:
     """Write each file with what it gets, and a model's grades too where they are asked for."""
-    from pyserini_repbert.data.judgment_exports import exported
-    from pyserini_repbert.data.model_grades import JudgmentsWithModel
+    from pyserini_repbert.collection.judging.judgment_exports import exported
+    from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 
     source = store
     if options.with_model_grades:
@@ -159,7 +159,7 @@ def _write_exports(
 
 def _print_counts(index: str, store: JudgmentStore) -> None:
     """Print how many judgments there are, of how many questions, and how far judges agree."""
-    from pyserini_repbert.data.model_grades import ModelGradeStore
+    from pyserini_repbert.collection.judging.model_grades import ModelGradeStore
 
     topics = store.topics()
     judgments = command.count_text(store.count(), 'judgment')

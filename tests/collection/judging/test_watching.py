@@ -5,13 +5,13 @@ import sqlite3
 
 import pytest
 
-from pyserini_repbert.adapt.watching import is_measured, measure_generation
 from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.judging.watching import is_measured, measure_generation
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.search.confidence import (
     HIT_FEATURES,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.data.question_files import read_questions
+from pyserini_repbert.collection.judging.question_files import read_questions
 from pyserini_repbert.errors import InputError
 
 SEARCH = '{"event": "request", "path": "/v1/mine/search", "query": "query=%s&hits=10"}\n'

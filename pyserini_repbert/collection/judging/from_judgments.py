@@ -10,16 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.confidence import (
-    FittedModels,
-    LearnedConfidence,
-    SearchedTopics,
-    ask_questions,
-    features_elsewhere,
-    judged_topics,
-    learn_confidence,
-    search_topics,
-)
 from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
 from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.adapt.offering import (
@@ -38,25 +28,37 @@ from pyserini_repbert.collection.adaptation import (
 )
 from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.judging.confidence import (
+    FittedModels,
+    LearnedConfidence,
+    SearchedTopics,
+    ask_questions,
+    features_elsewhere,
+    judged_topics,
+    learn_confidence,
+    search_topics,
+)
+from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
+from pyserini_repbert.collection.judging.own_settings import (
+    bm25_settings,
+    learning_in_use,
+    undo_learned,
+    use_learned,
+)
+from pyserini_repbert.collection.judging.topics import open_topics
+from pyserini_repbert.collection.judgments import JudgmentStore, Learning
 from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.judgments import JudgmentStore, Learning
-from pyserini_repbert.data.model_grades import TAUGHT_BY, JudgmentsWithModel
+from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.names.topics import collection_judgments, load_topics
+from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.pipeline.opening import open_resolved
-from pyserini_repbert.pipeline.own_settings import (
-    bm25_settings,
-    learning_in_use,
-    undo_learned,
-    use_learned,
-)
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
@@ -125,7 +127,7 @@ def _learn(
     store = judgments_of(folder)
     if model_judge is None:
         # Refuses a collection without judgments.
-        collection_judgments(str(folder))
+        open_topics(str(folder))
     else:
         store = JudgmentsWithModel(store.path, model_judge)
     # What is judged meanwhile counts as new.

@@ -15,7 +15,7 @@ from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.data.measured import (
+    from pyserini_repbert.collection.measured import (
         GenerationChange,
         MeanOfQuestions,
         MeasuredGeneration,
@@ -60,7 +60,7 @@ def measure_before(options: argparse.Namespace) -> None:
 
     Raises InputError for --fail-if-worse without a judged question.
     """
-    from pyserini_repbert.adapt.watching import judged_questions, measure_generation
+    from pyserini_repbert.collection.judging.watching import judged_questions, measure_generation
     from pyserini_repbert.index.manifest import is_collection
 
     folder = Path(options.index)
@@ -77,7 +77,7 @@ def measure_before(options: argparse.Namespace) -> None:
 
 def measure_after(options: argparse.Namespace) -> bool:
     """Ask the judged questions after a sync, and print what moved; returns whether it failed."""
-    from pyserini_repbert.adapt.watching import judged_questions, measure_generation
+    from pyserini_repbert.collection.judging.watching import judged_questions, measure_generation
     from pyserini_repbert.evaluate.calibration import counts_unjudged
 
     folder = Path(options.index)
@@ -103,7 +103,7 @@ def measure_after(options: argparse.Namespace) -> bool:
 
 def warn_of_few(n_questions: int) -> None:
     """Say on stderr that so few questions say little of others, if they do."""
-    from pyserini_repbert.adapt.watching import FEW_QUESTIONS
+    from pyserini_repbert.collection.judging.watching import FEW_QUESTIONS
 
     if n_questions < FEW_QUESTIONS:
         questions = command.count_text(n_questions, 'judged question')
@@ -174,8 +174,12 @@ def add_history_flags(parser: argparse.ArgumentParser) -> None:
 
 def show_history(options: argparse.Namespace) -> None:
     """Print what the judged questions found in each generation that was asked."""
-    from pyserini_repbert.adapt.watching import is_measured, judged_questions, measure_generation
     from pyserini_repbert.collection.adaptation import judgments_of
+    from pyserini_repbert.collection.judging.watching import (
+        is_measured,
+        judged_questions,
+        measure_generation,
+    )
 
     folder = Path(options.index)
     # Refuses a folder that is no collection.

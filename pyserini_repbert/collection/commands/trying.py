@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.collection.commands.watching import warn_of_few
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.watching import warn_of_few
 
 if TYPE_CHECKING:
-    from pyserini_repbert.adapt.trying import MeasureOfTrial, TrialComparison
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
+    from pyserini_repbert.collection.judging.trying import MeasureOfTrial, TrialComparison
     from pyserini_repbert.collection.settings import CollectionSettings
 
 # Attributes of `CollectionSettings` that are named where they differ, beside its further models.
@@ -102,7 +102,7 @@ def _compare(
     options: argparse.Namespace, live: GenerationManifest, trial: GenerationManifest
 ) -> None:
     """Print the trial against the search as it is now."""
-    from pyserini_repbert.adapt.trying import compare_trial
+    from pyserini_repbert.collection.judging.trying import compare_trial
 
     compared = compare_trial(Path(options.index), options.device)
     if compared is None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pyserini_repbert.adapt import next_questions
-from pyserini_repbert.adapt.next_questions import _Asked, _take_turns, order_questions
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging import next_questions
+from pyserini_repbert.collection.judging.next_questions import _Asked, _take_turns, order_questions
+from pyserini_repbert.collection.judgments import Judgment, NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment, NextQuestion, WhyNext
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Query, Ranking
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pyserini_repbert.data.judgments import Judgment, JudgmentStore, Learning, cohens_kappa
+from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, Learning, cohens_kappa
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 

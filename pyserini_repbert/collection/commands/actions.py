@@ -9,8 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.collection.commands.watching import (
+    add_watch_flags,
+    is_watched,
+    measure_after,
+    measure_before,
+)
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE, Action
+from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -18,18 +24,8 @@ from pyserini_repbert.commands.flags import (
     check_outside,
     record_output,
 )
-from pyserini_repbert.commands.judgments import add_judgments_flags, handle_judgments
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
-from pyserini_repbert.commands.trying import try_settings
-from pyserini_repbert.commands.watching import (
-    add_history_flags,
-    add_watch_flags,
-    is_watched,
-    measure_after,
-    measure_before,
-    show_history,
-)
 from pyserini_repbert.files import human_size
 from pyserini_repbert.lucene.languages import LANGUAGES
 
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
-def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
+def add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
@@ -73,34 +69,34 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
 
 
-def _add_add_flags(parser: argparse.ArgumentParser) -> None:
+def add_add_flags(parser: argparse.ArgumentParser) -> None:
     _add_corpus_flags(parser)
     _add_settings(parser)
 
 
-def _add_delete_flags(parser: argparse.ArgumentParser) -> None:
+def add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    _add_index_flag(parser)
+    add_index_flag(parser)
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
     _add_merge(parser)
 
 
-def _add_try_flags(parser: argparse.ArgumentParser) -> None:
+def add_try_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    _add_index_flag(parser)
+    add_index_flag(parser)
     add('--use', action='store_true', help='search as tried, from one new generation on')
     add('--go-back', action='store_true', help='search as before --use, without encoding')
     _add_settings(parser, takes_ray=False)
 
 
-def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
-    _add_index_flag(parser)
+def add_copy_flags(parser: argparse.ArgumentParser) -> None:
+    add_index_flag(parser)
     parser.add_argument('--output', required=True, help='the folder to make')
 
 
-def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
-    _add_index_flag(parser)
+def add_settings_flags(parser: argparse.ArgumentParser) -> None:
+    add_index_flag(parser)
     add_flags(parser, 'rankings')
     add_flags(parser, 'aggregate', 'fusion', default=None)
     add_flags(parser, *FUSION_SETTINGS, 'depth', 'k1', 'b')
@@ -116,7 +112,7 @@ def _add_settings_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_index_flag(parser: argparse.ArgumentParser) -> None:
+def add_index_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--index', required=True, help='a collection')
 
 
@@ -226,7 +222,7 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
         add_flags(parser, 'ray')
 
 
-def _sync(options: argparse.Namespace) -> int:
+def run_sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
         options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
     )
@@ -239,7 +235,7 @@ def _sync(options: argparse.Namespace) -> int:
     return EXIT_UNREAD if changes.unread.broken else 0
 
 
-def _add(options: argparse.Namespace) -> int:
+def run_add(options: argparse.Namespace) -> int:
     changes = _write(options, 'add', merge=options.merge, strict=options.strict)
     return EXIT_UNREAD if changes.unread.broken else 0
 
@@ -359,7 +355,7 @@ def _record(
         record_output(options, str(path), roles, collection.models)
 
 
-def _delete(options: argparse.Namespace) -> None:
+def run_delete(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.data.documents import read_docids
 
@@ -373,7 +369,7 @@ def _delete(options: argparse.Namespace) -> None:
     print(f'{options.index}: {changes}')
 
 
-def _compact(options: argparse.Namespace) -> None:
+def run_compact(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection.collection import Collection
 
     with Collection.open(options.index) as collection:
@@ -387,7 +383,7 @@ def _compact(options: argparse.Namespace) -> None:
     )
 
 
-def _copy(options: argparse.Namespace) -> None:
+def run_copy(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection.copying import copy_collection
 
     left_out: list[str] = []
@@ -400,9 +396,9 @@ def _copy(options: argparse.Namespace) -> None:
         print(line)
 
 
-def _settings(options: argparse.Namespace) -> None:
+def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
-    from pyserini_repbert.pipeline.own_settings import (
+    from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
         set_settings,
@@ -428,12 +424,12 @@ def _settings(options: argparse.Namespace) -> None:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
 
 
-def _status(options: argparse.Namespace) -> None:
+def run_status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.judging.own_settings import own_settings
     from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
     from pyserini_repbert.collection.status import folder_size, source_states, stored_models
-    from pyserini_repbert.pipeline.own_settings import own_settings
 
     with Collection.open(options.index) as collection:
         generation = collection.generation
@@ -464,41 +460,3 @@ def _status(options: argparse.Namespace) -> None:
     for setting in own_settings(Path(options.index)):
         if setting.source != 'default':
             print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
-
-
-COLLECTION_ACTIONS = {
-    'sync': Action('make a collection, or bring it up to date', _add_sync_flags, _sync),
-    'add': Action(
-        'add documents to a collection, and replace those with the same docids',
-        _add_add_flags,
-        _add,
-    ),
-    'delete': Action('delete documents of a collection', _add_delete_flags, _delete),
-    'compact': Action('free the disk space of deleted documents', _add_index_flag, _compact),
-    'judgments': Action(
-        'import, export and count the judgments of a collection',
-        add_judgments_flags,
-        handle_judgments,
-    ),
-    'settings': Action(
-        'set how a collection is searched unless flags say otherwise, or show it',
-        _add_settings_flags,
-        _settings,
-    ),
-    'try': Action(
-        'try another encoder, other passages or another language beside the live ones',
-        _add_try_flags,
-        try_settings,
-    ),
-    'history': Action(
-        'show how well the judged questions were answered, generation by generation',
-        add_history_flags,
-        show_history,
-    ),
-    'status': Action(
-        'show sources, documents, files that could not be read, generation and size',
-        _add_index_flag,
-        _status,
-    ),
-    'copy': Action('copy a collection, even while it is written', _add_copy_flags, _copy),
-}

@@ -23,15 +23,15 @@ from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankings
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.generation import Generation, read_known
-from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.judgments import JudgmentStore
-from pyserini_repbert.data.measured import (
+from pyserini_repbert.collection.judgments import JudgmentStore
+from pyserini_repbert.collection.measured import (
     GenerationChange,
     MeanOfQuestions,
     MeasuredGeneration,
     MeasuredQuestion,
     MovedQuestion,
 )
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only

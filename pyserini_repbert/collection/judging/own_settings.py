@@ -21,9 +21,9 @@ from pyserini_repbert.collection.adaptation import (
     learned_folder,
 )
 from pyserini_repbert.collection.generation import open_generation
+from pyserini_repbert.collection.judgments import JUDGMENTS, SETTINGS, Learning
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.data.judgments import JUDGMENTS, SETTINGS, Learning
-from pyserini_repbert.data.model_grades import TAUGHT_BY
+from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod

@@ -5,16 +5,20 @@ from dataclasses import replace
 import pytest
 from folders import N_QUESTIONS
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.collection.judging.own_settings import (
+    own_settings,
+    set_settings,
+    undo_settings,
+)
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.own_settings import own_settings, set_settings, undo_settings
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from pyserini_repbert.data.judgments import JudgmentStore
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.data.values import Choice
 
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt import from_judgments
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.adapt.learning import adapt
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging import from_judgments
+from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
+from pyserini_repbert.collection.judging.own_settings import OwnSetting, own_settings
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.adapt import main as adapt_command
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_pipeline
-from pyserini_repbert.pipeline.own_settings import OwnSetting, own_settings
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.search.adapted_folder import write_adapted
 

@@ -6,13 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt import from_judgments
 from pyserini_repbert.adapt.adaptation import Adaptation
-from pyserini_repbert.adapt.from_judgments import (
-    learn_from_judgments,
-    learning_state,
-    use_learning,
-)
 from pyserini_repbert.adapt.offering import LEARNED_BEFORE, report_of
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import (
@@ -21,10 +15,16 @@ from pyserini_repbert.collection.adaptation import (
     why_learn_again,
 )
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.judging import from_judgments
+from pyserini_repbert.collection.judging.from_judgments import (
+    learn_from_judgments,
+    learning_state,
+    use_learning,
+)
+from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.collection.settings import SparseKind
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec

@@ -12,20 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.data.judgments import (
-    MODEL_PREFIX,
+from pyserini_repbert.collection.judgments import (
     Judgment,
     JudgmentStore,
     cohens_kappa,
     middle_grade,
     question_text,
 )
+from pyserini_repbert.data.model_judges import MODEL_PREFIX
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 
-# In the report of a learning, and in the record of a run by it: the language model, as a judge,
-# whose grades taught it, too.
-TAUGHT_BY = 'taught_by'
 _DIGITS = 8  # of a prompt's checksum, in a judge's name
 
 
@@ -46,11 +43,6 @@ class ModelJudge:
     def name(self) -> str:
         """'llm:MODEL:1a2b3c4d': with another prompt, it is another judge."""
         return f'{MODEL_PREFIX}{self.model}:{self.prompt_sha256[:_DIGITS]}'
-
-
-def model_of(judge: str) -> str:
-    """The model in a judge's name."""
-    return judge.removeprefix(MODEL_PREFIX).rpartition(':')[0]
 
 
 @dataclass(frozen=True)

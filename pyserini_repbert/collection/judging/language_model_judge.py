@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pyserini_repbert.data.judgments import MAX_MODEL_GRADE
-from pyserini_repbert.data.model_grades import ModelJudge
+from pyserini_repbert.collection.judging.model_grades import ModelJudge
+from pyserini_repbert.collection.judgments import MAX_MODEL_GRADE
 from pyserini_repbert.systems.llm.answers import AnswerTotals
 from pyserini_repbert.systems.llm.model import LanguageModel, Reply
 from pyserini_repbert.systems.llm.permutation import without_thought

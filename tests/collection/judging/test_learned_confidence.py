@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from folders import N_QUESTIONS
 
-from pyserini_repbert.adapt.confidence import (
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
+from pyserini_repbert.collection.judging.confidence import (
     ask_questions,
     features_elsewhere,
     judged_topics,
     learn_confidence,
     search_topics,
 )
-from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.ranking import Query, Ranking

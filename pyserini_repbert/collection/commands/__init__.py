@@ -1,0 +1,1 @@
+"""Commands and actions of commands that only a collection has."""

@@ -1,0 +1,1 @@
+"""What people judge in a collection, and what is learned, watched and tried by these judgments."""
