@@ -48,10 +48,8 @@ from pyserini_repbert.tasks.recipe import (
 )
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.sources import (
-    InstanceStream,
-    TrainingSource,
-)
+from pyserini_repbert.train.sources import TrainingSource
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.trainer import RankingTrainer
 
 BASE = 'minilm'

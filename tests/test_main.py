@@ -174,6 +174,20 @@ def test_an_exception_of_pyserini_without_text_keeps_its_traceback(monkeypatch, 
     assert errors.splitlines()[-1] == 'error: pyserini.index.lucene: AssertionError'
 
 
+@pytest.mark.jvm
+def test_vectors_of_other_dimensions_than_the_index_are_named(monkeypatch, tmp_path, capsys):
+    """FAISS asserts it without a word, which `pyserini.encode` without --dimension meets."""
+    (tmp_path / 'adds_vectors.py').write_text(
+        'import faiss, numpy\nfaiss.IndexFlatIP(8).add(numpy.zeros((1, 4), numpy.float32))\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert command.run(lambda _: dispatcher._run_module('adds_vectors'), []) == 2
+    assert capsys.readouterr().err == (
+        'error: adds_vectors: the encoder gives vectors of 4 dimensions, its index was made for 8: '
+        'give --dimension 4 after --encoder\n'
+    )
+
+
 def test_deleting_and_checking_import_no_model(tiny_checkpoint, tmp_path):
     folder = str(tmp_path / 'mine')
     with Collection.open(folder, encoder=str(tiny_checkpoint()), sparse='none') as collection:

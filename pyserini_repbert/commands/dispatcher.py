@@ -16,7 +16,12 @@ from urllib.error import URLError
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import EXIT_ERROR
-from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.errors import (
+    InputError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
 from pyserini_repbert.extension import commands_below
 
 PROGRAM = 'python -m pyserini_repbert'
@@ -154,11 +159,36 @@ def _run_module(module: str) -> int:
     except Exception as error:
         if _is_understood(error):
             raise
+        dimensions = _refused_dimensions(error)
+        if dimensions:
+            given, expected = dimensions
+            raise InputError(
+                f'{module}: the encoder gives vectors of {given} dimensions, its index was made '
+                f'for {expected}: give --dimension {given} after --encoder'
+            ) from error
         # The code is not ours: its traceback says more than a line of ours could.
         traceback.print_exception(error)
         kind = type(error).__name__
         raise PyseriniRepbertError(f'{module}: {kind}: {error}'.removesuffix(': ')) from error
     return 0
+
+
+def _refused_dimensions(error: Exception) -> tuple[int, int] | None:
+    """The dimensions of the vectors and of the FAISS index that refused them; None for others.
+
+    FAISS asserts that they are equal, without a word, in a function whose names say them.
+    """
+    trace = error.__traceback__
+    if not isinstance(error, AssertionError) or trace is None:
+        return None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    names = trace.tb_frame.f_locals
+    given = names.get('d')
+    expected = getattr(names.get('self'), 'd', None)
+    if isinstance(given, int) and isinstance(expected, int) and given != expected:
+        return given, expected
+    return None
 
 
 def _is_understood(error: Exception) -> bool:

@@ -95,6 +95,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
 _INPUTS = (
     'run',
     'add',
+    'skeleton',
     'runs',
     'reranked',
     'reference',

@@ -21,8 +21,16 @@ def ir_metadata(arguments: Sequence[str]) -> None:
     flags.add_argument('--tira', metavar='FOLDER', help='run.txt and ir-metadata.yml in a folder')
     flags.add_argument(
         '--add',
+        nargs='+',
+        default=[],
         metavar='FILE',
-        help='YAML of what no record has: actor, research goal, the name of the test collection, …',
+        help='YAML of what no record has: actor, research goal, the name of the test collection, '
+        '…; what tirex-tracker measured',
+    )
+    flags.add_argument(
+        '--skeleton',
+        metavar='FILE',
+        help='YAML with the fields that the organisers of a task require: what is lacking is named',
     )
     add_flags(flags, 'overwrite')
     options = parse_flags(flags, arguments)
@@ -37,7 +45,9 @@ def ir_metadata(arguments: Sequence[str]) -> None:
 
     if options.tira:
         check_replaced(options.tira, options.overwrite, form.METADATA_FILE, form.TIRA_FORM)
-    metadata = form.read_metadata(options.run, options.add)
+    metadata = form.read_metadata(options.run, *options.add)
+    if options.skeleton:
+        form.check_fields(metadata, options.skeleton)
     if options.output:
         form.write_annotated(options.run, metadata, options.output)
     if options.tira:

@@ -8,7 +8,7 @@ the run's record, and from what a user adds.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import IO, Any
 
@@ -29,6 +29,9 @@ METADATA_FILE = 'ir-metadata.yml'
 TIRA_FORM = FolderForm('folder for TIRA', (r'run\.txt', r'ir-metadata\.yml'))
 # Of `versions`: the toolkits, and what is no Python package.
 _TOOLKITS = ('pyserini_repbert', 'pyserini')
+# What tirex-tracker calls itself, and what it measures of a platform.
+_TRACKER = 'tirex-tracker'
+_TRACKED = ('hardware', 'operating system')
 # Roles of rankings; without one, of indexes that were searched.
 _RUNS = ('run', 'runs')
 _INDEXES = ('index', 'sparse')
@@ -38,13 +41,14 @@ _FUSION_SETTINGS = {'search': 'fusion', 'fusion': 'method'}
 _NUMERIC = '0123456789+-.'
 
 
-def read_metadata(run: StrPath, additions: StrPath | None = None) -> dict[str, Any]:
+def read_metadata(run: StrPath, *additions: StrPath) -> dict[str, Any]:
     """The metadata of a run, by component of the schema.
 
     Parameters
     ----------
     run : a TREC run with its record beside it
-    additions : a YAML file of what no record has: `actor`, `research goal`, …
+    additions : YAML files of what no record has: `actor`, `research goal`, …; and what
+        tirex-tracker wrote, of which hardware and resources are taken
 
     Raises InputError for a run of another format or without a record, and for an addition that the
     record has, too.
@@ -63,9 +67,48 @@ def read_metadata(run: StrPath, additions: StrPath | None = None) -> dict[str, A
     if tag:
         metadata['tag'] = tag
     metadata |= _components(record)
-    if additions is not None:
-        _add(metadata, _read_additions(additions), additions)
+    for path in additions:
+        _add(metadata, _tracked(_read_additions(path)), path)
     return metadata
+
+
+def check_fields(metadata: Mapping[str, Any], skeleton: StrPath) -> None:
+    """Raise InputError, naming them all, for fields of a skeleton that metadata lack.
+
+    Parameters
+    ----------
+    metadata : of a run
+    skeleton : a YAML file with the fields that the organisers of a task require; its values do not
+        count
+    """
+    wanted = _read_additions(skeleton)
+    missing = list(_missing(metadata, wanted))
+    if missing:
+        raise InputError(
+            f'{skeleton} has fields that the metadata lack: {", ".join(missing)}: add them',
+            parameters=('add',),
+        )
+
+
+def _missing(metadata: Any, wanted: Any, path: str = '') -> Iterator[str]:
+    """The paths of the fields that are lacking, as in 'actor.team'.
+
+    What a list wants is in one of the items or in another.
+    """
+    if isinstance(wanted, Mapping):
+        known = metadata if isinstance(metadata, Mapping) else {}
+        for key, value in wanted.items():
+            below = f'{path}.{key}' if path else str(key)
+            if known.get(key) is None:
+                yield below
+            else:
+                yield from _missing(known[key], value, below)
+    elif isinstance(wanted, list):
+        joined: dict[str, Any] = {}
+        for item in metadata if isinstance(metadata, list) else []:
+            joined |= item if isinstance(item, Mapping) else {}
+        for item in wanted:
+            yield from _missing(joined, item, path)
 
 
 def write_annotated(run: StrPath, metadata: Mapping[str, Any], output: StrPath) -> None:
@@ -181,15 +224,46 @@ def _read_additions(path: StrPath) -> dict[str, Any]:
     return value
 
 
+def _tracked(additions: dict[str, Any]) -> dict[str, Any]:
+    """Of what tirex-tracker measured, that which a record does not say; other additions whole."""
+    platform: Any = additions.get('platform')
+    software: Any = platform.get('software') if isinstance(platform, dict) else None
+    if not isinstance(software, dict) or _TRACKER not in software:
+        return additions
+    taken: dict[str, Any] = {
+        'platform': {name: platform[name] for name in _TRACKED if name in platform}
+    }
+    if 'resources' in additions:
+        taken['resources'] = additions['resources']
+    taken['platform']['software'] = {'libraries': [f'{_TRACKER}=={software[_TRACKER]}']}
+    return taken
+
+
 def _add(metadata: dict[str, Any], additions: Mapping[str, Any], path: StrPath) -> None:
     """Add a user's values to those of the record; `path` is the user's file."""
     for key, value in additions.items():
         known = metadata.setdefault(key, value)
         if known is value:
             continue
-        if not isinstance(known, dict) or not isinstance(value, Mapping):
+        if isinstance(known, list) and isinstance(value, list):
+            _add_items(known, value, path)
+        elif isinstance(known, dict) and isinstance(value, Mapping):
+            _add(known, value, path)
+        else:
             raise InputError(f"{path}: the run and its record say '{key}' themselves: leave it out")
-        _add(known, value, path)
+
+
+def _add_items(known: list[Any], items: Sequence[Any], path: StrPath) -> None:
+    """Add to a list; what has the name of an item is added to that item."""
+    for item in items:
+        if item in known:
+            continue
+        name = item.get('name') if isinstance(item, Mapping) else None
+        named = [each for each in known if isinstance(each, dict) and each.get('name') == name]
+        if name is None or not named:
+            known.append(item)
+        else:
+            _add(named[0], {key: value for key, value in item.items() if key != 'name'}, path)
 
 
 class _Dumper(yaml.SafeDumper):

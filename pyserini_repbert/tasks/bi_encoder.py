@@ -24,6 +24,7 @@ class BiEncoderTask(Task):
     query_type, passage_type : token types
     """
 
+    negatives_from_batch = True
     max_query: int
     max_passage: int
     query_type: int

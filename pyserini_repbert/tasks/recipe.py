@@ -43,6 +43,13 @@ class Source:
     Without a run, negatives are the passages judged non-relevant (`judged_only`, CEDR section 3.1)
     or, for RepBERT with `negatives` 0, the other passages of the batch. Triples without `topics`
     are texts, and need no corpus.
+
+    Attributes
+    ----------
+    retrieved_only : a relevant passage counts only if it is among the run's hits (Multi-Stage
+        section 4.2)
+    pairs_per_topic : how many relevant passages are drawn of each topic in an epoch, as CEDR's
+        code does with 1 (cedr/data.py at a263f1e); 0 for all
     """
 
     topics: Text | None = None
@@ -56,6 +63,8 @@ class Source:
     depth: Count = 1000
     negatives: Whole = 1
     judged_only: bool = False
+    retrieved_only: bool = False
+    pairs_per_topic: Whole = 0
     relevant_from: int = 1
     qids: Text | None = None
     scores: Text | None = None
@@ -118,15 +127,25 @@ class Training:
     """How a model is trained.
 
     Sizes count optimizer steps, batches of one device before accumulation, or instances.
+
+    Attributes
+    ----------
+    learning_rate : of BERT; 0 leaves it as it is, and trains what was added to it
+    optimizer : 'adamw', or 'bert': Adam without bias correction, as in BERT's TensorFlow code
+    schedule : 'bert' falls from the first step on, as there
+    schedule_steps : after how many steps a falling rate is 0; None for `steps`
+    order : 'grouped' allows that the instances of a query come one after the other
     """
 
     steps: Count
     batch_size: Count
     group: Whole = 0
     accumulate: Count = 1
-    learning_rate: Positive = 3e-6
+    learning_rate: Number = 3e-6
     head_learning_rate: Positive | None = None
-    schedule: Literal['linear', 'constant'] = 'linear'
+    optimizer: Literal['adamw', 'bert'] = 'adamw'
+    schedule: Literal['linear', 'bert', 'constant'] = 'linear'
+    schedule_steps: Count | None = None
     warmup_steps: Whole = 0
     weight_decay: Number = 0.01
     max_grad_norm: Number = 1.0
@@ -139,6 +158,7 @@ class Training:
     vanilla_head: bool = False
     gather: bool = False
     shuffle: Count = 10000
+    order: Literal['mixed', 'grouped'] = 'mixed'
     workers: Annotated[int, Field(ge=0, le=1024)] | None = None
     log_every: Count = 50
     save_every: Count = 1000

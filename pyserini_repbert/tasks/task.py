@@ -20,10 +20,7 @@ from pyserini_repbert.tasks.losses import (
     localized_contrastive,
     pair_loss,
 )
-from pyserini_repbert.tasks.recipe import (
-    Recipe,
-    Training,
-)
+from pyserini_repbert.tasks.recipe import Recipe
 
 Batch = dict[str, Any]  # tensors by name; of CEDR also lists of such dictionaries
 GROUP = 8  # sequences of like length that a CPU runs at once
@@ -35,6 +32,10 @@ class Task(nn.Module, ABC):
     known: tuple[str, ...]  # keys that the recipe's `ranking` may have
     # whether a batch may have no gradient for some weights, which several processes have to know
     leaves_weights_unused = False
+    # whether its instances have queries
+    reads_queries = True
+    # whether the other passages of a batch are a query's negatives
+    negatives_from_batch = False
     inputs_per_pair = 1  # how many inputs, as `batch_size` counts them, a pair of passages makes
     # prefixes of body weights that are trained in full beside an adapter
     trained_in_body: tuple[str, ...] = ()
@@ -201,30 +202,6 @@ class GroupTask(Task):
         return self.with_teacher(
             localized_contrastive(groups[judged], present[judged]), scores, batch
         )
-
-
-def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
-    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight
-    decay.
-    """
-    rates = {
-        False: settings.learning_rate,
-        True: settings.head_learning_rate or settings.learning_rate,
-    }
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(
-                parameter
-            )
-    return [
-        {
-            'params': parameters,
-            'lr': rates[head],
-            'weight_decay': settings.weight_decay if decay else 0.0,
-        }
-        for (head, decay), parameters in groups.items()
-    ]
 
 
 def padded(sequences: ModelInputs | Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:

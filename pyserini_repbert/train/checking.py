@@ -26,6 +26,7 @@ def check_recipe(recipe: Recipe) -> None:
             f'system is {recipe.system!r}, expected one of {", ".join(known)}', 'system'
         )
     _check_settings(recipe)
+    _check_rates(recipe)
     _check_group(recipe)
     _check_validation_and_adapter(recipe)
     for number, source in enumerate(recipe.data):
@@ -57,6 +58,25 @@ def _check_settings(recipe: Recipe) -> None:
             'leave it or training.group out',
             'training',
             'loss',
+        )
+
+
+def _check_rates(recipe: Recipe) -> None:
+    """Where BERT is left as it is, the head is trained, and no adapter."""
+    training = recipe.training
+    if not training.learning_rate and (recipe.adapter or not training.head_learning_rate):
+        raise RecipeFault(
+            'training.learning_rate is 0, so only what is added to BERT is trained: give '
+            'training.head_learning_rate, and no adapter',
+            'training',
+            'learning_rate',
+        )
+    if training.schedule == 'constant' and training.schedule_steps:
+        raise RecipeFault(
+            'training.schedule_steps is for a rate that falls, and the schedule is constant: '
+            'leave one out',
+            'training',
+            'schedule_steps',
         )
 
 
@@ -158,6 +178,8 @@ def _check_source_of_pairs(recipe: Recipe, source: Source) -> None:
     """Pairs come from triples, or have negatives to be drawn from."""
     if source.scores is not None:
         raise RecipeFault('scores are of a teacher: give teacher and training.group too')
+    if source.retrieved_only and source.run is None:
+        raise RecipeFault('retrieved_only is about the hits of a run: give run, or leave it out')
     if source.triples is not None:
         return
     if not source.negatives and not _encodes_apart(recipe):

@@ -25,6 +25,7 @@ from pyserini_repbert.models.checkpoints.weights import PREFIX, with_unit_layer
 from pyserini_repbert.systems.registry import load, systems
 from pyserini_repbert.tasks.recipe import PRE_TRAINING, Adapter, Recipe
 from pyserini_repbert.tasks.task import Task
+from pyserini_repbert.train.optimizing import freeze_body
 from pyserini_repbert.train.pretraining import PreTrainingTask
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,8 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     tensors = with_unit_layer(base.tensors(), config)
     start_from(task.ranker, tensors, base.name)
     task.begun(tensors)
+    if not recipe.training.learning_rate:
+        freeze_body(task)
     if recipe.adapter is not None:
         add_adapter(task, recipe.adapter)
         if recipe.adapter.start is not None:

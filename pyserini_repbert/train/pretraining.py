@@ -105,6 +105,7 @@ class PreTrainingTask(Task):
     """Mean loss of the masked wordpieces, plus the mean loss of the next sentences."""
 
     known = ('max_length',)
+    reads_queries = False
 
     def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
         """BERT with the heads of pre-training.

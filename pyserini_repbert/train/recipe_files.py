@@ -24,6 +24,9 @@ from pyserini_repbert.tasks.recipe import Adapter, Recipe, Source, Teacher, Trai
 from pyserini_repbert.train.checking import RecipeFault, check_recipe
 
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
+# Keys of a recipe that is made of another one.
+_EXTENDS = 'extends'
+_CHANGES = 'changes'
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
 _PARTS = {
     'data': Source,
@@ -59,9 +62,10 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     """Read and check a recipe; `settings` ('training.steps=100', 'data.0.run=bm25.txt') replace the
     file's values.
 
-    `${NAME}` stands for an entry of the recipe's `variables`, or of the environment.
+    A recipe that `extends` another one has that one's values, but for its `changes`. `${NAME}`
+    stands for an entry of the recipe's `variables`, or of the environment.
     """
-    source = RecipeFile(read_yaml(path, 'recipe'), settings)
+    source = _open_recipe(path, settings)
     values = source.values()
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     recipe = source.validate(values, text)
@@ -72,14 +76,50 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     return recipe
 
 
+def _open_recipe(
+    path: StrPath, settings: tuple[str, ...] = (), below: tuple[str, ...] = ()
+) -> RecipeFile:
+    """A recipe's file, and the one that it extends; `below` are those that extend this one."""
+    file = read_yaml(path, 'recipe')
+    if not isinstance(file.value, dict):
+        raise file.error(
+            'no recipe: a mapping with name, system, base, data and training was expected'
+        )
+    if _EXTENDS not in file.value:
+        return RecipeFile(file, settings)
+    extended = file.value[_EXTENDS]
+    changes = file.value.get(_CHANGES)
+    others = [key for key in file.value if key not in (_EXTENDS, _CHANGES)]
+    if not isinstance(extended, str) or not isinstance(changes, dict) or others:
+        raise file.error(
+            f'a recipe that extends another has {_EXTENDS}, its name, and {_CHANGES}, a mapping '
+            "such as {'training.steps': 100}, and no other key",
+            *others[:1],
+        )
+    if extended in below:
+        raise file.error(f"{_EXTENDS}: '{extended}' extends this recipe", _EXTENDS)
+    try:
+        parent_path = recipe_path(extended)
+    except UnknownNameError as error:
+        raise file.error(f'{_EXTENDS}: {error}', _EXTENDS) from error
+    parent = _open_recipe(parent_path, below=(*below, extended))
+    return RecipeFile(file, settings, parent)
+
+
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe as it was read, with the settings ('key=value' with dotted keys) that replace its
-    values.
+    """A recipe as it was read.
+
+    Attributes
+    ----------
+    file : has the values, or the `changes` of another recipe
+    settings : 'key=value' with dotted keys, which replace values
+    parent : the recipe that this one extends
     """
 
     file: YamlFile
     settings: tuple[str, ...] = ()
+    parent: RecipeFile | None = None
 
     def error(self, message: str, *keys: str | int) -> InputError:
         """An error about the entry at `keys`, which names the last setting that set it, else
@@ -87,22 +127,20 @@ class RecipeFile:
         """
         entry = [str(key) for key in keys]
         for setting in reversed(self.settings):
-            changed = setting.partition('=')[0].split('.')
-            is_above = changed == entry[: len(changed)]
-            is_below = bool(entry) and entry == changed[: len(entry)]
-            if is_above or is_below:
+            if _concerns(setting.partition('=')[0], entry):
                 return InputError(f"setting '{setting}': {message}")
-        return self.file.error(message, *keys)
+        if self.parent is None:
+            return self.file.error(message, *keys)
+        for changed in self.file.value[_CHANGES]:
+            if _concerns(str(changed), entry):
+                return self.file.error(message, _CHANGES, changed)
+        return self.parent.error(message, *keys)
 
     def values(self) -> dict[str, Any]:
         """The recipe's values, with settings (of YAML) applied and variables replaced; an alias
         of YAML is a copy.
         """
-        if not isinstance(self.file.value, dict):
-            raise self.file.error(
-                'no recipe: a mapping with name, system, base, data and training was expected'
-            )
-        values = self.file.value
+        values = self._own_values()
         for setting in self.settings:
             values = _apply_setting(values, setting)
         values = dict(values)
@@ -112,6 +150,19 @@ class RecipeFile:
                 f'variables: a mapping was expected, found {variables!r:.60}', 'variables'
             )
         return dict(self._fill_in(values, variables))
+
+    def _own_values(self) -> Any:
+        """The values of the file, or of the recipe that it extends, changed."""
+        if self.parent is None:
+            return self.file.value
+        values = self.parent._own_values()
+        for key, value in self.file.value[_CHANGES].items():
+            try:
+                values = _replace(values, str(key).split('.'), value)
+            except (ValueError, IndexError, TypeError) as error:
+                message = f"{_CHANGES}: there is no '{key}' in the recipe that this one extends"
+                raise self.file.error(message, _CHANGES, key) from error
+        return values
 
     def _fill_in(self, value: Any, variables: Mapping[str, Any], keys: Keys = ()) -> Any:
         """A value as JSON has it, with variables replaced; what is neither text nor number (a
@@ -171,6 +222,14 @@ class RecipeFile:
             return self.error(f'{entry}: a mapping was expected, found {given}', *keys)
         expected = _AROUND.sub('', wrong['msg'])
         return self.error(f'{entry} is {given}, expected: {expected}', *keys)
+
+
+def _concerns(changed: str, entry: Sequence[str]) -> bool:
+    """Whether what a dotted key changes is the entry, holds it, or is in it."""
+    keys = changed.split('.')
+    is_above = keys == list(entry[: len(keys)])
+    is_below = bool(entry) and list(entry) == keys[: len(entry)]
+    return is_above or is_below
 
 
 def _apply_setting(values: Any, setting: str) -> Any:

@@ -1,18 +1,12 @@
-"""Training instances from topics, qrels, runs and triples: an endless stream of ids, in an order
-that the seed decides.
-
-Texts are looked up for each batch.
+"""Training instances from topics, qrels, runs and triples, as ids; texts are looked up for each
+batch.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from torch.utils.data import IterableDataset, get_worker_info
 
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
@@ -74,9 +68,16 @@ class TrainingSource:
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
         self.passages = None if self.of_texts else open_passages(source)
+        # Query -> the relevant passages of its triples so far, where there are no judgments.
+        self.seen_relevant: dict[str, dict[str, None]] = {}
 
     def relevant(self, qid: str) -> list[str]:
-        """The docids judged relevant to a query, in the order of the qrels."""
+        """The docids judged relevant to a query, in the order of the qrels.
+
+        Without qrels, those that triples have shown so far.
+        """
+        if not self.source.qrels:
+            return list(self.seen_relevant.get(qid, ()))
         grades = self.judged.get(qid, {})
         return [docid for docid, grade in grades.items() if grade >= self.source.relevant_from]
 
@@ -104,6 +105,8 @@ class TrainingSource:
         by the seed.
         """
         if self.source.triples is not None:
+            if epoch == 0:
+                self.seen_relevant = {}
             yield from self._from_triples(self.source.triples)
         elif self.source.run is not None:
             for qid, ranking in iter_run(self.source.run, self.source.depth):
@@ -131,17 +134,15 @@ class TrainingSource:
         """The instances of a query; `hits` are from the source's run, None without one."""
         relevant = self.relevant(qid)
         known = set(relevant)
+        source = self.source
+        if hits is not None and (source.retrieved_only or source.judged_only):
+            retrieved = set(hits)
+            relevant = [docid for docid in relevant if docid in retrieved]
+        candidates = self.judged.get(qid, {}) if source.judged_only else hits or ()
+        others = [docid for docid in candidates if docid not in known]
         if self.group:
-            others = [docid for docid in hits or () if docid not in known]
             yield from self._groups(qid, relevant, others, draw)
-        elif self.source.judged_only:
-            judged = [docid for docid in self.judged.get(qid, {}) if docid not in known]
-            if hits is not None:
-                retrieved = set(hits)
-                relevant = [docid for docid in relevant if docid in retrieved]
-            yield from self._pairs(qid, relevant, judged, draw)
         else:
-            others = [docid for docid in hits or () if docid not in known]
             yield from self._pairs(qid, relevant, others, draw)
 
     def _groups(
@@ -174,7 +175,13 @@ class TrainingSource:
     def _pairs(
         self, qid: str, relevant: Sequence[str], negatives: Sequence[str], draw: random.Random
     ) -> Iterator[Instance]:
-        """Pairs of each relevant passage and others; with `negatives` 0, the relevant one alone."""
+        """Pairs of each relevant passage and others; with `negatives` 0, the relevant one alone.
+
+        With `pairs_per_topic`, so many relevant passages are drawn.
+        """
+        n_drawn = self.source.pairs_per_topic
+        if n_drawn:
+            relevant = draw.sample(relevant, min(n_drawn, len(relevant)))
         for positive in relevant:
             if not self.source.negatives:
                 yield Instance(self.number, qid, (positive,))
@@ -184,6 +191,9 @@ class TrainingSource:
     def _from_triples(self, name: str) -> Iterator[Instance]:
         for triple in self._triples(name):
             if self._admits(triple):
+                if not self.source.qrels:
+                    seen = self.seen_relevant.setdefault(triple.query, {})
+                    seen[triple.positive] = None
                 yield Instance(self.number, triple.query, (triple.positive, triple.negative))
 
     def _admits(self, triple: _Triple) -> bool:
@@ -219,68 +229,3 @@ class _Triple:
     positive: str
     negative: str
     where: str
-
-
-class InstanceStream(IterableDataset[Instance]):
-    """The instances of all sources, epoch after epoch without end, in an order that the seed
-    decides.
-
-    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer, of `shuffle`
-    instances, is held in memory; a buffer of 1 keeps the order. Sources are anything with
-    `instances(seed, epoch)` and `where`.
-
-    Iteration begins with the instance at `position`, from 0. Worker processes take turns of `chunk`
-    instances, a batch of all devices. Raises InputError for sources without instances.
-    """
-
-    def __init__(
-        self, sources: Sequence[Any], seed: int, shuffle: int, chunk: int = 1, position: int = 0
-    ) -> None:
-        self.sources = list(sources)
-        self.seed = seed
-        self.shuffle = shuffle
-        self.chunk = chunk
-        self.position = position
-
-    def __iter__(self) -> Iterator[Instance]:
-        instances = itertools.islice(self._endless(), self.position, None)
-        worker = get_worker_info()
-        if worker is None:
-            yield from instances
-            return
-        for number in itertools.count():
-            part = list(itertools.islice(instances, self.chunk))
-            if number % worker.num_workers == worker.id:
-                yield from part
-
-    def _endless(self) -> Iterator[Instance]:
-        for epoch in itertools.count():
-            is_empty = True
-            for instance in self._shuffled(epoch):
-                is_empty = False
-                yield instance
-            if is_empty:
-                where = ', '.join(source.where for source in self.sources)
-                reason = 'no topic has both a relevant passage and the negatives asked for'
-                raise InputError(f'{where}: no training instances: {reason}')
-
-    def _shuffled(self, epoch: int) -> Iterator[Instance]:
-        draw = random.Random(f'{self.seed} {epoch}')
-        buffer: list[Instance] = []
-        for instance in self._in_turns(epoch):
-            if len(buffer) < self.shuffle:
-                buffer.append(instance)
-                continue
-            index = draw.randrange(len(buffer))
-            yield buffer[index]
-            buffer[index] = instance
-        draw.shuffle(buffer)
-        yield from buffer
-
-    def _in_turns(self, epoch: int) -> Iterator[Instance]:
-        """An instance of each source, then the next of each, until all are exhausted."""
-        streams = [source.instances(self.seed, epoch) for source in self.sources]
-        for turn in itertools.zip_longest(*streams):
-            for instance in turn:
-                if instance is not None:
-                    yield instance

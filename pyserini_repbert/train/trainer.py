@@ -21,12 +21,13 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.tasks.task import Batch, Task, parameter_groups
+from pyserini_repbert.tasks.task import Batch, Task
 from pyserini_repbert.train.forms import EVENTS, LOG
+from pyserini_repbert.train.optimizing import new_optimizer, new_schedule
 from pyserini_repbert.train.output import is_first
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
-from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.states import seal_state
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(transformers.EarlyStoppingCallback(recipe.validation.patience))
-        optimizer = torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True)
+        optimizer = new_optimizer(task, recipe)
         super().__init__(
             model=task,
             args=args,
@@ -85,7 +86,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             train_dataset=stream,
             eval_dataset=[] if validator else None,
             callbacks=callbacks,
-            optimizers=(optimizer, None),
+            optimizers=(optimizer, new_schedule(optimizer, recipe.training)),
         )
         self.remove_callback(transformers.PrinterCallback)
         if quiet:
@@ -278,8 +279,6 @@ def training_arguments(
         per_device_train_batch_size=settings.batch_size // task.inputs_per_instance,
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
-        lr_scheduler_type='linear' if settings.schedule == 'linear' else 'constant_with_warmup',
-        warmup_steps=settings.warmup_steps,
         max_grad_norm=settings.max_grad_norm,
         bf16=settings.precision == 'bfloat16',
         fp16=settings.precision == 'float16',

@@ -35,10 +35,12 @@ from pyserini_repbert.train.inputs import (
     Guard,
     source_topics,
 )
+from pyserini_repbert.train.order import check_order
 from pyserini_repbert.train.output import TrainingOutput, is_first
 from pyserini_repbert.train.pretraining import CorpusSource
 from pyserini_repbert.train.result import Trained
-from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -97,6 +99,9 @@ def train(
     settings = _settings_text(recipe, given, task)
     _log([settings])
     stream = InstanceStream(sources, recipe.training.seed, recipe.training.shuffle)
+    grouped = check_order(recipe, task, stream)
+    if grouped is not None and is_first():
+        logger.warning(grouped)
     with training_output.prepare_state(digests) as state:
         if state.checkpoint is None:
             task.before_first_step(stream)

@@ -208,3 +208,80 @@ def test_a_record_of_this_release(recorded, tmp_path):
     recorded()
     written = json.loads((tmp_path / 'run.txt.record.json').read_text())
     assert read_metadata('run.txt')['method']['models'] == written['models']
+
+
+# The fields of LongEval's skeleton of 2026 for retrieval (clef-longeval/longeval-code,
+# clef26/scientific-retrieval).
+LONGEVAL = """
+tag: ENTER_VALUE_HERE
+actor: {team: ENTER_VALUE_HERE}
+research goal: {description: ENTER_VALUE_HERE}
+platform: {software: {libraries: [ENTER_VALUE_HERE]}}
+implementation: {source: {repository: ENTER_VALUE_HERE}}
+data: {training data: [{name: ENTER_VALUE_HERE}]}
+method:
+  automatic: true
+  retrieval:
+    - {name: bm25, lexical: no, deep_neural_model: no, sparse_neural_model: no,
+       dense_neural_model: no, single_stage_retrieval: no}
+"""
+MINE = """
+actor: {team: gardeners}
+research goal: {description: a hybrid}
+implementation: {source: {repository: 'https://example.org/garden'}}
+data: {training data: [{name: MS MARCO}]}
+method:
+  automatic: true
+  retrieval:
+    - {name: dense, dense_neural_model: true, deep_neural_model: true}
+    - {name: bm25@lucene, lexical: true, sparse_neural_model: false, single_stage_retrieval: false}
+"""
+
+
+def test_the_fields_of_a_task_are_filled_and_checked(recorded, tmp_path, capsys):
+    recorded()
+    (tmp_path / 'longeval.yml').write_text(LONGEVAL)
+    (tmp_path / 'mine.yaml').write_text(MINE)
+    words = 'ir-metadata run.txt --tira tira --skeleton longeval.yml'.split()
+    assert run(main, words) == EXIT_ERROR
+    assert capsys.readouterr().err == (
+        'error: longeval.yml has fields that the metadata lack: actor, research goal, '
+        'implementation.source, data.training data, method.automatic, method.retrieval.lexical, '
+        'method.retrieval.deep_neural_model, method.retrieval.sparse_neural_model, '
+        'method.retrieval.dense_neural_model, method.retrieval.single_stage_retrieval: add them '
+        '(--add)\n'
+    )
+    assert not (tmp_path / 'tira').exists()
+    assert run(main, [*words, '--add', 'mine.yaml']) == 0
+    metadata = yaml.safe_load((tmp_path / 'tira' / 'ir-metadata.yml').read_text())
+    retrieval = metadata['method']['retrieval']
+    assert [stage['name'] for stage in retrieval] == [
+        'dense',
+        'bm25@lucene',
+        'rrf',
+        'mono@2',
+        'duo@2',
+    ]
+    assert retrieval[0] == {'name': 'dense', 'dense_neural_model': True, 'deep_neural_model': True}
+
+
+def test_what_tirex_tracker_measured_is_added(recorded, tmp_path):
+    """It repeats the command and the packages, which the record knows better."""
+    recorded()
+    tracked = {
+        'implementation': {'executable': {'cmd': ['python', 't.py']}, 'source': {'lang': None}},
+        'platform': {
+            'hardware': {'cpu': {'number of cores': 2}},
+            'operating system': {'kernel': 'Linux 6'},
+            'software': {'tirex-tracker': '0.2.24'},
+        },
+        'resources': {'cpu': {'energy used system': '12 J'}, 'runtime': {'wallclock': '900 ms'}},
+    }
+    (tmp_path / 'tracked.yml').write_text(yaml.safe_dump(tracked))
+    (tmp_path / 'mine.yaml').write_text('actor: {team: gardeners}')
+    metadata = read_metadata('run.txt', 'tracked.yml', 'mine.yaml')
+    assert metadata['resources'] == tracked['resources']
+    assert metadata['platform']['hardware'] == tracked['platform']['hardware']
+    assert metadata['platform']['software']['libraries'][-1] == 'tirex-tracker==0.2.24'
+    assert metadata['implementation']['executable']['cmd'].startswith('python -m pyserini_repbert')
+    assert metadata['actor'] == {'team': 'gardeners'}

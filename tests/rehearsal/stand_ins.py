@@ -20,6 +20,13 @@ FOLDS = json.loads(
 )
 # The path of CEDR's data files in their repository.
 _OF_CEDR = re.compile(r'.*/Georgetown-IR-Lab/cedr/[0-9a-f]{40}/data/(.+)')
+# Paths of a page, its sections and their sections, in the order of the alphabet: qid -> text.
+_HEADINGS = {}
+for _section in sorted(FILLERS[:10]):
+    _HEADINGS[f'enwiki:Aftertaste/Cooking%20{_section}'] = f'Aftertaste/Cooking {_section}'
+    _HEADINGS[f'enwiki:Aftertaste/Cooking%20{_section}/In%20{FILLERS[20]}'] = (
+        f'Aftertaste/Cooking {_section}/In {FILLERS[20]}'
+    )
 MONOBERT = {'system': 'monobert', 'layout': 'paper', 'max_query_length': 64, 'max_length': 512}
 DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_length': 512}
 
@@ -59,11 +66,7 @@ class Worlds:
         ]
         self.web = numbered(years, pages)
         paragraphs = [hashlib.sha1(str(n).encode()).hexdigest() for n in range(60)]
-        headings = {
-            f'enwiki:Aftertaste/Cooking%20{word}': f'Aftertaste/Cooking {word}'
-            for word in FILLERS[:20]
-        }
-        self.car = numbered(list(headings), paragraphs, texts=headings)
+        self.car = numbered(list(_HEADINGS), paragraphs, texts=_HEADINGS)
         claims = [str(number) for number in range(1, 41)]
         abstracts = [str(number) for number in range(4000, 4060)]
         self.scifact = numbered(claims, abstracts)
@@ -196,6 +199,8 @@ def _brought(name: str, path: Path, worlds: Worlds) -> None:
         path.write_bytes(worlds.msmarco.run_msmarco(20))
     elif name.startswith('cedr/'):
         weights.cedr_folds(path, path.name, len(FOLDS if 'robust04' in name else WEB_YEARS))
+    elif name.endswith('epic'):
+        weights.epic_folder(path)
     elif name.endswith('monobert'):
         weights.cross_encoder_folder(path, MONOBERT)
     elif name.endswith('duobert') or name.startswith('duobert'):

@@ -133,6 +133,18 @@ def cross_encoder_folder(folder: Path, ranking: dict[str, Any]) -> None:
     )
 
 
+def epic_folder(folder: Path) -> None:
+    """An EPIC that a user would have trained, as this package's checkpoint folder."""
+    folder.mkdir(parents=True)
+    torch.manual_seed(4)
+    config = CONFIG | {
+        'ranking': {'system': 'epic', 'variant': 'paper_strict', 'max_doc_length': 150}
+    }
+    (folder / 'vocab.txt').write_bytes(uncased_vocabulary().read_bytes())
+    state = Epic(BertConfig.from_dict(config), 'paper_strict').state_dict()
+    Checkpoint.write(folder, config, state, 'a stand-in')
+
+
 def cedr_folds(folder: Path, model: str, folds: int) -> None:
     """`fold-N` checkpoints of a CEDR model; the joint ones come from a `weights.p` as the
     authors' code saves it.

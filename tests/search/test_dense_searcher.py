@@ -95,6 +95,16 @@ def test_small_ties_go_by_docid(docids, checkpoint, tmp_path):
     assert [hit.docid for hit in searcher.search(vectors[docids.index('a')].copy(), 1)] == ['a']
 
 
+def test_a_faiss_folder_names_no_encoder(index, checkpoint, tmp_path, caplog):
+    export_faiss(DenseBundle(index), tmp_path / 'faiss')
+    DenseSearcher(index, checkpoint)
+    assert not caplog.records
+    DenseSearcher(tmp_path / 'faiss', checkpoint)
+    (record,) = caplog.records
+    assert 'faiss does not name its encoder' in record.getMessage()
+    assert str(checkpoint) in record.getMessage()
+
+
 def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
     done = []
     export_faiss(DenseBundle(index), tmp_path / 'faiss', done.append)

@@ -21,7 +21,7 @@ from pyserini_repbert.systems.multi_vector.training import maxsim
 from pyserini_repbert.tasks.losses import in_batch_contrastive
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.sources import InstanceStream
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.training import opened_sources, train
 
 SIZES = {'max_query_length': 8, 'max_doc_length': 16, 'dimension': 4}

@@ -8,11 +8,11 @@ from pyserini_repbert.train.recipe_files import RECIPES, read_recipe, recipe_pat
 
 SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
 PAPERS = (
-    'repbert-msmarco',
-    'monobert-msmarco',
-    'duobert-msmarco',
-    'epic-msmarco',
-    'vanilla-robust04',
+    'repbert-msmarco-paper',
+    'monobert-msmarco-paper',
+    'duobert-msmarco-paper',
+    'epic-msmarco-paper',
+    'vanilla-robust04-paper',
 )
 VARIABLES = (
     'MSMARCO',
@@ -25,6 +25,8 @@ VARIABLES = (
     'INDEX',
     'FOLD',
     'CAR',
+    'CAR_BERT',
+    'WWM',
 )
 VALIDATION = ('VALIDATION_TOPICS', 'VALIDATION_QRELS', 'VALIDATION_RUN')
 
@@ -67,13 +69,100 @@ def test_the_papers_settings(shipped):
     )
     assert vanilla.training.steps == 100 * 32
     for name in ('knrm', 'pacrr', 'drmm'):
-        cedr = shipped(f'cedr-{name}-robust04')
+        cedr = shipped(f'cedr-{name}-robust04-paper')
         assert (cedr.training.learning_rate, cedr.training.head_learning_rate) == (2e-5, 1e-3)
         assert (cedr.training.loss, cedr.ranking['architecture'], cedr.data[0].judged_only) == (
             'hinge',
             name,
             True,
         )
+
+
+def test_each_training_reads_the_file_that_its_authors_code_reads(shipped):
+    """No paper's training reads qidpidtriples.train.full.2.tsv, which goes query by query."""
+    triples = {
+        'repbert-msmarco': 'qidpidtriples.train.small.tsv',
+        'epic-msmarco': 'qidpidtriples.train.full.tsv',
+        'monobert-msmarco': 'triples.train.small.tsv',
+        'duobert-msmarco': 'triples.train.small.tsv',
+    }
+    for name, file in triples.items():
+        for which in ('paper', 'code'):
+            recipe = shipped(f'{name}-{which}')
+            assert [source.triples for source in recipe.data] == [f'/somewhere/msmarco/{file}']
+
+
+def test_where_a_paper_and_its_code_differ(shipped):
+    def both(name):
+        return [shipped(f'{name}-{which}') for which in ('paper', 'code')]
+
+    paper, code = both('epic-msmarco')
+    assert (paper.ranking['variant'], paper.training.loss) == ('paper_strict', 'cross_entropy')
+    assert (code.ranking['variant'], code.training.loss) == ('official', 'one_minus_softmax')
+    paper, code = both('repbert-msmarco')
+    assert (paper.training.schedule_steps, code.training.schedule_steps) == (None, 1_038_150)
+    paper, code = both('duobert-msmarco')
+    assert (paper.ranking['layout'], code.ranking['layout']) == ('paper', 'code')
+    assert (paper.training.optimizer, code.training.optimizer) == ('adamw', 'bert')
+    paper, code = both('cedr-pacrr-robust04')
+    assert (paper.ranking['k_max'], code.ranking['k_max']) == (30, 2)
+    assert (paper.data[0].judged_only, code.data[0].judged_only) == (True, False)
+    for recipe in (paper, code):
+        assert (recipe.training.max_grad_norm, recipe.data[0].pairs_per_topic) == (0, 1)
+        assert recipe.ranking['max_query_length'] == 20
+    for name in ('monobert-car-paper', 'monobert-car-code', 'duobert-car', 'epic-car-paper'):
+        (source,) = shipped(name).data
+        assert (source.depth, source.retrieved_only) == (10, True)
+
+
+def test_a_recipe_extends_another_one(recipe_file, tmp_path):
+    first = recipe_file('monobert')
+    second = tmp_path / 'second.yaml'
+    second.write_text(
+        f'extends: {first}\nchanges:\n  name: second\n  training.steps: 9\n'
+        '  ranking: {layout: dl4marco}\n  data.0.depth: 3\n',
+        encoding='utf-8',
+    )
+    third = tmp_path / 'third.yaml'
+    third.write_text(
+        f'extends: {second}\nchanges: {{name: third, training.batch_size: 2}}\n', encoding='utf-8'
+    )
+    recipe = read_recipe(third, ('training.seed=7',))
+    assert (recipe.name, recipe.system, recipe.ranking) == (
+        'third',
+        'monobert',
+        {'layout': 'dl4marco'},
+    )
+    assert (recipe.training.steps, recipe.training.batch_size, recipe.training.seed) == (9, 2, 7)
+    assert recipe.data[0].depth == 3
+    assert not {'extends', 'changes'} & yaml.safe_load(recipe.text).keys()
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('extends: FIRST\nchanges:\n  training.stps: 3\n', r'b\.yaml:3: training\.stps is unknown'),
+        ('extends: FIRST\nchanges:\n  data.4.run: x\n', r"b\.yaml:3: changes: there is no 'data"),
+        ('extends: FIRST\nchanges: {}\nname: x\n', r'b\.yaml:3: a recipe that extends another'),
+        ('extends: FIRST\n', r'b\.yaml:1: a recipe that extends another'),
+        ('extends: SELF\nchanges: {}\n', r'b\.yaml:1: extends: .* extends this recipe'),
+        ('extends: nothing\nchanges: {}\n', r"'nothing' is neither a recipe file"),
+        ('extends: FIRST\nchanges: {name: x, base: }\n', r'b\.yaml:2: base is None'),
+    ],
+)
+def test_an_extension_that_is_wrong_is_one_line(text, message, recipe_file, tmp_path):
+    path = tmp_path / 'b.yaml'
+    text = text.replace('FIRST', str(recipe_file('monobert'))).replace('SELF', str(path))
+    path.write_text(text, encoding='utf-8')
+    with pytest.raises(InputError, match=message):
+        read_recipe(path)
+
+
+def test_a_frozen_bert_has_a_head_to_train(recipe_file):
+    frozen = 'training.learning_rate=0'
+    assert read_recipe(recipe_file('cedr'), (frozen, 'training.head_learning_rate=1e-3'))
+    with pytest.raises(InputError, match=r'learning_rate is 0, so only what is added to BERT'):
+        read_recipe(recipe_file('cedr'), (frozen,))
 
 
 @pytest.mark.parametrize('name', [name for name in SHIPPED if name.startswith('demo-')])

@@ -11,7 +11,8 @@ from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.training import train
 
 
@@ -170,6 +171,20 @@ def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_pa
     assert set(batch['query_token_type_ids'].flatten().tolist()) == {0}
     assert 1 in batch['passage_token_type_ids']
     assert task(batch).shape == ()
+
+
+def test_a_second_positive_of_unjudged_triples_is_no_negative(tiny_recipe, world, tmp_path):
+    """RepBERT eq. 4: d0 and d1 are relevant to q0, as the two triples say together."""
+    path = tmp_path / 'two.tsv'
+    path.write_text('q0\td0\td5\nq0\td1\td6\n', encoding='utf-8')
+    data = [{key: world[key] for key in ('topics', 'corpus')} | {'triples': str(path)}]
+    task = task_of(
+        tiny_recipe('repbert', ranking={'max_query_length': 8, 'max_doc_length': 16}, data=data)
+    )
+    stream = InstanceStream(task.sources, seed=0, shuffle=1)
+    batch = task.collate(list(itertools.islice(stream, 2)))
+    labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
+    assert labels.tolist() == [[True, False, True, False]] * 4
 
 
 def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):

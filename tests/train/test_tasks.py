@@ -21,7 +21,8 @@ from pyserini_repbert.systems.repbert.network import RepBert
 from pyserini_repbert.tasks import task as tasks
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.training import train
 
 TINY = {

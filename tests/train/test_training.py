@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, losses, scores
 
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.train.result import read_log
 from pyserini_repbert.train.training import train
 
@@ -208,3 +210,31 @@ def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
             tiny_recipe('repbert', ranking=REPBERT, adapter=adapter), tmp_path / name, device='cpu'
         )
         assert np.isfinite(scores('repbert', tmp_path / name)).all()
+
+
+def test_a_cedr_is_trained_with_fewer_layers(tiny_recipe, tmp_path, world):
+    """CEDR's Figure 2b: the base has two layers, the model one; validation opens it, too."""
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe(
+        'cedr',
+        ranking={'architecture': 'pacrr', 'max_query_length': 6, 'n_layers': 1},
+        validation=settings | {'sample': 3, 'every': 3},
+    )
+    train(recipe, tmp_path / 'out', device='cpu')
+    config = json.loads((tmp_path / 'out/config.json').read_text(encoding='utf-8'))
+    assert config['num_hidden_layers'] == 1 and 'n_layers' not in config['ranking']
+    assert CedrReranker(tmp_path / 'out').n_layers == 1
+
+
+@pytest.mark.parametrize(
+    ('n_layers', 'adapter', 'message'),
+    [
+        (3, None, 'ranking.n_layers is 3, expected a whole number from 1 to 2'),
+        (0, None, 'ranking.n_layers is 0'),
+        (1, {'rank': 2}, 'an adapter keeps its base whole'),
+    ],
+)
+def test_layers_that_a_base_lacks_are_refused(n_layers, adapter, message, tiny_recipe, tmp_path):
+    recipe = tiny_recipe('cedr', ranking={'n_layers': n_layers}, adapter=adapter)
+    with pytest.raises(InputError, match=message):
+        train(recipe, tmp_path / 'out', device='cpu')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from pyserini_repbert.search.dense import (
 )
 from pyserini_repbert.search.exact import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
+
+log = logging.getLogger(__name__)
 
 
 class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
@@ -64,6 +67,8 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
                 query_encoder = open_query_encoder(_named_encoder(index), device, **settings)
         elif isinstance(query_encoder, (str, Path)):
             query_encoder = open_query_encoder(query_encoder, device, **settings)
+        if isinstance(index, FaissFolder):
+            _warn_of_unknown_encoder(index, query_encoder)
         super().__init__(
             index,
             query_encoder,
@@ -106,3 +111,14 @@ def _named_encoder(index: DenseBundle | FaissFolder) -> str:
     if isinstance(index, FaissFolder):
         raise InputError(f'FAISS folder {index.folder} does not name its encoder: pass one')
     return index.settings.encoder
+
+
+def _warn_of_unknown_encoder(index: FaissFolder, encoder: QueryEncoder) -> None:
+    """Say that nothing tells whether an encoder made the vectors of a FAISS folder."""
+    log.warning(
+        "FAISS folder %s does not name its encoder: its hits mean something only if '%s' made its "
+        'vectors; another encoder of %d dimensions ranks at random',
+        index.folder,
+        getattr(encoder, 'name', type(encoder).__name__),
+        index.dimension,
+    )

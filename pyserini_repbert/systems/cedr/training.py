@@ -21,18 +21,41 @@ from pyserini_repbert.systems.cedr.layout import (
 from pyserini_repbert.systems.cedr.loading import new_ranker
 from pyserini_repbert.systems.cedr.network import CedrRanker
 from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.tasks.recipe import Recipe
 from pyserini_repbert.tasks.task import (
     GROUP,
     Batch,
     GroupTask,
+    limit,
 )
+
+# A key of the recipe's `ranking`, which config.json has as the size of the BERT.
+_N_LAYERS = 'n_layers'
 
 
 class CedrTask(GroupTask):
     """Scores of both documents of an instance, each read beside the query."""
 
     leaves_weights_unused = True
-    known = tuple(setting.name for setting in fields(CedrSettings))
+    known = (*(setting.name for setting in fields(CedrSettings)), _N_LAYERS)
+
+    @classmethod
+    def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+        """The base's own, with its first `n_layers` layers alone if the recipe says so (CEDR
+        section 3.2, Figure 2b).
+
+        Raises InputError for fewer than one layer, for more than the base has, and beside an
+        adapter.
+        """
+        if _N_LAYERS not in recipe.ranking:
+            return dict(values)
+        if recipe.adapter is not None:
+            raise InputError(
+                f"recipe '{recipe.name}': ranking.{_N_LAYERS} leaves layers out, and an adapter "
+                'keeps its base whole: leave one of them out'
+            )
+        most = BertConfig.from_dict(values).num_hidden_layers
+        return {**values, 'num_hidden_layers': limit(recipe, _N_LAYERS, most, most)}
 
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:
         settings = CedrSettings.from_ranking(self.recipe.ranking)
