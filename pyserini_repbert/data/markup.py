@@ -49,6 +49,15 @@ _EMPTY = re.compile(
     r'<(iframe|noembed|noframes|noscript|script|style|textarea|title|xmp)(\s[^<>]*)?/>',
     re.IGNORECASE,
 )
+# The parser compares an attribute with all others of its tag. No page has a tag of so many.
+_MOST_ATTRIBUTES = 250
+_ATTRIBUTE = (
+    r'[\s/]*+[^\s/>=][^\s/>=]*+'
+    r'(?:\s*+=\s*+(?:"[^"]*+"|\'[^\']*+\'|[^\s>"\'][^\s>]*+)?)?'
+)
+_MANY_ATTRIBUTES = re.compile(
+    rf'(<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{_MOST_ATTRIBUTES}}}+)(?:{_ATTRIBUTE})++'
+)
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(
     [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]
@@ -214,6 +223,7 @@ def _parse(markup: str) -> LexborHTMLParser:
     """The tree that a browser with scripts builds, before scripts or forms change it."""
     if markup.lstrip()[: len(_XML)] == _XML or _XHTML in markup[:_MOST_DECLARED]:
         markup = _EMPTY.sub(r'<\1\2></\1>', markup)
+    markup = _MANY_ATTRIBUTES.sub(r'\1', markup)
     return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
 
 

@@ -23,10 +23,10 @@ import os, socket, subprocess, time
 from types import SimpleNamespace
 
 def StreamInfo(extension):
-    assert extension == '.pdf'
+    assert extension == '.epub'
 
 class Converter:
-    def convert(self, stream, info):
+    def convert(self, stream, info, **_):
         content = stream.read().decode()
         if content == 'hang':
             time.sleep(1000)
@@ -45,7 +45,7 @@ class Converter:
             os.write(1, b'{"text": "forged"}\\n')
         return SimpleNamespace(markdown=content + '\\ud800', title=None)
 
-kinds = ('Pdf', 'Docx', 'Pptx', 'Xlsx', 'Epub')
+kinds = ('Docx', 'Pptx', 'Xlsx', 'Epub')
 converters = SimpleNamespace(**{f'{kind}Converter': Converter for kind in kinds})
 """
 
@@ -55,12 +55,12 @@ def reader(tmp_path, monkeypatch):
     """Reads a file with the given content, in a process whose MarkItDown is the one above."""
     (tmp_path / 'markitdown.py').write_text(MARKITDOWN)
     monkeypatch.setenv('PYTHONPATH', f'{tmp_path}:{":".join(sys.path)}')
-    path = tmp_path / 'a.pdf'
+    path = tmp_path / 'a.epub'
     with OfficeReader(seconds=5) as office:
 
         def read(content):
             path.write_text(content)
-            (document,) = office.documents(FileToRead(path, 'a.pdf'))
+            (document,) = office.documents(FileToRead(path, 'a.epub'))
             return document.text
 
         yield read
