@@ -67,10 +67,12 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter. It returns None for what it does not know,
-        and is asked first.
+        name alone; 'filter', with the text of a filter; 'confidence', with an open search, gives a
+        function from a question and k to hits with probabilities. It returns None for what it
+        does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
-    options : functions that add the flags of the extension to the parser of a command, by its name
+    options : what it does in a command of others, by its name: each a
+        `commands.parts.CommandPart`, with flags of its own
     """
 
     name: str
@@ -147,8 +149,8 @@ def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
 
     Parameters
     ----------
-    wanted : 'corpus', 'topics', 'qrels' or 'filter'
-    source : a path or a name, as a user gives it
+    wanted : 'corpus', 'topics', 'qrels', 'filter' or 'confidence'
+    source : a path or a name, as a user gives it, or as `Extension.openers` says
     settings : as `Extension.openers` says
     """
     for extension in extensions().values():
@@ -188,9 +190,11 @@ def commands_below(prefix: str = '') -> dict[str, ExtensionCommand]:
     return commands
 
 
-def add_extension_options(command: str, parser: Any) -> None:
-    """Add the flags that extensions bring to a command."""
+def parts_of(command: str) -> list[Any]:
+    """What extensions do in a command: each a `commands.parts.CommandPart`."""
+    parts = []
     for extension in extensions().values():
         name = extension.options.get(command)
         if name is not None:
-            extension.load(name)(parser)
+            parts.append(extension.load(name))
+    return parts

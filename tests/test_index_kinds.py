@@ -28,8 +28,6 @@ ALLOWED = {
     'search/dense.py': ['isinstance', 'is_faiss_folder'],
     # Refuses what a user gives in place of an open bundle.
     'rerank/term_weights.py': ['isinstance'],
-    # Refuses a search that has no probabilities.
-    'interop/hits.py': ['isinstance'],
     # PyTerrier has a type of its own for each kind.
     'interop/pyterrier/artifacts.py': ['manifest_kind'],
 }

@@ -20,6 +20,12 @@ EXTENSION = Extension(
         'topics': 'judging.topics:open_topics',
         'qrels': 'judging.topics:open_qrels',
         'filter': 'filters:DocumentFilter',
+        'confidence': 'estimating:open_confidence',
+    },
+    options={
+        'search': 'commands.filtering:IN_SEARCH',
+        'explain': 'commands.filtering:IN_EXPLAIN',
+        'adapt': 'commands.learning:IN_ADAPT',
     },
     commands={
         'index sync': Command(

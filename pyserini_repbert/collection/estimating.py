@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -21,7 +22,7 @@ from pyserini_repbert.collection.search_description import SearchedRankings, dif
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.ranking import Candidate, Query, Ranking, check_question
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, check_question
 from pyserini_repbert.search.confidence import (
     TOP,
     ConfidenceModel,
@@ -228,6 +229,15 @@ def find_prior(search: SearchedRankings, stages: Sequence[str] = ()) -> Confiden
     if model.encoder_weights != settings.weights_sha256:
         return None
     return _model_of_search([model], search, stages)
+
+
+def open_confidence(ranker: Ranker) -> Callable[[str, int], list[Candidate]] | None:
+    """What searches with probabilities, as `search_with_confidence` does; None for the search of
+    another index.
+    """
+    if not isinstance(ranker, CollectionSearcher):
+        return None
+    return partial(search_with_confidence, ranker)
 
 
 def search_with_confidence(

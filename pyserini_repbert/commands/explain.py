@@ -20,6 +20,7 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extension import parts_of
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ def make_parser() -> argparse.ArgumentParser:
         help='of a collection: the best N documents of a search',
     )
     add('--index', help='where the passages are; an EPIC index explains its stored vectors')
-    add_flags(flags, 'filter', help='of --hits: search within the documents that match')
     add('--corpus', help="where the passages' texts are, if not in --index")
     add(
         '--top',
@@ -86,6 +86,8 @@ def make_parser() -> argparse.ArgumentParser:
         help='.html pages or .png pictures to write',
     )
     add_flags(flags, 'overwrite', 'device', 'precision', 'offline')
+    for part in parts_of('explain'):
+        part.add_flags(flags)
     return flags
 
 
@@ -107,10 +109,8 @@ def _check_flags(options: argparse.Namespace) -> None:
         '--hits are of a collection: name it as --index, without --corpus, or name passages by '
         '--docid',
     )
-    refuse(
-        options.filter is not None and options.hits is None,
-        '--filter is for --hits, which searches: documents by --docid need none',
-    )
+    for part in parts_of('explain'):
+        part.check(options)
     for path in options.output:
         if not path.endswith(('.html', '.png')):
             raise InputError(f"output '{path}' is neither a .html nor a .png file: name it so")
@@ -204,13 +204,14 @@ def _best_hits(options: argparse.Namespace) -> Ranking:
     from pyserini_repbert.pipeline.opening import open_searcher
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    spec = PipelineSpec(index=options.index, filter=options.filter)
+    chosen = getattr(options, 'filter', None)
+    spec = PipelineSpec(index=options.index, filter=chosen)
     with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
         found = searcher.search(options.query, options.hits)
         hits: Ranking = searcher.with_stored_texts(options.query, Ranking.of(found))
     with_texts = [hit for hit in hits if hit.excerpts]
     if not with_texts:
-        within = f' within {options.filter}' if options.filter else ''
+        within = f' within {chosen}' if chosen else ''
         raise MissingResourceError(
             f'the search finds no document with a text in collection {options.index}{within}: '
             'check the query and the filter'

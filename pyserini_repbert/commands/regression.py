@@ -15,7 +15,6 @@ from typing import Any
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import (
     argument_type,
-    count_text,
     parser,
     positive_int,
     progress,
@@ -25,8 +24,10 @@ from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
+from pyserini_repbert.regression.counts import GUARDS, OTHERS, count_scores
 from pyserini_repbert.regression.environment import cache_version, fingerprint
 from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
+from pyserini_repbert.regression.needs import count_needs
 from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.report import (
     RegressionOutcome,
@@ -71,9 +72,7 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] in others:
         return others[arguments[0]](arguments[1:])
     options = _parse(arguments)
-    paths = options.files
-    if not paths and options.all:
-        paths = _all_files()
+    paths = options.files or _all_files()
     if options.list:
         _print_conditions(_make_jobs(paths, options, chosen=options.condition))
         return 0
@@ -97,9 +96,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     flags = parser(
         'regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.'
     )
-    flags.add_argument(
-        '--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too'
-    )
+    flags.add_argument('--all', action='store_true', help='run heavy conditions too')
     only_shown = flags.add_mutually_exclusive_group()
     only_shown.add_argument(
         '--list', action='store_true', help='show conditions and expected scores; run nothing'
@@ -162,8 +159,7 @@ def _make_jobs(
     """
     refuse(
         not paths,
-        f'no regression files: name them, or take all of {_FOLDER}/ (--all) in the folder that '
-        f'has it',
+        f'no regression files: name them, or run this in the folder that has {_FOLDER}/',
     )
     jobs = []
     for path in paths:
@@ -245,8 +241,15 @@ def _report_outcomes(
         _write_report(data, options.report)
     counts = Counter(outcome.status for outcome in outcomes)
     print('conditions:', _counts_text({status: counts[status] for status in Status}))
-    print('scores:', _counts_text(data['totals']))
+    _print_scores("others' figures", count_scores(data['files'], OTHERS))
+    _print_scores('guards against change', count_scores(data['files'], GUARDS))
     return int(counts[Status.FAIL] > 0)
+
+
+def _print_scores(name: str, counts: Mapping[str, int]) -> None:
+    """Print how many scores have which status, if there are any."""
+    if any(counts.values()):
+        print(f'{name}:', _counts_text(counts))
 
 
 def _counts_text(totals: Mapping[str, int]) -> str:
@@ -272,12 +275,7 @@ def _fetch(arguments: Sequence[str]) -> int:
     wanted = [need for need in _needs_of(reachable) if need.is_fetched]
     by_hand = [need for need in _needs_of(jobs) if not need.is_fetched]
     _print_needs(wanted, by_hand)
-    runnable = count_text(len(reachable), 'condition')
-    n_never = len(jobs) - len(reachable)
-    print(
-        f'then {runnable} can be run; {n_never} never can, because something they '
-        'need was not published'
-    )
+    _print_need_counts(jobs)
     if options.dry_run or not wanted:
         return 0
     return int(_fetch_all(wanted, options.quiet) > 0)
@@ -286,6 +284,13 @@ def _fetch(arguments: Sequence[str]) -> int:
 def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
     """The conditions whose missing resources can be fetched."""
     return [job for job in jobs if not are_out_of_reach(job.missing())]
+
+
+def _print_need_counts(jobs: Iterable[ConditionJob]) -> None:
+    """Print how many conditions need what, beyond what is here."""
+    print('conditions, by what they need:')
+    for need, count in count_needs(job.lacking() for job in jobs).items():
+        print(f'{count:5} {need}')
 
 
 def _needs_of(jobs: Iterable[ConditionJob]) -> list[MissingResource]:

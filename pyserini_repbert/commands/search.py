@@ -14,6 +14,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -41,14 +42,14 @@ from pyserini_repbert.commands.terminal import (
     say_device,
 )
 from pyserini_repbert.data.model_judges import TAUGHT_BY
-from pyserini_repbert.errors import InputError, MissingResourceError
-from pyserini_repbert.files import atomic_file
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.extension import parts_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.estimating import AnswerConfidence, ConfidenceEstimator
+    from pyserini_repbert.commands.parts import SearchFollower
     from pyserini_repbert.data.snippets import WordMatch
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.resolving import ResolvedSearch
@@ -81,13 +82,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_questions(parser.add_argument_group('what is asked'))
     _add_searched(parser.add_argument_group('what is searched'))
-    documents = parser.add_argument_group('which documents of a collection')
-    add_flags(documents, 'filter', 'only_ids', 'not_ids')
     fused = parser.add_argument_group('how rankings are fused')
     add_flags(fused, 'fusion', default=None)
     add_flags(fused, 'sparse_first', *FUSION_SETTINGS, 'depth')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     _add_answers(parser.add_argument_group('what is shown or written'))
+    for part in parts_of('search'):
+        part.add_flags(parser)
     _add_machine(parser.add_argument_group('where it runs'))
     parser.epilog = _EXAMPLES
     return parser
@@ -133,20 +134,6 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
         action='store_true',
         help="show each hit's rank in each ranking, and what ranking and reranker saw in it",
     )
-    add(
-        '--confidence',
-        nargs='?',
-        const=True,
-        metavar='FILE.tsv',
-        help='of a collection: show how likely a question is answered, and each hit relevant; with '
-        '--topics, write qid, docid, rank, P(relevant) and P(answered) to FILE.tsv',
-    )
-    add(
-        '--min-confidence',
-        type=command.probability,
-        metavar='P',
-        help='of a collection: leave out hits whose P(relevant) is below P, from 0 to 1',
-    )
     add('--output', help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
@@ -174,29 +161,16 @@ def _check_outputs(options: argparse.Namespace) -> None:
     )
     of_runs = options.provenance or options.cost or options.pairs
     command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
-    names_no_file = options.confidence is True
     command.refuse(
-        options.confidence is not None and asks != names_no_file,
-        '--confidence names a file with --topics, and none with a question',
-    )
-    command.refuse(
-        options.confidence is not None and bool(options.like),
-        '--confidence is of a question, and --like is a document: leave one out',
-    )
-    estimates = options.confidence is not None or options.min_confidence is not None
-    command.refuse(
-        options.rewrite is not None and (estimates or bool(options.like)),
-        '--rewrite is for questions, without --like and confidence, which was learned of '
-        'questions as they are',
-    )
-    command.refuse(
-        options.min_confidence is not None and bool(options.topics or options.like),
-        '--min-confidence is for questions: runs keep their hits',
+        options.rewrite is not None and bool(options.like),
+        '--rewrite is for questions, and --like is a document: leave one out',
     )
     command.refuse(
         options.explain and not asks,
         '--explain is for --query or --interactive: a run has --provenance',
     )
+    for part in parts_of('search'):
+        part.check(options)
 
 
 def _check_searchers(
@@ -297,13 +271,14 @@ def _shows_ranks(options: argparse.Namespace) -> bool:
 
 
 def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
-    """The pipeline, which searches as deep as it takes to show ranks, and to estimate."""
+    """The pipeline, which searches as deep as it takes to show ranks, and as what follows
+    it reads.
+    """
     if _shows_ranks(options):
         return pipeline.searching_deeper(_RUN_HITS)
-    if options.confidence is not None or options.min_confidence is not None:
-        from pyserini_repbert.collection.confidence import KNOWN_HITS
-
-        return pipeline.searching_deeper(KNOWN_HITS)
+    depth = max((part.depth(options) for part in parts_of('search')), default=0)
+    if depth:
+        return pipeline.searching_deeper(depth)
     return pipeline
 
 
@@ -364,15 +339,14 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
         pipeline = _by_documents(pipeline, options.like)
 
     with contextlib.closing(pipeline):
-        estimator = _open_estimator(options, resolved, pipeline)
-
+        followers = _open_followers(options, resolved, pipeline)
         depth = resolved.spec.depth
         if depth is not None:
             # So deep were the rankings searched whose ranks are shown.
             depth = max(depth, _RUN_HITS)
 
         def answers(questions: Sequence[str]) -> list[str]:
-            return _answers(questions, pipeline, options, depth, estimator)
+            return _answers(questions, pipeline, options, depth, followers)
 
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
@@ -408,7 +382,7 @@ def _answers(
     pipeline: Pipeline,
     options: argparse.Namespace,
     depth: int | None,
-    estimator: ConfidenceEstimator | None = None,
+    followers: Sequence[SearchFollower] = (),
 ) -> list[str]:
     """The hits of each question as text, with reasons if they are asked for.
 
@@ -418,31 +392,21 @@ def _answers(
     pipeline : ranks them
     options : the command's flags
     depth : how many hits of each first stage are known; None: as many as it has
-    estimator : says how far the hits can be believed; None: nothing is said
+    followers : say something of the hits
     """
     from pyserini_repbert.lucene.analysis import word_finder
     from pyserini_repbert.lucene.languages import language_of
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    n_hits = options.hits
-    if estimator is not None:
-        from pyserini_repbert.search.confidence import TOP
-
-        # So many decide whether a question is answered.
-        n_hits = max(n_hits, TOP)
+    n_hits = max([options.hits, *(follower.n_hits for follower in followers)])
     with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, n_hits, watcher)
     _warn_of_queries(topics, pipeline, watcher)
     find_words = word_finder(language_of(pipeline))
     shown = []
     for topic in topics:
-        ranking = run[topic.qid]
-        confidence = None
-        if estimator is not None:
-            confidence = _estimate(estimator, pipeline, topic, ranking, watcher)
-            rows = confidence.believed_rows(options.min_confidence)[: options.hits]
-            ranking = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
-            confidence = confidence.of_rows(rows)
+        said = _follow(topic, run[topic.qid], followers, watcher)
+        ranking = said.ranking[: options.hits]
         hits = pipeline.with_decisive_texts(topic, ranking, watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
@@ -450,8 +414,42 @@ def _answers(
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
         else:
-            shown.append(hits_text(topic.text, hits, reasons, find_words, confidence))
+            shown.append(hits_text(topic.text, hits, reasons, find_words, said.lines, said.marks))
     return shown
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Hits of a question, and what extensions say of them.
+
+    Attributes
+    ----------
+    ranking : the hits that are shown
+    lines : of the question
+    marks : of each hit; none where nothing is said
+    """
+
+    ranking: Ranking
+    lines: Sequence[str] = ()
+    marks: Sequence[Sequence[str]] = ()
+
+
+def _follow(
+    topic: Query, ranking: Ranking, followers: Sequence[SearchFollower], watcher: ProgressBars
+) -> _Said:
+    """The hits of a topic that are shown, and what followers say, one after the other."""
+    if not followers:
+        return _Said(ranking)
+    lines: list[str] = []
+    marks: list[tuple[str, ...]] = [()] * len(ranking)
+    for follower in followers:
+        followed = follower.follow(topic, ranking, watcher)
+        if followed.line:
+            lines.append(followed.line)
+        marks = [(*marks[row], followed.marks[row]) for row in followed.rows]
+        scores = [ranking.scores[row] for row in followed.rows]
+        ranking = ranking.select_rows(followed.rows, scores)
+    return _Said(ranking, lines, marks)
 
 
 def _reasons(
@@ -480,59 +478,22 @@ def _reasons(
     if not options.explain:
         return hit_reasons(topic.text, hits, names, rankings, depth=depth)
     reasons = pipeline.reasons(topic.text, hits.docids)
-    reranker = _last_reranker(pipeline)
+    reranker = last_reranker(pipeline)
     return hit_reasons(topic.text, hits, names, rankings, reranker, depth, reasons)
 
 
-def _estimate(
-    estimator: ConfidenceEstimator,
-    pipeline: Pipeline,
-    topic: Query,
-    ranking: Ranking,
-    watcher: ProgressBars,
-) -> AnswerConfidence:
-    """How far the hits of a topic can be believed."""
-    from pyserini_repbert.collection.confidence import relevances_of, topic_rankings
-
-    first: Any = pipeline.first
-    rankings = topic_rankings(first, watcher.parts['search'], topic.qid)
-    reranker = _last_reranker(pipeline)
-    relevances = None if reranker is None else relevances_of(ranking, reranker)
-    return estimator.estimate(topic.text, ranking.docids, rankings, relevances)
-
-
-def _open_estimator(
+def _open_followers(
     options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
-) -> ConfidenceEstimator | None:
-    """What says how far hits can be believed; None where nobody asks.
-
-    Raises InputError for an index that is no collection, or has no model to say it by.
+) -> list[SearchFollower]:
+    """What extensions say of hits, as far as flags ask for it. Raises the errors of
+    `CommandPart.follow`.
     """
-    if options.confidence is None and options.min_confidence is None:
-        return None
-    from pyserini_repbert.collection.estimating import ConfidenceEstimator
-
-    index = resolved.index
-    if index is None or resolved.spec.sparse or not index.offered.with_confidence:
-        raise InputError(
-            'confidence is of the search of a collection alone: name one as the index',
-            parameters=('index',),
-        )
-    if pipeline.rewriting is not None:
-        raise InputError(
-            'confidence is of the question as it was asked, and a rewritten one finds other hits: '
-            'leave one out',
-            parameters=('rewrite',),
-        )
-    stages = tuple(map(str, resolved.spec.stages))
-    if stages and _last_reranker(pipeline) is None:
-        raise InputError(
-            'confidence reads what the last reranker says, which runs in other processes: rerank '
-            'on one device',
-            parameters=('devices',),
-        )
-    first: Any = pipeline.first
-    return ConfidenceEstimator.of(first, stages=stages)
+    followers = []
+    for part in parts_of('search'):
+        follower = part.follow(options, resolved, pipeline)
+        if follower is not None:
+            followers.append(follower)
+    return followers
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:
@@ -565,7 +526,8 @@ def _searchers(watcher: ProgressBars) -> list[Notes]:
     return watcher.parts['search'].leaves()
 
 
-def _last_reranker(pipeline: Pipeline) -> Reranker | None:
+def last_reranker(pipeline: Pipeline) -> Reranker | None:
+    """The last reranker of a pipeline on one device; None without one."""
     from pyserini_repbert.rerank.base import Reranker
 
     rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)]
@@ -588,8 +550,8 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         pipeline = _reading_ranks(opened.pipeline, options)
         with contextlib.closing(pipeline):
             recorded = opened.recorded()
-            # A search that has no confidence is refused before it takes its time.
-            estimator = _open_estimator(options, resolved, pipeline)
+            # A search that cannot be followed is refused before it takes its time.
+            followers = _open_followers(options, resolved, pipeline)
             run = run_pipeline(
                 pipeline,
                 topics,
@@ -598,8 +560,8 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
-            if estimator is not None:
-                _write_confidence(options.confidence, estimator, pipeline, topics, run, watcher)
+            for follower in followers:
+                follower.write(topics, run, watcher)
             _warn_of_queries(topics, pipeline, watcher, with_qids=True)
     write_run(options.output, run, options.output_format, options.tag)
     record_output(
@@ -625,27 +587,6 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         about[LAST_DEPTH] = resolved.spec.stages[-1].k
     if 'rerank' in watcher.began or pipeline.rewriting is not None:
         report(options, pipeline.rerankers, watcher, about)
-
-
-def _write_confidence(
-    path: str,
-    estimator: ConfidenceEstimator,
-    pipeline: Pipeline,
-    topics: Sequence[Query],
-    run: Run,
-    watcher: ProgressBars,
-) -> None:
-    """Write a line for each hit: qid, docid, rank, P(relevant), P(answered)."""
-    with atomic_file(path) as file:
-        for topic in topics:
-            docids = run[topic.qid].docids
-            confidence = _estimate(estimator, pipeline, topic, run[topic.qid], watcher)
-            for rank, (docid, relevant) in enumerate(
-                zip(docids, confidence.relevant, strict=True), 1
-            ):
-                file.write(
-                    f'{topic.qid}\t{docid}\t{rank}\t{relevant:.6f}\t{confidence.answered:.6f}\n'
-                )
 
 
 def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:

@@ -23,7 +23,6 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.collection.estimating import AnswerConfidence
     from pyserini_repbert.data.unread_files import UnreadFile, UnreadFiles
     from pyserini_repbert.lucene.analysis import WordFinder
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
@@ -41,7 +40,8 @@ def hits_text(
     hits: Ranking,
     reasons: Sequence[Sequence[str]] = (),
     find_words: WordFinder | None = None,
-    confidence: AnswerConfidence | None = None,
+    lines_below: Sequence[str] = (),
+    marks: Sequence[Sequence[str]] = (),
 ) -> str:
     """The query and its hits as lines of text, each hit's reasons below it.
 
@@ -51,20 +51,19 @@ def hits_text(
     hits : a long passage is cut to a few lines around the words of the query
     reasons : lines below each hit
     find_words : finds the words of the query in a passage; default: as in English
-    confidence : of the question and of each hit; None: nothing is said
+    lines_below : what is said of the question
+    marks : what is said of each hit, beside its score
     """
     lines = [f'? {printable(query)}']
-    if confidence is not None:
-        source = '' if confidence.source == 'learned' else ', by a prior'
-        lines.append(f'   found: {confidence.found} (answered: {confidence.answered:.2f}{source})')
+    lines += [f'   {line}' for line in lines_below]
     if not hits:
         lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     for rank, hit in enumerate(hits, 1):
-        relevant = ''
-        if confidence is not None:
-            relevant = f', relevant: {confidence.relevant[rank - 1]:.2f}'
-        score = f'({hit.score:.4f}{relevant})'
+        said = [f'{hit.score:.4f}']
+        if marks:
+            said += marks[rank - 1]
+        score = f'({", ".join(said)})'
         lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit)}')
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text

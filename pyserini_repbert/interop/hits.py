@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.estimating import search_with_confidence
-from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
@@ -144,10 +143,11 @@ def retrieved_hits(
     """
     if not confidence:
         return hits_with_text(searcher, query, k, texts)
-    ranker = as_ranker(searcher)
-    if not isinstance(ranker, CollectionSearcher):
+    search = open_by_extension('confidence', as_ranker(searcher))
+    if search is None:
         raise InputError('confidence is of the search of a collection alone: name one')
-    return search_with_confidence(ranker, query, k)
+    hits: Sequence[Candidate] = search(query, k)
+    return hits
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Known(StrEnum):
     REHEARSED = 'rehearsed'
     OPEN = 'not run'
     NEVER = 'cannot be had'
+    OTHER = 'other system'
 
 
 _BEST_FIRST = list(Known)
@@ -41,18 +42,25 @@ _KNOWN = {
     Status.REHEARSED: Known.REHEARSED,
     Status.NOT_RUN: Known.OPEN,
 }
+# How what is missing came to be -> what is known of a figure that needs it, the last counts.
+_OUT_OF_REACH = {
+    ResourceOrigin.UNPUBLISHED: Known.NEVER,
+    ResourceOrigin.OTHER_SYSTEM: Known.OTHER,
+}
 _SIGNS = {
     Known.MEASURED: '✓',
     Known.FAILED: '✗',
     Known.REHEARSED: '○',
     Known.OPEN: '…',
     Known.NEVER: '—',
+    Known.OTHER: '·',
     Known.RECORDED: '',
 }
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and '
     'another; ○ rehearsed: its commands ran from download to score on stand-ins of their input; '
-    "… not run; — cannot be had. A figure without a sign was taken on the source's own machine."
+    "… not run; — cannot be had; · another's system, which this package does not have. A figure "
+    "without a sign was taken on the source's own machine."
 )
 
 
@@ -167,16 +175,12 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     known = _KNOWN[Status(score['status'])]
     why = condition['why'] if known is Known.FAILED else ''
     if known in (Known.REHEARSED, Known.OPEN):
-        unpublished = [
-            absent
-            for absent in condition['missing']
-            if absent.get('origin') == ResourceOrigin.UNPUBLISHED
-        ]
-        if unpublished:
-            known = Known.NEVER
-            why = '; '.join(f'{absent["what"]}, {absent["get"]}' for absent in unpublished)
-        else:
-            why = 'needs ' + ', '.join(absent['what'] for absent in condition['missing'])
+        why = 'needs ' + ', '.join(absent['what'] for absent in condition['missing'])
+        for origin, known_of_origin in _OUT_OF_REACH.items():
+            absent_of_origin = _select_missing(condition, origin)
+            if absent_of_origin:
+                known = known_of_origin
+                why = '; '.join(f'{absent["what"]}, {absent["get"]}' for absent in absent_of_origin)
     return Cell(
         published=score['expected'],
         known=known,
@@ -184,6 +188,13 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
         why=why,
         commands=condition['commands'],
     )
+
+
+def _select_missing(
+    condition: Mapping[str, Any], origin: ResourceOrigin
+) -> list[Mapping[str, str]]:
+    """What a condition lacks of an origin."""
+    return [absent for absent in condition['missing'] if absent.get('origin') == origin]
 
 
 def format_score(measured: float | None) -> str:
@@ -203,18 +214,19 @@ def as_markdown(data: Mapping[str, Any]) -> list[str]:
             lines.append([row.name, *(cell.text for cell in row.cells)])
         parts.append(f'### {grid.table.title}')
         parts.append(tables.markdown(header, lines, is_padded=False))
-        parts += _never_reasons(grid.rows)
+        parts += _reasons(grid.rows, Known.NEVER)
+        parts += _reasons(grid.rows, Known.OTHER)
     return parts
 
 
-def _never_reasons(rows: Iterable[Row]) -> list[str]:
-    """Why cells cannot be had, each reason once, after the rows that have it."""
+def _reasons(rows: Iterable[Row], known: Known) -> list[str]:
+    """Why cells are known no better, each reason once, after the sign and the rows that have it."""
     rows_by_reason: dict[str, list[str]] = {}
     for row in rows:
         for cell in row.cells:
-            if cell.known is Known.NEVER:
+            if cell.known is known:
                 rows_by_reason.setdefault(cell.why, []).append(row.name)
     reasons = []
     for reason, names in rows_by_reason.items():
-        reasons.append(f'— {", ".join(dict.fromkeys(names))}: {reason}.')
+        reasons.append(f'{_SIGNS[known]} {", ".join(dict.fromkeys(names))}: {reason}.')
     return reasons

@@ -6,12 +6,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.regression.needs import RUNNABLE, Need, hardest_need
 from pyserini_repbert.regression.resources import MissingResource, find_missing
 from pyserini_repbert.regression.schema import Condition, ResourceOrigin
 from pyserini_repbert.regression.workspace import Workspace
 
 # The only command, besides the evaluation, that conditions on published runs have.
 _FUSION = 'pyserini_repbert.fusion'
+_OUT_OF_REACH = (ResourceOrigin.UNPUBLISHED, ResourceOrigin.OTHER_SYSTEM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +51,32 @@ class ConditionJob:
                 missing.append(absent)
         return missing
 
+    def need(self) -> Need:
+        """What a new checkout needs before it can be run."""
+        return hardest_need(self.workspace.needed(self.condition.needs))
+
+    def lacking(self) -> Need:
+        """What it needs beyond what is here."""
+        missing = self.missing()
+        if not missing:
+            return Need.NOTHING
+        hardest = hardest_need(absent.resource for absent in missing)
+        # A package that is not installed is shipped with no checkout.
+        return Need.DOWNLOAD if hardest is Need.NOTHING else hardest
+
     def is_of_published_runs(self) -> bool:
         """Whether published files are all that it needs.
 
         It needs no model, no collection, nothing by hand and no Java.
         """
         resources = self.workspace.needed(self.condition.needs)
-        if not resources or not self.condition.expected:
+        if not resources or not self.condition.expected or self.need() not in RUNNABLE:
             return False
         commands = self.workspace.commands(self.condition)
-        has_addresses = all(resource.origin is ResourceOrigin.ADDRESS for resource in resources)
-        return has_addresses and all(shlex.split(command)[2] == _FUSION for command in commands)
+        has_entries = any(resource.origin is ResourceOrigin.CATALOG for resource in resources)
+        return not has_entries and all(shlex.split(command)[2] == _FUSION for command in commands)
 
 
 def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:
-    """Whether a resource was never published, so that nothing that is fetched makes up for it."""
-    return any(absent.resource.origin is ResourceOrigin.UNPUBLISHED for absent in missing)
+    """Whether something was never published or is of another system: nothing makes up for it."""
+    return any(absent.resource.origin in _OUT_OF_REACH for absent in missing)

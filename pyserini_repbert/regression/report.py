@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.evaluate import tables
-from pyserini_repbert.regression import grids
+from pyserini_repbert.regression import counts, grids
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
@@ -78,6 +77,7 @@ class _Writer:
             'status': status.value,
             'why': self._hide(outcome.why),
             'seconds': round(outcome.seconds, 1),
+            'need': outcome.need.value,
             'remembered': outcome.remembered,
             'missing': [self._missing_data(absent) for absent in outcome.missing],
             'commands': [self._hide(command) for command in outcome.commands],
@@ -107,7 +107,8 @@ def as_data(
     """
     writer = _Writer(hidden)
     files = [writer.file_data(result) for result in results]
-    return {'environment': environment, 'totals': totals(files), 'files': files}
+    totals = counts.count_scores(files)
+    return {'environment': environment, 'totals': totals, 'files': files}
 
 
 def _read_rehearsed(regression: Regression) -> list[str]:
@@ -156,20 +157,12 @@ def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for name in sorted(titles):
         conditions_of_file = list(conditions[name].values())
         files.append({'file': name, 'title': titles[name], 'conditions': conditions_of_file})
-    return {'environment': environment, 'totals': totals(files), 'files': files}
+    totals = counts.count_scores(files)
+    return {'environment': environment, 'totals': totals, 'files': files}
 
 
 def _is_measured(condition: Mapping[str, Any]) -> bool:
     return condition['status'] not in _UNMEASURED
-
-
-def totals(files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Scores by status, in the report's order."""
-    counts: Counter[str] = Counter()
-    for file in files:
-        for condition in file['conditions']:
-            counts.update(score['status'] for score in condition['scores'])
-    return {status.value: counts[status.value] for status in Status}
 
 
 def measure_text(expected: Expected) -> str:
@@ -204,13 +197,14 @@ def evaluator_text(expected: Expected) -> str:
 def as_markdown(data: Mapping[str, Any]) -> str:
     """The report as Markdown.
 
-    It has the papers' tables, totals, a table for each file, failures, and what is missing.
+    It has the papers' tables, what scores are evidence of, what conditions need, a table for each
+    file, failures, and what is missing.
     """
     parts = ['# Regressions', _INTRODUCTION]
     papers_tables = grids.as_markdown(data)
     if papers_tables:
         parts += ["## The papers' tables", grids.LEGEND, *papers_tables]
-    parts += ['## All scores', _totals_table(data)]
+    parts += counts.as_markdown(data)
     for file in data['files']:
         lines = []
         for condition in file['conditions']:
@@ -234,7 +228,8 @@ def as_html(data: Mapping[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
     return tables.page(
         'regressions',
-        totals=data['totals'],
+        others=counts.count_scores(data['files'], counts.OTHERS),
+        guards=counts.count_scores(data['files'], counts.GUARDS),
         grids=grids.make_grids(data),
         legend=grids.LEGEND,
         files=data['files'],
@@ -247,16 +242,6 @@ def as_html(data: Mapping[str, Any]) -> str:
 
 def _text_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return tables.markdown(header, lines, is_padded=False, has_numbers=False)
-
-
-def _totals_table(data: Mapping[str, Any]) -> str:
-    """Scores by status, of each file and of all."""
-    lines = []
-    for file in data['files']:
-        counts = totals([file]).values()
-        lines.append([file['file'], *(str(count) for count in counts)])
-    lines.append(['**all**', *(f'**{count}**' for count in data['totals'].values())])
-    return tables.markdown(['scores', *data['totals']], lines)
 
 
 def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:

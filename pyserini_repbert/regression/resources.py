@@ -118,6 +118,8 @@ def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
     source = fill(resource.source, paths)
     if resource.origin is ResourceOrigin.UNPUBLISHED:
         return f'not published; {source}'
+    if resource.origin is ResourceOrigin.OTHER_SYSTEM:
+        return f'a system of others; {source}'
     expected = f' (expected at {path})' if resource.path else ''
     if resource.origin in _BY_HAND:
         return f'{_BY_HAND[resource.origin]}: {source}{expected}'

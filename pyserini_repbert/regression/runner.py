@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
 from pyserini_repbert.regression.jobs import ConditionJob
+from pyserini_repbert.regression.needs import Need
 from pyserini_repbert.regression.placeholders import fill
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import Condition, Expected
@@ -65,6 +66,7 @@ class Outcome:
     seconds : that it took, now or when its remembered result was made
     remembered : whether the scores are an earlier run's
     fingerprint : `environment.condition_fingerprint`
+    need : what a new checkout needs before it can be run
     """
 
     condition: Condition
@@ -76,6 +78,7 @@ class Outcome:
     seconds: float = 0.0
     remembered: bool = False
     fingerprint: Mapping[str, str] = field(default_factory=dict)
+    need: Need = Need.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,7 @@ def _with_scores(job: ConditionJob, result: _Result, is_remembered: bool) -> Out
         seconds=result.seconds,
         remembered=is_remembered,
         fingerprint=result.fingerprint,
+        need=job.need(),
     )
 
 
@@ -191,6 +195,7 @@ def _without_scores(
         commands=job.commands(),
         missing=missing,
         why=why,
+        need=job.need(),
     )
 
 

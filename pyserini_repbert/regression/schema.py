@@ -181,6 +181,7 @@ class ResourceOrigin(StrEnum):
     PAGE = 'page'
     AGREEMENT = 'agreement'
     RECIPE = 'recipe'
+    OTHER_SYSTEM = 'other_system'
     UNPUBLISHED = 'unpublished'
     GET = 'get'
 
@@ -203,6 +204,7 @@ class Resource(FileEntry):
     page: str = ''
     agreement: str = ''
     recipe: str = ''
+    other_system: str = ''
     unpublished: str = ''
     licence: str = ''
     md5: Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{32}\z')] = ''

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.commands.command import Parser
+from pyserini_repbert.regression.jobs import ConditionJob
 from pyserini_repbert.regression.regression_files import read_regression
 from pyserini_repbert.regression.workspace import Workspace
 
@@ -43,6 +44,7 @@ def test_every_command_line_is_one_that_its_command_takes(path, parse, tmp_path)
     lines = set()
     for condition in regression.conditions:
         lines.update(workspace.commands(condition))
+        lines.update(ConditionJob(condition, workspace).evaluation())
     assert lines
     for line in sorted(lines):
         parse(workspace.run_words(line))

@@ -81,7 +81,7 @@ def test_a_page_in_markdown_opens_with_the_papers_tables(render):
     assert headings == [
         "## The papers' tables",
         '### RepBERT, Table 3: MRR@10, row and column interleaved',
-        '## All scores',
+        "## Agrees with others' published figures",
         '## a.yaml',
         '## Missing',
         '## Environment',

@@ -46,7 +46,6 @@ MEASURES = {
     'robust04_p20': 'P@20',
     'robust04_ndcg20': "nDCG(dcg='exp-log2')@20",
     'webtrack_err20': 'ERR@20',
-    '1': 'nDCG@10',
     'webtrack_ndcg20': "nDCG(dcg='exp-log2')@20",
     'mrr10_dev': 'RR@10',
     'mrr10_test': 'RR@10',
@@ -58,6 +57,9 @@ MEASURES = {
     'recall_at_10': 'R@10',
     'recall_at_100': 'R@100',
     'recall_at_1000': 'R@1000',
+    'recall2_at_100': 'R(rel=2)@100',
+    'map2_at_100': 'AP(rel=2)@100',
+    'mrr2_at_100': 'RR(rel=2)@100',
 }
 # Cells with another measure than their column. CEDR's figure is P@30 of the authors' own run.
 OTHER_MEASURES = {'cedr/BM25/robust04_p20': 'P@30'}

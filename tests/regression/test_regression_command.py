@@ -24,7 +24,7 @@ def test_outcomes_are_printed(regression_file, data, capsys):
     printed = capsys.readouterr().out
     assert 'PASS small a+b' in printed
     assert '  PASS RR@10: 0.3333, expected 0.3333' in printed
-    assert 'conditions: 2 PASS\nscores: 2 PASS\n' in printed
+    assert 'conditions: 2 PASS\nguards against change: 2 PASS\n' in printed
 
 
 @pytest.fixture
@@ -77,6 +77,23 @@ def test_the_list_shows_scores_and_runs_nothing(regression_file, data, capsys):
     assert command(regression_file(), data, '--list') == 0
     assert '  a+b: RR@10 0.3333' in capsys.readouterr().out
     assert not (data / 'work').exists()
+
+
+@pytest.mark.parametrize('flag', ['--list', '--dry-run'])
+def test_without_a_file_all_of_regressions_are_shown(
+    flag, regression_file, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / 'regressions').mkdir()
+    Path(regression_file()).rename(tmp_path / 'regressions' / 'small.yaml')
+    monkeypatch.chdir(tmp_path)
+    assert run(main, [flag]) == 0
+    assert 'a+b' in capsys.readouterr().out
+
+
+def test_a_folder_without_regressions_is_said_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(main, ['--list']) == 2
+    assert 'run this in the folder that has regressions/' in capsys.readouterr().err
 
 
 def test_a_dry_run_shows_commands_and_runs_nothing(regression_file, data, capsys):
@@ -204,3 +221,28 @@ def test_an_evaluator_that_is_not_declared_is_refused(regression_file, data, cap
     path = regression_file("commit: '0123456'}", "commit: '0123456', evaluators: {RR@10: scrip}}")
     assert command(path, data) == 2
     assert "evaluator 'scrip' is not declared in this file" in capsys.readouterr().err
+
+
+def count_passed(report, title, row):
+    """The scores of a row of a section that pass, within tolerance or not."""
+    section = report.partition(f'## {title}\n')[2].partition('\n## ')[0]
+    for line in section.splitlines():
+        cells = [cell.strip(' *') for cell in line.strip('|').split('|')]
+        if cells[0] == row:
+            return int(cells[1]) + int(cells[2])
+    raise AssertionError(f'{title} has no row {row}')
+
+
+def test_the_pages_count_what_the_committed_report_counts(committed_report):
+    others = "Agrees with others' published figures"
+    n_others = count_passed(committed_report, others, 'all')
+    n_made = count_passed(committed_report, others, 'rankings made here')
+    n_evaluated = count_passed(committed_report, others, 'published runs evaluated here')
+    n_guards = count_passed(committed_report, 'Guards against change', 'all')
+    readme = ' '.join((ROOT / 'README.md').read_text(encoding='utf-8').split())
+    guide = (ROOT / 'docs' / 'guides' / 'reproducing.md').read_text(encoding='utf-8')
+    assert f'{n_others} scores agree with figures that others published' in readme
+    assert f'{n_guards} more only guard against change' in readme
+    assert f'**{n_others} scores agree with figures that others published**: {n_made} of' in guide
+    assert f'{n_evaluated} of published runs that are evaluated here' in guide
+    assert f'**{n_guards} scores guard against change**' in guide

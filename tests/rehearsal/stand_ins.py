@@ -90,7 +90,7 @@ def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: 
                 of_cedr = _OF_CEDR.fullmatch(address)
                 content = _of_cedr(of_cedr[1], worlds) if of_cedr else _served(name, worlds)
                 site.serve(address, content)
-        elif resource.origin is not ResourceOrigin.UNPUBLISHED:
+        elif resource.origin not in (ResourceOrigin.UNPUBLISHED, ResourceOrigin.OTHER_SYSTEM):
             inside = resource.path.partition('/')[2]
             (data / inside).parent.mkdir(parents=True, exist_ok=True)
             _brought(inside, data / inside, worlds)

@@ -150,9 +150,13 @@ def cedr_folds(folder: Path, model: str, folds: int) -> None:
     authors' code saves it.
     """
     torch.manual_seed(5)
-    architecture = model.removeprefix('cedr-').removesuffix('-bert')
+    architecture = model.removeprefix('cedr-').partition('-')[0]
     settings = CedrSettings.from_ranking(
-        {'system': 'cedr', 'architecture': architecture, 'joint': not model.endswith('-bert')}
+        {
+            'system': 'cedr',
+            'architecture': architecture,
+            'joint': '-' not in model.removeprefix('cedr-'),
+        }
     )
     ranker = new_ranker(BertConfig.from_dict(CONFIG), settings)
     for fold in range(1, folds + 1):

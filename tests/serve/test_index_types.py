@@ -33,7 +33,7 @@ rerankers: []
 """
 TEXT = 'cat dog'
 # The catalog's that search such an index.
-SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'bm25+rocchio', 'ql', 'sdm']
+SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'bm25+rocchio', 'ql', 'ql+rm3', 'sdm']
 
 
 @pytest.fixture

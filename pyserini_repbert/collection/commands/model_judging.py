@@ -52,7 +52,7 @@ def add_model_judge_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_model_grades_flag(parser: argparse.ArgumentParser, purpose: str) -> None:
+def add_model_grades_flag(parser: argparse._ActionsContainer, purpose: str) -> None:
     """Add the flag that mixes a model's grades into people's judgments."""
     parser.add_argument('--with-model-grades', metavar='JUDGE', help=purpose)
 

@@ -1,0 +1,151 @@
+"""`adapt` of a collection, which learns from the judgments in it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.collection.commands.model_judging import add_model_grades_flag
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.console import printable
+from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.parts import CommandPart
+from pyserini_repbert.errors import InputError
+
+
+class LearningFromJudgments(CommandPart):
+    """Without --topics, --qrels and --output, a collection learns from its judgments."""
+
+    def add_flags(self, parser: argparse.ArgumentParser) -> None:
+        flags = parser.add_argument_group(
+            'of a collection',
+            'A collection learns from the judgments in it, without --topics, --qrels and --output: '
+            '`adapt --index mine`, then --use.',
+        )
+        add = flags.add_argument
+        add_flags(
+            flags,
+            'filter',
+            help='learn within the documents that match; judgments of others do not count',
+        )
+        add_flags(flags, 'only_ids', 'not_ids')
+        add_model_grades_flag(
+            flags,
+            'learn from the grades of this language model, too, where no person judged; `index '
+            'judgments` prints its name',
+        )
+        add(
+            '--use',
+            action='store_true',
+            help='search the collection as it learned last, if that is better than it is now',
+        )
+        add('--even-if-worse', action='store_true', help='--use what is not better, too')
+        add('--go-back', action='store_true', help='search the collection as before it learned')
+
+    def run(self, options: argparse.Namespace) -> bool:
+        """As in `CommandPart`. Raises InputError for flags that do not go together."""
+        files = (options.topics, options.qrels, options.output)
+        if not any(files):
+            _adapt_collection(options)
+            return True
+        command.refuse(
+            not all(files),
+            '--topics, --qrels and --output go together; without them, a collection learns from '
+            'the judgments in it',
+        )
+        command.refuse(
+            options.use or options.go_back or options.even_if_worse,
+            '--use, --even-if-worse and --go-back are for what a collection learned: search with '
+            '--adapted FOLDER',
+        )
+        command.refuse(
+            options.with_model_grades is not None,
+            '--with-model-grades is for the judgments in a collection: leave out --topics and '
+            '--qrels',
+        )
+        return False
+
+
+def _adapt_collection(options: argparse.Namespace) -> None:
+    """Learn from the judgments in a collection, or say how it is searched."""
+    from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.collection.judging.from_judgments import (
+        learn_from_judgments,
+        use_learning,
+    )
+    from pyserini_repbert.collection.judging.own_settings import learning_in_use
+    from pyserini_repbert.commands.adapt import print_means
+    from pyserini_repbert.indexes.kind import kind_of
+
+    folder = Path(options.index)
+    advice = 'give --topics, --qrels and --output'
+    kind_of(options.index).check_writable(options.index, advice)
+    of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')
+    of_documents = ('filter', 'only_ids', 'not_ids')
+    for name in (*of_rankings, *of_documents, 'keep', 'overwrite'):
+        command.refuse(
+            bool(getattr(options, name)),
+            f'--{name.replace("_", "-")} is for --topics, --qrels and --output: a collection '
+            'learns with its own rankings',
+        )
+    command.refuse(options.use and options.go_back, 'give --use or --go-back')
+    command.refuse(options.even_if_worse and not options.use, '--even-if-worse is for --use')
+    command.refuse(
+        options.with_model_grades is not None and (options.use or options.go_back),
+        '--with-model-grades is for learning: leave out --use and --go-back',
+    )
+    if options.go_back and learning_in_use(folder) is None:
+        raise InputError(
+            f'collection {options.index} is not searched as it learned: there is nothing to take '
+            'back'
+        )
+    if options.use or options.go_back:
+        use_learning(folder, options.use, options.even_if_worse)
+        how = 'as it learned' if options.use else 'as before it learned'
+        print(f'{options.index}: searched {how}')
+        return
+    with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
+        learning = learn_from_judgments(
+            folder, options.device, options.seed, bar.update, options.with_model_grades
+        )
+    report = learning.report
+    print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
+    print_means(report['means'], report['baseline'])
+    print(printable(report['sentence']))
+    if 'confidence' in report:
+        _print_confidence(report['confidence'])
+    if report['is_convincing']:
+        print(f'to search so: adapt --index {options.index} --use')
+    else:
+        print('to learn more: judge more questions')
+
+
+def _print_confidence(confidence: Mapping[str, Any]) -> None:
+    """Print how far probabilities can be believed, on questions held out."""
+    from pyserini_repbert.collection.estimating import MODEL
+    from pyserini_repbert.search.confidence import parse_model
+
+    print('confidence, held out:')
+    hits = _reliability_text(confidence['hits'])
+    print(f'  P(relevant) of {confidence["hits"]["n"]} hits: {hits}')
+    questions = _reliability_text(confidence['questions'])
+    print(f'  P(answered) of questions, and of the same without their answers: {questions}')
+    elsewhere = confidence.get('elsewhere_auc')
+    if elsewhere is not None:
+        print(f"  P(answered) of questions, and of the demo collection's: AUC {elsewhere:.3f}")
+    treated = 'count as not relevant' if confidence['counts_unjudged'] else 'are left out'
+    print(f'  unjudged hits {treated}')
+    problem = parse_model(confidence[MODEL], 'the report').why_not_shown()
+    if problem is not None:
+        print(f'  searches show no probabilities: {problem}: judge more questions')
+
+
+def _reliability_text(values: Mapping[str, Any]) -> str:
+    """AUC, ECE and Brier score, in a line."""
+    auc = 'none' if values['auc'] is None else f'{values["auc"]:.3f}'
+    return f'AUC {auc}, ECE {values["ece"]:.3f}, Brier {values["brier"]:.3f}'
+
+
+IN_ADAPT = LearningFromJudgments()
