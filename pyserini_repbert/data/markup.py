@@ -31,6 +31,7 @@ _SEPARATED = ','.join(sorted(BLOCKS - {'html', 'head', 'body'}))
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
 PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif', '.webp', '.avif', '.bmp')
+_WIDTH = re.compile(r'\|\d{1,5}(?:x\d{1,5})?$')
 # Elements around a picture, the link or the figure among them.
 _NEAR_LINK = 4
 CDATA = '<![CDATA['
@@ -154,7 +155,8 @@ def write_alternatives(tree: LexborHTMLParser) -> None:
 
 def alternative_text(words: str) -> str:
     """The alternative text of a picture, on one line; '' for the name of a file."""
-    words = one_line(words)
+    # Obsidian writes the width of a picture there.
+    words = _WIDTH.sub('', one_line(words))
     is_file = ' ' not in words and words.lower().endswith(PICTURES)
     return '' if is_file else words
 

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import IO, Any
 
+from pyserini_repbert.collection.files.excel_values import shown_value
 from pyserini_repbert.collection.files.pdf_text import NeedsPasswordError, read_pdf
 from pyserini_repbert.collection.files.read_file import ReadFile
+from pyserini_repbert.collection.files.word_wrappers import without_wrappers
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
 _MOST_TEXT = 30_000_000  # characters
@@ -92,7 +94,7 @@ def _html_of_word(stream: IO[bytes]) -> str:
     # Of a picture, its alternative text is read.
     without_bytes = mammoth.images.img_element(lambda _: {'src': ''})
     result = mammoth.convert_to_html(
-        formulas.pre_process_docx(stream),
+        without_wrappers(formulas.pre_process_docx(stream)),
         convert_image=without_bytes,
         include_embedded_style_map=False,
     )
@@ -110,8 +112,8 @@ def _text_of_sheets(workbook: Any) -> str:
         # What the file says of a sheet's size may be wrong.
         sheet.reset_dimensions()
         names = [' '.join(sheet.title.split())]
-        for row in sheet.iter_rows(values_only=True):
-            cells = [_text_of_cell(value) for value in row]
+        for row in sheet.iter_rows():
+            cells = [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row]
             if any(cells):
                 line = '\t' + '\t'.join(cells).rstrip('\t')
                 size += len(line)
@@ -120,18 +122,6 @@ def _text_of_sheets(workbook: Any) -> str:
             if size > _MOST_TEXT:
                 break
     return '\n'.join(lines)
-
-
-def _text_of_cell(value: Any) -> str:
-    """A cell as Excel shows it in a column that is wide enough, without its format."""
-    if value is None:
-        return ''
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        # The digits that Excel has.
-        return f'{value:.15g}'
-    return ' '.join(str(value).removesuffix(' 00:00:00').split())
 
 
 def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
