@@ -41,7 +41,6 @@ from pyserini_repbert.ranking import (
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
-from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.products import NotFiniteError
 from pyserini_repbert.trace import Trace
@@ -163,6 +162,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             if spread:
                 return spread(index)
             if self.device.type == 'cuda':
+                from pyserini_repbert.search.gpu_index import GpuIndex
+
                 return GpuIndex(index, self.dimension, self.device, device_dtype).search
         return exact.ExactIndex(index, self.device).search
 
