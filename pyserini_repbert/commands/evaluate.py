@@ -52,6 +52,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'epic-pruning': 'evaluate_costs',
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
+    'tune': 'evaluate_tune',
     'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
     'ir-metadata': 'ir_metadata',

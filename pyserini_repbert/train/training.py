@@ -7,12 +7,14 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
@@ -123,6 +125,15 @@ def train(
     return trained
 
 
+def recorded_settings(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """All that a recipe says, defaults too, with the `ranking` of the checkpoint in `folder`."""
+    settings = asdict(recipe)
+    # The output holds the recipe's file.
+    del settings['text']
+    settings['ranking'] |= read_object(folder / 'config.json').get('ranking') or {}
+    return settings
+
+
 def _log(lines: Sequence[str]) -> None:
     """Each line once, however many processes train."""
     if is_first():
@@ -143,7 +154,7 @@ def _guard(recipe: Recipe, validation_topics: Sequence[Query]) -> Guard:
     test_topics: list[Query] = []
     for name in test_sets:
         test_topics += load_topics(name)
-    return Guard([topic.text for topic in test_topics], [topic.text for topic in validation_topics])
+    return Guard(test_topics, validation_topics)
 
 
 def _check_batch_size(recipe: Recipe, task: Task) -> None:

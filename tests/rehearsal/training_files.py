@@ -131,9 +131,24 @@ def write_robust04(folder: Path) -> None:
     _write(folder / 'topics.tsv', topics)
     _write(folder / 'qrels.txt', qrels)
     _write(folder / 'bm25.txt', run)
+    # The same in the authors' form, for the Web tracks.
+    _write(folder / 'queries.tsv', [f'query\t{line}' for line in topics])
+    _write(folder / 'qrels', qrels)
+    _write(folder / 'train.pairs', [' '.join(line.split()[0:3:2]) + '\n' for line in run])
+    _write(folder / 'validation.run', run)
     parts = {'train': topics[:12], 'validation': topics[12:16], 'test': topics[16:]}
     for name, lines in parts.items():
         _write(folder / f'{name}.tsv', lines)
+
+
+def write_vectors(path: Path) -> None:
+    """GloVe's text file: a word and its values on each line, the most frequent words first."""
+    chance = random.Random(3)
+    lines = []
+    for word in ['the', '.', *WORDS]:
+        values = ' '.join(f'{chance.gauss(0, 0.4):.5f}' for _ in range(8))
+        lines.append(f'{word} {values}\n')
+    _write(path, lines)
 
 
 def _passages(chance: random.Random, docids: Sequence[str], n_words: int = 12) -> dict[str, str]:
