@@ -37,6 +37,7 @@ from pyserini_repbert.lucene.sparse_settings import (
 )
 from pyserini_repbert.ranking import (
     NO_HITS,
+    NO_WORD,
     Query,
     QueryRewriting,
     Ranking,
@@ -528,7 +529,8 @@ def _list_of_bytes(texts: Sequence[str]) -> Any:
 
 def _ranking(hits: Any) -> Ranking:
     all_hits = list(hits)
-    return by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
+    ranking = by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
+    return ranking.with_background(NO_WORD)
 
 
 def _term_weights(explained: Any) -> list[WordWeight]:
