@@ -7,12 +7,14 @@ command gives the same bytes.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import itertools
 import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +30,9 @@ SUFFIX = '.record.json'
 # What runs a model that no other library runs.
 OWN_ENGINE = 'pyserini_repbert'
 FORMAT_VERSION = 1
+# The name of the code's checksum among the versions.
+CODE = 'code'
+CODE_DIGITS = 16  # hexadecimal digits of the code's checksum
 PACKAGES = (
     'pyserini',
     'torch',
@@ -86,7 +91,8 @@ class Record:
     models: tuple[Model, ...]  # the checkpoints that it ran
     inputs: tuple[Input, ...]
     settings: Mapping[str, Any]  # every other parameter by name, defaults too
-    versions: Mapping[str, str]  # of Python, of this package and of those it builds on
+    # Of Python, of this package, of its code (a checksum), and of those it builds on.
+    versions: Mapping[str, str]
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property
@@ -168,6 +174,21 @@ def _summary(folder: Path) -> Path:
         for file in sorted(folder.glob(pattern)):
             return file
     return folder
+
+
+@cache
+def code_version() -> str:
+    """The first digits of the SHA-256 over this package's .py and .yaml files.
+
+    The regressions' own code does not count.
+    """
+    root = Path(__file__).resolve().parent
+    total = hashlib.sha256()
+    for path in sorted(root.rglob('*')):
+        inside = path.relative_to(root)
+        if path.suffix in ('.py', '.yaml') and inside.parts[0] != 'regression':
+            total.update(f'{inside.as_posix()}\0'.encode() + path.read_bytes())
+    return total.hexdigest()[:CODE_DIGITS]
 
 
 def versions() -> dict[str, str]:

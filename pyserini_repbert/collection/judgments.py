@@ -315,20 +315,33 @@ class JudgmentStore:
             )
             return cursor.rowcount
 
-    def rename(self, docids: Mapping[str, str]) -> None:
+    def rename(self, docids: Mapping[str, str], versions: Mapping[str, str]) -> int:
         """Let judgments and pools follow documents that have other docids now.
+
+        A judgment that was given under the new docid stays, in place of the one that would follow,
+        unless it is of another text: that of a document which had this docid, and was deleted.
 
         Parameters
         ----------
         docids : the new docid by the old one; none of the old ones is a new one
+        versions : the version of each document, by its new docid
 
-        A judgment that was given under the new docid stays, in place of the one that would follow.
+        Returns
+        -------
+        How many judgments of people were of a text that is gone, and are gone, too.
         """
         if not self.path.is_file():
-            return
+            return 0
+        n_displaced = 0
         with self._writing() as connection:
             for old, new in docids.items():
                 for table in ('judgments', 'model_grades'):
+                    displaced = connection.execute(
+                        f"DELETE FROM {table} WHERE docid = ? AND version NOT IN ('', ?)",
+                        [new, versions[new]],
+                    )
+                    if table == 'judgments':
+                        n_displaced += displaced.rowcount
                     connection.execute(
                         f'UPDATE OR IGNORE {table} SET docid = ? WHERE docid = ?', [new, old]
                     )
@@ -343,6 +356,27 @@ class JudgmentStore:
                             f'UPDATE {table} SET docids = ? WHERE rowid = ?',
                             [json.dumps(after), row],
                         )
+        return n_displaced
+
+    def docids_without_version(self) -> list[str]:
+        """The documents of which a judgment does not say to which text it was given."""
+        rows = self._select(
+            "SELECT DISTINCT docid FROM judgments WHERE version = '' ORDER BY docid"
+        )
+        return [docid for (docid,) in rows]
+
+    def set_versions(self, versions: Mapping[str, str]) -> None:
+        """Say to which text judgments were given that do not say it.
+
+        Parameters
+        ----------
+        versions : of documents that are deleted now, by docid
+        """
+        rows = [(version, docid) for docid, version in versions.items()]
+        with self._writing() as connection:
+            connection.executemany(
+                "UPDATE judgments SET version = ? WHERE docid = ? AND version = ''", rows
+            )
 
     def judgments(self, judge: str | None = None, question: str | None = None) -> list[Judgment]:
         """The judgments, by question and time.

@@ -110,6 +110,8 @@ class MeasuredGeneration:
     answered : mean P(answered); None where it is not known
     questions : those with a relevant document, in the order of the judgments
     change : since the generation before; None where that was not measured by the same judgments
+    without_relevant : the judged questions of which nobody judged a document relevant; they found
+        nothing, and no measure has a value for them
     """
 
     generation: _Count
@@ -122,6 +124,12 @@ class MeasuredGeneration:
     answered: _Share | None
     questions: tuple[MeasuredQuestion, ...]
     change: GenerationChange | None = None
+    without_relevant: tuple[MeasuredQuestion, ...] = ()
+
+    @property
+    def n_asked(self) -> int:
+        """How many judged questions were asked."""
+        return len(self.questions) + len(self.without_relevant)
 
     @property
     def unanswered(self) -> list[MeasuredQuestion]:
@@ -130,4 +138,5 @@ class MeasuredGeneration:
         These are wrong answers that look right.
         """
         questions = [question for question in self.questions if question.ndcg == 0]
+        questions += self.without_relevant
         return sorted(questions, key=lambda question: -(question.answered or 0.0))

@@ -8,6 +8,8 @@ and finds the encoded vectors in the shards that were left.
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -60,6 +62,8 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.sqlite_files import transaction
+
+log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -308,12 +312,47 @@ class Writer:
             self._store_source()
 
     def _rename_judged(self) -> None:
-        """Let judgments follow the documents that published generations renamed."""
+        """Let judgments follow the documents that published generations renamed, and remember the
+        text of those that are gone.
+        """
+        store = judgments_of(self.folder)
         rows = self.connection.execute('SELECT old, new FROM renamed').fetchall()
         if rows:
-            judgments_of(self.folder).rename(dict(rows))
+            renamed = dict(rows)
+            n_displaced = store.rename(renamed, self._live_versions(list(renamed.values())))
+            if n_displaced:
+                log.warning(
+                    '%d judgments were of deleted documents, whose docids other documents have '
+                    'now: they are gone, too',
+                    n_displaced,
+                )
             with transaction(self.connection):
                 self.connection.execute('DELETE FROM renamed')
+        unknown = store.docids_without_version()
+        if unknown:
+            ended = self._ended_versions()
+            versions = {docid: ended[docid] for docid in unknown if docid in ended}
+            if versions:
+                store.set_versions(versions)
+
+    def _live_versions(self, docids: Sequence[str]) -> dict[str, str]:
+        """The version of each document, by docid, as `Generation.versions` has it."""
+        rows = self.connection.execute(
+            'SELECT docid, text_digest FROM documents JOIN fields USING (docno) '
+            f'WHERE until = {FOREVER} AND docid IN (SELECT value FROM json_each(?))',
+            [json.dumps(docids)],
+        )
+        versions = dict.fromkeys(docids, '')
+        return versions | {docid: digest.hex() for docid, digest in rows}
+
+    def _ended_versions(self) -> dict[str, str]:
+        """The last version of each document that is deleted, by docid, as far as rows have it."""
+        rows = self.connection.execute(
+            'SELECT docid, text_digest FROM fields JOIN documents USING (docno) '
+            f'WHERE until < {FOREVER} AND NOT EXISTS (SELECT 1 FROM fields AS live '
+            f'WHERE live.docno = fields.docno AND live.until = {FOREVER}) ORDER BY since'
+        )
+        return {docid: digest.hex() for docid, digest in rows}
 
     def _store_source(self) -> None:
         if self.source is not None:

@@ -386,7 +386,16 @@ def record_output(
     rankers : what identifies rankers of the user's own
     used : the values of flags that a user left open, or that mean something else
     """
-    from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
+    from pyserini_repbert.record import (
+        CODE,
+        Record,
+        checksum,
+        code_version,
+        decisive,
+        plain,
+        versions,
+        write_record,
+    )
 
     sha256 = checksum(output)
     if sha256 is None:
@@ -408,7 +417,7 @@ def record_output(
         models,
         (*inputs, *by_option),
         settings,
-        versions(),
+        {**versions(), CODE: code_version()},
     )
     write_record(output, record)
 

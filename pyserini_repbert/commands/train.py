@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.checkpoints import open_base
     from pyserini_repbert.train.output import is_first
-    from pyserini_repbert.train.training import train
+    from pyserini_repbert.train.training import recorded_settings, train
 
     trained = train(
         recipe,
@@ -66,7 +66,8 @@ def main(arguments: list[str]) -> None:
         return
     base = model_of(open_base(recipe.base), recipe.training.precision)
     inputs = [input_of(source.role, source.name) for source in recipe.inputs()]
-    record_output(options, str(trained.folder), ('recipe',), [base], inputs)
+    used = {'recipe_settings': recorded_settings(recipe, trained.folder)}
+    record_output(options, str(trained.folder), ('recipe',), [base], inputs, used=used)
     text = f'{trained.folder}: {trained.steps} steps, mean loss {trained.loss:.4f}'
     if recipe.validation is not None and trained.best is not None:
         text += f', {recipe.validation.measure} {trained.validated}'

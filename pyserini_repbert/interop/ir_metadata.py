@@ -20,7 +20,7 @@ from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file, atomic_folder
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.record import Input, Record, read_record
+from pyserini_repbert.record import CODE, Input, Record, read_record
 
 SCHEMA_VERSION = 0.1
 # The files of TIRA's folder.
@@ -161,6 +161,8 @@ def _software(record: Record) -> dict[str, list[str]]:
     """The libraries and toolkits, each as NAME==VERSION."""
     software: dict[str, list[str]] = {'libraries': [], 'retrieval toolkit': []}
     for name, version in record.versions.items():
+        if name == CODE:
+            continue
         kind = 'retrieval toolkit' if name in _TOOLKITS else 'libraries'
         software[kind].append(f'{name}=={version}')
     return software

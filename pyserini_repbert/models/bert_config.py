@@ -34,13 +34,13 @@ class BertConfig:
     """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's
     config.json.
 
-    `position_offset` is the position of a first token: 0 in BERT; in RoBERTa, the number after the
-    id of padding. No config.json has it.
+    Static word vectors have no layer. `position_offset` is the position of a first token: 0 in
+    BERT; in RoBERTa, the number after the id of padding. No config.json has it.
     """
 
     vocab_size: _Size = 30522
     hidden_size: _Size = 768
-    num_hidden_layers: Annotated[int, Field(ge=1, le=1000)] = 12
+    num_hidden_layers: Annotated[int, Field(ge=0, le=1000)] = 12
     num_attention_heads: _Size = 12
     intermediate_size: _Size = 3072
     max_position_embeddings: _Size = 512
@@ -127,3 +127,4 @@ class RankingObject(TypedDict, total=False):
     k_max: _Limit
     joint: bool
     pad_query: bool
+    static: bool

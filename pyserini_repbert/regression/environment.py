@@ -10,10 +10,17 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.record import PACKAGES, Record, decisive, read_record, versions
+from pyserini_repbert.record import (
+    CODE,
+    PACKAGES,
+    Record,
+    code_version,
+    decisive,
+    read_record,
+    versions,
+)
 
 SHORT = 16  # hexadecimal digits of a checksum that are shown
 
@@ -27,7 +34,7 @@ def fingerprint() -> dict[str, str]:
     is_native = has_native_bfloat16(torch.device('cpu'))
     omp_threads = os.environ.get('OMP_NUM_THREADS', 'unset')
     values = versions() | _java()
-    values['code'] = code_version()
+    values[CODE] = code_version()
     values['platform'] = f'{platform.system()} {platform.machine()}'
     values['vector instructions'] = torch.backends.cpu.get_cpu_capability()
     values['bfloat16'] = 'native' if is_native else 'emulated'
@@ -36,26 +43,12 @@ def fingerprint() -> dict[str, str]:
     return values
 
 
-def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files.
-
-    The regressions' own code does not count.
-    """
-    root = Path(__file__).resolve().parents[1]
-    total = hashlib.sha256()
-    for path in sorted(root.rglob('*')):
-        inside = path.relative_to(root)
-        if path.suffix in ('.py', '.yaml') and inside.parts[0] != 'regression':
-            total.update(f'{inside.as_posix()}\0'.encode() + path.read_bytes())
-    return total.hexdigest()[:SHORT]
-
-
 def cache_version(environment: dict[str, str]) -> str:
     """A hash of the code and the packages in a `fingerprint`.
 
     Results of another version are not used again.
     """
-    names = ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
+    names = (CODE, 'anserini', 'anserini jar', 'python', *PACKAGES)
     parts = [f'{name} {environment.get(name)}' for name in names]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 

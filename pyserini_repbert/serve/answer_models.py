@@ -801,6 +801,12 @@ class GenerationFigures(TypedDict):
     generation: Annotated[int, Field(description='its number')]
     measured: Annotated[str, Field(description="when they were asked, in ISO's form")]
     questions: Annotated[int, Field(description='how many were asked')]
+    with_relevant: Annotated[
+        int,
+        Field(
+            description='how many of them have a relevant document; nDCG@10 has a value for these'
+        ),
+    ]
     judged_share: Annotated[float, Field(description='of the documents among the best ten')]
     ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
     condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]

@@ -351,12 +351,14 @@ def history_answer(
 
 def _generation_figures(measured: MeasuredGeneration) -> GenerationFigures:
     """What a client reads of a generation; of its questions, those that moved or have no answer."""
-    values = asdict(measured) | {'questions': len(measured.questions)}
+    values = asdict(measured)
+    values['questions'] = measured.n_asked
+    values['with_relevant'] = len(measured.questions)
     values['unanswered'] = [
         {'question': question.question, 'answered': question.answered}
         for question in measured.unanswered
     ]
-    for name in ('manifest_sha256', 'asked'):
+    for name in ('manifest_sha256', 'asked', 'without_relevant'):
         del values[name]
     if values['change'] is not None:
         for moved in values['change']['questions']:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
@@ -121,6 +123,15 @@ def train(
             card = model_card(recipe, base, trained, settings, task.notes())
             (folder / 'README.md').write_text(card, encoding='utf-8')
     return trained
+
+
+def recorded_settings(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """All that a recipe says, defaults too, with the `ranking` of the checkpoint in `folder`."""
+    settings = asdict(recipe)
+    # The output holds the recipe's file.
+    del settings['text']
+    settings['ranking'] |= read_object(folder / 'config.json').get('ranking') or {}
+    return settings
 
 
 def _log(lines: Sequence[str]) -> None:

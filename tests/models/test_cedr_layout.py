@@ -54,7 +54,7 @@ def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_it
 
 
 def test_settings_are_those_of_the_released_code_by_default():
-    expected = (Architecture.PACRR, True, 2, 20, 800, True)
+    expected = (Architecture.PACRR, True, 2, 20, 800, True, False)
     assert astuple(CedrSettings.from_ranking({'architecture': 'pacrr'})) == expected
 
 

@@ -152,3 +152,27 @@ def test_the_script(tmp_path, capsys):
     )
     assert Checkpoint.open(tmp_path / 'made').system('monobert')['max_query_length'] == 64
     assert 'monobert' in capsys.readouterr().out
+
+
+def test_a_bert_without_a_head_becomes_a_base(tmp_path):
+    """As the authors of monoBERT pre-trained one for TREC CAR: the heads of pre-training are
+    dropped.
+    """
+    bundle = TensorBundle(PREFIX)
+    tensors = {
+        name: bundle.tensor(name) for name in bundle.shapes() if not name.startswith('output_')
+    }
+    tensors['cls/predictions/output_bias'] = np.zeros(20, dtype='float32')
+    (tmp_path / 'published').mkdir()
+    write_bundle(tmp_path / 'published/model.ckpt-1000000', tensors)
+    (tmp_path / 'published/vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n')
+    (tmp_path / 'published/bert_config.json').write_text('{"num_attention_heads": 2}')
+    arguments = ['bert', str(tmp_path / 'published'), str(tmp_path / 'made')]
+    convert_checkpoint.main(arguments)
+    made = open_checkpoint(tmp_path / 'made')
+    assert 'ranking' not in made.config
+    assert 'bert.pooler.dense.weight' in made.tensors()
+    np.testing.assert_array_equal(
+        made.tensors()['bert.embeddings.word_embeddings.weight'],
+        bundle.tensor('bert/embeddings/word_embeddings'),
+    )

@@ -136,6 +136,16 @@ def write_robust04(folder: Path) -> None:
         _write(folder / f'{name}.tsv', lines)
 
 
+def write_vectors(path: Path) -> None:
+    """GloVe's text file: a word and its values on each line, the most frequent words first."""
+    chance = random.Random(3)
+    lines = []
+    for word in ['the', '.', *WORDS]:
+        values = ' '.join(f'{chance.gauss(0, 0.4):.5f}' for _ in range(8))
+        lines.append(f'{word} {values}\n')
+    _write(path, lines)
+
+
 def _passages(chance: random.Random, docids: Sequence[str], n_words: int = 12) -> dict[str, str]:
     return {docid: f'the {" ".join(chance.choices(WORDS, k=n_words))} .' for docid in docids}
 

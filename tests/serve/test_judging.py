@@ -337,6 +337,7 @@ def test_the_history_has_what_was_lost(client, folder):
     assert client.get('/v1/mine/history').json() == before
     for number in range(3):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
+    judge(client, 'what is not there', 'wanted0', 0)
     first = measure_generation(folder)
     with Collection.open(folder) as collection:
         collection.delete('wanted1')
@@ -344,7 +345,8 @@ def test_the_history_has_what_was_lost(client, folder):
     history = client.get('/v1/mine/history').json()
     assert history['is_newest'] is True
     older, newer = history['generations']
-    assert older['questions'] == 3
+    assert (older['questions'], older['with_relevant']) == (4, 3)
+    assert {'question': 'what is not there', 'answered': None} in older['unanswered']
     assert older['ndcg']['mean'] == first.ndcg.mean
     assert older['change'] is None
     assert {'question': 'cat w1', 'answered': None} in newer['unanswered']

@@ -3,10 +3,11 @@
 import itertools
 
 import pytest
-from rehearsal.training_files import write_car, write_msmarco, write_robust04
+from rehearsal.training_files import write_car, write_msmarco, write_robust04, write_vectors
 from trained_models import losses
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.systems.cedr.static_vectors import convert_vectors
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.recipe_files import RECIPES, read_recipe, recipe_path
 from pyserini_repbert.train.stream import InstanceStream
@@ -51,12 +52,19 @@ def shipped(files, tiny_checkpoint, monkeypatch):
     }
     for name in ('VANILLA', 'CAR_BERT', 'WWM'):
         variables[name] = base
+    write_vectors(files / 'vectors.txt')
+    vectors = files / 'vectors'
+    if not vectors.is_dir():
+        convert_vectors(files / 'vectors.txt', vectors)
+    variables['GLOVE'] = vectors
     for name, value in variables.items():
         monkeypatch.setenv(name, str(value))
 
     def read(name, *settings, steps=6):
         recipe = read_recipe(recipe_path(name))
-        changes = [f'base={base}', f'training.steps={steps}', 'training.precision=float32']
+        changes = [f'training.steps={steps}', 'training.precision=float32']
+        if not name.startswith('glove-'):
+            changes.append(f'base={base}')
         changes += [*LENGTHS[recipe.system], 'training.log_every=1']
         if recipe.system == 'cedr':
             corpus = files / 'robust04' / 'documents.jsonl'
@@ -85,7 +93,10 @@ def test_a_paper_s_recipe_trains_on_files_of_the_real_order_and_form(
 @pytest.mark.slow
 @pytest.mark.parametrize('name', PAPERS)
 def test_a_paper_s_recipe_trains_for_some_hundred_steps(name, shipped, tmp_path):
-    recipe = shipped(name, 'training.warmup_steps=0', 'training.learning_rate=1e-3', steps=200)
+    settings = ['training.warmup_steps=0', 'training.head_learning_rate=1e-2']
+    if not name.startswith('glove-'):
+        settings.append('training.learning_rate=1e-3')
+    recipe = shipped(name, *settings, steps=200)
     train(recipe, tmp_path / 'out', device='cpu')
     by_step = losses(tmp_path / 'out')
     assert sum(by_step[-20:]) < sum(by_step[:20])

@@ -4,7 +4,7 @@ import hashlib
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.train import main
-from pyserini_repbert.record import read_record
+from pyserini_repbert.record import code_version, read_record
 
 RANKING = {'max_query_length': 8, 'max_doc_length': 16}
 
@@ -27,6 +27,19 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
     ] == ['training.steps=2']
     assert {'recipe', 'topics', 'qrels', 'corpus'} <= {own.role for own in record.inputs}
     assert all(own.sha256 for own in record.inputs)
+    told = record.settings['recipe_settings']
+    expected = {
+        'seed': 42,
+        'weight_decay': 0.01,
+        'max_grad_norm': 1.0,
+        'schedule': 'linear',
+        'optimizer': 'adamw',
+        'steps': 2,
+    }
+    assert expected.items() <= told['training'].items()
+    assert told['ranking'] == {'system': 'repbert', **RANKING}
+    assert told['data'][0]['negatives'] == 1 and told['validation'] is None
+    assert record.versions['code'] == code_version()
     assert command.run(main, arguments) == 2
     assert 'is there already' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--overwrite']) == 0

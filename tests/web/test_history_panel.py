@@ -16,7 +16,8 @@ def generation(number, ndcg, unanswered=(), change=None):
     return {
         'generation': number,
         'measured': '2026-11-28T11:09:35+00:00',
-        'questions': 2,
+        'questions': 3,
+        'with_relevant': 2,
         'judged_share': 0.5,
         'ndcg': mean(ndcg),
         'condensed': mean(ndcg),
@@ -73,10 +74,13 @@ def test_nothing_was_asked(panel):
 def test_what_the_last_change_lost(panel):
     shown = panel(generation(1, 1.0), generation(2, 0.5, [LOST], CHANGE), is_newest=False)
     text = shown.inner_text()
-    assert 'nDCG@10 of 2 judged questions is 0.5000 (0.4000 to 0.6000).' in text
+    assert (
+        'nDCG@10 of 2 judged questions with a relevant document is 0.5000 (0.4000 to 0.6000).'
+        in text
+    )
     assert 'It has changed since' in text
     unanswered, moved, generations = shown.locator('table').all()
-    assert unanswered.locator('caption').inner_text().endswith('1 of 2')
+    assert unanswered.locator('caption').inner_text().endswith('1 of 3')
     assert unanswered.locator('tbody th').all_text_contents() == ['how to sharpen a blade']
     cells = moved.locator('tbody td').all_text_contents()
     assert cells == ['0.0000', '−1.0000', 'knife.1 (deleted), stone.1']

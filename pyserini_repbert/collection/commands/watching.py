@@ -239,8 +239,14 @@ def _print_history(measured: Sequence[MeasuredGeneration]) -> None:
 def _print_unanswered(generation: MeasuredGeneration) -> None:
     """Print the questions that a generation does not answer."""
     unanswered = generation.unanswered
-    questions = command.count_text(len(generation.questions), 'judged question')
+    questions = command.count_text(generation.n_asked, 'judged question')
     print(f'without a relevant document among the best ten: {len(unanswered)} of {questions}')
+    n_without = len(generation.without_relevant)
+    if n_without:
+        print(
+            f'  {n_without} of them: nobody judged any document relevant, so nDCG@10 leaves them '
+            'out'
+        )
     for question in unanswered[:_MOST_QUESTIONS]:
         sure = '' if question.answered is None else f' (P(answered) {question.answered:.2f})'
         print('  ' + printable(f'? {question.question}{sure}'))

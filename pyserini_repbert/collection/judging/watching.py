@@ -54,10 +54,23 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class JudgedQuestions:
-    """The questions of a collection with a relevant document, and their judgments."""
+    """The judged questions of a collection.
+
+    Attributes
+    ----------
+    topics : those with a relevant document
+    qrels : the judgments of these
+    without_relevant : those of which nobody judged a document relevant
+    """
 
     topics: Sequence[Query]
     qrels: Qrels
+    without_relevant: Sequence[Query] = ()
+
+    @property
+    def all_topics(self) -> list[Query]:
+        """All judged questions."""
+        return [*self.topics, *self.without_relevant]
 
 
 def judged_questions(folder: Path) -> JudgedQuestions:
@@ -68,7 +81,14 @@ def judged_questions(folder: Path) -> JudgedQuestions:
     for qid, grades in store.qrels().items():
         if any(grade > 0 for grade in grades.values()):
             qrels[qid] = grades
-    return JudgedQuestions([topic for topic in store.topics() if topic.qid in qrels], qrels)
+    topics = []
+    without_relevant = []
+    for topic in store.topics():
+        if topic.qid in qrels:
+            topics.append(topic)
+        else:
+            without_relevant.append(topic)
+    return JudgedQuestions(topics, qrels, without_relevant)
 
 
 def is_measured(folder: Path) -> bool:
@@ -104,14 +124,15 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
         )
     asked = _digest(store)
     before = store.measured()
-    with ask_collection(folder, judged.topics, device) as answers:
+    with ask_collection(folder, judged.all_topics, device) as answers:
         generation = answers.generation
         run = answers.run
         measured = _measure(generation, judged, run, answers.answered)
         measured = replace(measured, asked=asked)
         if before and before[-1].asked == asked and before[-1].generation < generation.number:
             change = _change(before[-1], measured, store.measured_rankings(), run, judged.qrels)
-            measured = replace(measured, change=_mark_deleted(change, generation))
+            if change is not None:
+                measured = replace(measured, change=_mark_deleted(change, generation))
     rankings = {topic.qid: run[topic.qid].docids[:CUT] for topic in judged.topics}
     store.add_measured(measured, rankings)
     return measured
@@ -239,16 +260,10 @@ def _measure(
         best = run[topic.qid].docids[:CUT]
         n_hits += len(best)
         n_judged += sum(docid in grades for docid in best)
-        probability = answered.get(topic.qid)
-        questions.append(
-            MeasuredQuestion(
-                qid=topic.qid,
-                question=topic.text,
-                ndcg=plain,
-                condensed=condensed,
-                answered=None if probability is None else round(probability, _DIGITS),
-            )
-        )
+        questions.append(_measured_question(topic, plain, condensed, answered))
+    without_relevant = []
+    for topic in judged.without_relevant:
+        without_relevant.append(_measured_question(topic, 0.0, 0.0, answered))
     return MeasuredGeneration(
         generation=generation.number,
         manifest_sha256=generation.sha256,
@@ -259,6 +274,20 @@ def _measure(
         condensed=mean_of_questions(values.condensed),
         answered=round(fmean(answered.values()), _DIGITS) if answered else None,
         questions=tuple(questions),
+        without_relevant=tuple(without_relevant),
+    )
+
+
+def _measured_question(
+    topic: Query, ndcg_value: float, condensed: float, answered: Mapping[str, float]
+) -> MeasuredQuestion:
+    probability = answered.get(topic.qid)
+    return MeasuredQuestion(
+        qid=topic.qid,
+        question=topic.text,
+        ndcg=ndcg_value,
+        condensed=condensed,
+        answered=None if probability is None else round(probability, _DIGITS),
     )
 
 
@@ -279,18 +308,27 @@ def _change(
     rankings: Mapping[str, Sequence[str]],
     run: Run,
     qrels: Qrels,
-) -> GenerationChange:
-    """A generation against the one before; which documents are deleted is not said yet.
+) -> GenerationChange | None:
+    """A generation against the one before, in the questions that both have; None if there is none.
+
+    Which documents are deleted is not said yet.
 
     Parameters
     ----------
-    before, after : figures of the same questions
+    before, after : figures of questions
     rankings : the best docids of each question before, by qid
     run : the rankings now
     qrels : the judgments
     """
+    old_by_qid = {question.qid: question for question in before.questions}
+    pairs: list[tuple[MeasuredQuestion, MeasuredQuestion]] = []
+    for new in after.questions:
+        if new.qid in old_by_qid:
+            pairs.append((old_by_qid[new.qid], new))
+    if not pairs:
+        return None
     moved = []
-    for old, new in zip(before.questions, after.questions, strict=True):
+    for old, new in pairs:
         grades = qrels[new.qid]
         first = rankings.get(new.qid, [])
         second = run[new.qid].docids[:CUT]
@@ -309,7 +347,6 @@ def _change(
             )
     # The worst come first, by the judged documents.
     moved.sort(key=lambda question: (-question.loss, question.after.ndcg - question.before.ndcg))
-    pairs = list(zip(before.questions, after.questions, strict=True))
     return GenerationChange(
         since=before.generation,
         ndcg=mean_of_questions([new.ndcg - old.ndcg for old, new in pairs]),

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_absent
+from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.pytorch import converted, sizes_of, unpacked, vocabulary_of
@@ -25,6 +26,14 @@ from pyserini_repbert.models.cross_encoder import CrossEncoder
 _OPTIMISER = ('adam_m', 'adam_v', 'global_step')
 _PRETRAINING = 'cls/'  # the masked-LM and next-sentence heads
 _HEAD = {'output_weights': 'classifier.weight', 'output_bias': 'classifier.bias'}
+
+
+class _PlainBert(nn.Module):
+    """A BERT under the names that its weights have."""
+
+    def __init__(self, sizes: BertConfig) -> None:
+        super().__init__()
+        self.bert = Bert(sizes)
 
 
 def hub_name(name: str) -> str | None:
@@ -44,7 +53,7 @@ def hub_name(name: str) -> str | None:
 def convert_tensorflow(
     source: Path,
     target: Path,
-    ranking: Mapping[str, Any],
+    ranking: Mapping[str, Any] | None,
     vocabulary: Path | None = None,
     checkpoint: str = '',
 ) -> None:
@@ -53,8 +62,8 @@ def convert_tensorflow(
 
     `source` is a .zip, a folder, or a path such as model.ckpt-100000; `checkpoint` is the name of
     the one to convert if there are several. Sizes are taken from the `bert_config.json` beside it,
-    else from the variables' shapes. `ranking` is the object for config.json, `vocabulary` the
-    vocab.txt to use if the source has none.
+    else from the variables' shapes. `ranking` is the object for config.json, None for a BERT
+    that is a base for training; `vocabulary` is the vocab.txt to use if the source has none.
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,14 +74,18 @@ def convert_tensorflow(
             folder = unpacked(source, Path(temporary))
         prefix = _prefix(folder, checkpoint)
         tensors = _read_tensors(TensorBundle(prefix))
-        config = {**sizes_of(source, tensors), 'architectures': ['BertForSequenceClassification']}
-        config |= _config_beside(prefix)
-        config['ranking'] = dict(ranking)
+        config = {**sizes_of(source, tensors), **_config_beside(prefix)}
+        if ranking is not None:
+            config['architectures'] = ['BertForSequenceClassification']
+            config['ranking'] = dict(ranking)
         labels = len(tensors.get('classifier.weight', ())) or 2
         words = vocabulary_of(prefix.parent, vocabulary)
 
-        def make_model() -> CrossEncoder:
-            return CrossEncoder(BertConfig.from_dict(config), labels)
+        def make_model() -> nn.Module:
+            sizes = BertConfig.from_dict(config)
+            if ranking is None:
+                return _PlainBert(sizes)
+            return CrossEncoder(sizes, labels)
 
         with converted(target, source, config, tensors, words) as written:
             load_model(make_model, written, tensors=tensors)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.systems.cedr.layout import PairBatch
 from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.systems.cedr.static_vectors import StaticVectors
 
 _LEAST_NORM = 1e-9  # added to norms, so that a zero vector has similarity 0
 
@@ -31,9 +32,9 @@ class CedrRanker(nn.Module, ABC):
     def __init__(self, config: BertConfig, settings: CedrSettings) -> None:
         super().__init__()
         self.settings = settings
-        self.bert = Bert(config)
+        self.bert: Any = StaticVectors(config) if settings.static else Bert(config)
         # Similarity matrices of a pair: of the embeddings and each layer.
-        self.channels = config.num_hidden_layers + 1
+        self.channels = 1 if settings.static else config.num_hidden_layers + 1
         # How many features are of [CLS].
         self.cls_size = config.hidden_size if settings.joint else 0
 
@@ -87,6 +88,8 @@ class CedrRanker(nn.Module, ABC):
 
         Raises InputError for fewer than one layer, or more than there are.
         """
+        if self.settings.static:
+            raise InputError('static word vectors have no layers: leave their number out')
         config = self.bert.config
         if not 1 <= n_layers <= config.num_hidden_layers:
             there = config.num_hidden_layers

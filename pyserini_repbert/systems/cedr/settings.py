@@ -44,6 +44,7 @@ class CedrSettings:
     max_query_length: int = MAX_QUERY_TOKENS  # wordpieces kept, special tokens not counted
     max_doc_length: int = MAX_DOCUMENT_TOKENS  # likewise
     pad_query: bool = True  # leave room for `max_query_length` query tokens
+    static: bool = False  # word vectors in place of a BERT (Table 1's rows "GloVe")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'architecture', Architecture(self.architecture))
@@ -51,6 +52,8 @@ class CedrSettings:
             raise InputError(
                 'Vanilla BERT scores by [CLS] alone: joint=false is for knrm, pacrr and drmm'
             )
+        if self.static and self.joint:
+            raise InputError('static word vectors have no [CLS]: set joint=false')
         if self.architecture == Architecture.PACRR and not self.pad_query:
             raise InputError(
                 'PACRR has weights for a fixed number of query tokens: pad_query=false is for the '

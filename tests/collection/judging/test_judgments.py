@@ -172,3 +172,29 @@ def test_another_file_is_refused(tmp_path):
     connection.close()
     with pytest.raises(DamagedFileError, match='holds other data'):
         JudgmentStore(path).add([Judgment('q', 'a', 1)])
+
+
+def test_a_grade_belongs_to_the_text_that_it_was_given_to(store):
+    """plan has the name of todo now, which was deleted; soon has that of a future document."""
+    store.add(
+        [
+            Judgment('which?', 'plan', 3, version='p'),
+            Judgment('which?', 'todo', 0, version='t'),
+            Judgment('which?', 'todo', 1, judge='bob', version='t'),
+            Judgment('which?', 'todo', 2, judge='eve', version='p'),
+            Judgment('which?', 'soon', 3),
+            Judgment('which?', 'later', 1),
+        ]
+    )
+    versions = {'todo': 'p', 'later': 's'}
+    assert store.rename({'plan': 'todo', 'soon': 'later'}, versions) == 2
+    kept = {(each.docid, each.judge, each.grade) for each in store.judgments()}
+    assert kept == {('todo', '', 3), ('todo', 'eve', 2), ('later', '', 1)}
+
+
+def test_grades_without_a_text_are_given_that_of_a_deleted_document(store):
+    assert store.docids_without_version() == []
+    store.add([Judgment('which?', 'a', 1), Judgment('which?', 'b', 1, version='seen')])
+    assert store.docids_without_version() == ['a']
+    store.set_versions({'a': 'last', 'b': 'last'})
+    assert [each.version for each in store.judgments()] == ['last', 'seen']

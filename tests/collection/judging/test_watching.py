@@ -8,11 +8,18 @@ import pytest
 from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.judging import watching
 from pyserini_repbert.collection.judging.watching import is_measured, measure_generation
 from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.measured import (
+    MeanOfQuestions,
+    MeasuredGeneration,
+    MeasuredQuestion,
+)
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.confidence import (
     HIT_FEATURES,
     ConfidenceModel,
@@ -166,6 +173,57 @@ def test_a_renamed_document_is_the_same(judged, sync, documents):
     change = judgments_of(judged).measured()[-1].change
     assert change is not None
     assert not any(question.left for question in change.questions)
+
+
+def test_a_document_with_the_name_of_a_deleted_one_keeps_its_grade(judged, sync, documents, caplog):
+    store = judgments_of(judged)
+    taken = {judgment.docid for judgment in store.judgments()}
+    plan, todo = [docid for docid in documents if docid not in taken][:2]
+    store.add([Judgment('which plan?', plan, 2, 'ann'), Judgment('which plan?', todo, 0, 'bob')])
+    kept = {docid: text for docid, text in documents.items() if docid != todo}
+    assert sync(kept, '--watch')[0] == 0
+    renamed = {todo if docid == plan else docid: text for docid, text in kept.items()}
+    status, printed, _ = sync(renamed, '--watch')
+    assert (status, '1 renamed' in printed) == (0, True)
+    # The grade of the deleted text is gone, that of the renamed one has followed it.
+    (grades,) = [grades for grades in store.qrels().values() if todo in grades]
+    assert grades == {todo: 2}
+    (record,) = caplog.records
+    assert record.getMessage().startswith('1 judgments were of deleted documents')
+    assert len(store.measured()[-1].questions) == len(QUESTIONS) + 1
+    # Bob judges the renamed one: the question has no relevant document any more.
+    store.add([Judgment('which plan?', todo, 0, 'bob')])
+    assert sync(renamed | {'new': 'big leaf'}, '--watch')[0] == 0
+    assert len(store.measured()[-1].questions) == len(QUESTIONS)
+
+
+def test_a_question_with_zeros_alone_found_nothing(judged, capsys):
+    judgments_of(judged).add([Judgment('what is not there', 'd03', 0)])
+    measured = measure_generation(judged)
+    assert measured.ndcg.mean == 1
+    assert [question.question for question in measured.unanswered] == ['what is not there']
+    assert run(main, ['index', 'history', '--index', str(judged)]) == 0
+    printed = capsys.readouterr().out
+    assert 'without a relevant document among the best ten: 1 of 5 judged questions' in printed
+    assert '? what is not there' in printed
+    assert '1 of them: nobody judged any document relevant, so nDCG@10 leaves them out' in printed
+
+
+def test_questions_of_two_generations_are_paired_by_their_qids():
+    def measured(number, values):
+        questions = [
+            MeasuredQuestion(qid, qid, value, value, None) for qid, value in values.items()
+        ]
+        mean = MeanOfQuestions(0, 0, 0)
+        return MeasuredGeneration(number, '', '', '', 1, mean, mean, None, tuple(questions), None)
+
+    run_now = {qid: Ranking(['a'], [1.0]) for qid in 'xyz'}
+    qrels = {qid: {'a': 1} for qid in 'xyz'}
+    before = measured(1, {'x': 0.5, 'y': 1.0})
+    change = watching._change(before, measured(2, {'y': 0.25, 'z': 1.0}), {}, run_now, qrels)
+    assert change.ndcg.mean == -0.75
+    assert [question.after.qid for question in change.questions] == ['y']
+    assert watching._change(before, measured(2, {'z': 1.0}), {}, run_now, qrels) is None
 
 
 @pytest.fixture

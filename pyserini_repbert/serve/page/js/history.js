@@ -27,7 +27,7 @@ export function historyPanel(about) {
     const newest = generations.at(-1);
     place.replaceChildren(...[
       !isNewest && message('info', 'It has changed since', ['Documents, judgments or settings are others now: ask again.']),
-      h('p', { class: 'lead' }, `nDCG@10 of ${count(newest.questions, 'judged question')} is ${interval(newest.ndcg)}.`),
+      h('p', { class: 'lead' }, `nDCG@10 of ${count(newest.with_relevant, 'judged question')} with a relevant document is ${interval(newest.ndcg)}.`),
       unanswered(newest),
       newest.change?.questions.length > 0 && moved(newest.change),
       table('By generation, the newest first', ['Generation', 'asked', 'nDCG@10', 'judged alone', 'P(answered)'], generations.toReversed().map(generationRow)),
