@@ -15,9 +15,10 @@ import logging
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
+from math import nan
 from typing import Any, NamedTuple, Self, overload
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
@@ -25,6 +26,8 @@ from pyserini_repbert.trace import SILENT, Notes, Trace
 
 logger = logging.getLogger(__name__)
 
+# `Ranking.background` of words and of weights of terms.
+NO_WORD = 0.0
 # `Ranker.reads` of a reranker that reads all candidates.
 ALL = sys.maxsize
 
@@ -172,12 +175,16 @@ class Ranking(Sequence[Candidate]):
     scores : one for each docid, never increasing
     texts : one for each docid, None where a text is not known; () until texts are needed
     excerpts : of documents: the best passages of each; () for passages, and until they are needed
+    background : the score of a document that has nothing to do with the query: `NO_WORD`, or the
+        mean of vectors' scores over a sample of their index; nan where nobody knows it
     """
 
     docids: tuple[str, ...]
     scores: tuple[float, ...]
     texts: tuple[str | None, ...]
     excerpts: tuple[Excerpts, ...]
+    # The same hits of a run file are the same ranking.
+    background: float = field(compare=False, repr=False)
 
     def __init__(
         self,
@@ -185,11 +192,13 @@ class Ranking(Sequence[Candidate]):
         scores: Iterable[float] = (),
         texts: Iterable[str | None] = (),
         excerpts: Iterable[Excerpts] = (),
+        background: float = nan,
     ) -> None:
         object.__setattr__(self, 'docids', tuple(docids))
         object.__setattr__(self, 'scores', tuple(scores))
         object.__setattr__(self, 'texts', tuple(texts))
         object.__setattr__(self, 'excerpts', tuple(excerpts))
+        object.__setattr__(self, 'background', background)
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> Ranking:
@@ -219,7 +228,13 @@ class Ranking(Sequence[Candidate]):
 
     def __getitem__(self, row: int | slice) -> Candidate | Ranking:
         if isinstance(row, slice):
-            return Ranking(self.docids[row], self.scores[row], self.texts[row], self.excerpts[row])
+            return Ranking(
+                self.docids[row],
+                self.scores[row],
+                self.texts[row],
+                self.excerpts[row],
+                self.background,
+            )
         text = self.texts[row] if self.texts else None
         excerpts = self.excerpts[row] if self.excerpts else ()
         return Candidate(self.docids[row], self.scores[row], text, excerpts)
@@ -231,7 +246,7 @@ class Ranking(Sequence[Candidate]):
             if text is None:
                 text = texts.get(docid)
             filled.append(text)
-        return Ranking(self.docids, self.scores, filled, self.excerpts)
+        return Ranking(self.docids, self.scores, filled, self.excerpts, self.background)
 
     def with_excerpts(self, excerpts: Mapping[str, Excerpts]) -> Ranking:
         """The same documents with their best passages by docid.
@@ -249,13 +264,17 @@ class Ranking(Sequence[Candidate]):
             else:
                 texts.append(passages[0].model_input if passages else '')
                 passages_of_hits.append(passages)
-        return Ranking(self.docids, self.scores, texts, passages_of_hits)
+        return Ranking(self.docids, self.scores, texts, passages_of_hits, self.background)
 
     def without_texts(self) -> Ranking:
         """The same hits without texts and passages."""
         if not self.texts and not self.excerpts:
             return self
-        return Ranking(self.docids, self.scores)
+        return Ranking(self.docids, self.scores, background=self.background)
+
+    def with_background(self, background: float) -> Ranking:
+        """The same hits, whose scores count from this one."""
+        return Ranking(self.docids, self.scores, self.texts, self.excerpts, background)
 
     def without(self, docid: str) -> Ranking:
         """The hits but one; all where it is not among them."""
@@ -291,7 +310,8 @@ class Ranking(Sequence[Candidate]):
         excerpts: tuple[Excerpts, ...] = ()
         if self.excerpts or rest.excerpts:
             excerpts = (self.excerpts or ((),) * len(self)) + (rest.excerpts or ((),) * len(rest))
-        return Ranking(self.docids + rest.docids, self.scores + scores, texts, excerpts)
+        docids = self.docids + rest.docids
+        return Ranking(docids, self.scores + scores, texts, excerpts, self.background)
 
     def select_rows(self, rows: Sequence[int], scores: Iterable[float]) -> Ranking:
         """The hits of these rows, from 0, in the order of `rows`.
@@ -301,7 +321,7 @@ class Ranking(Sequence[Candidate]):
         docids = [self.docids[row] for row in rows]
         texts = [self.texts[row] for row in rows] if self.texts else ()
         excerpts = [self.excerpts[row] for row in rows] if self.excerpts else ()
-        return Ranking(docids, scores, texts, excerpts)
+        return Ranking(docids, scores, texts, excerpts, self.background)
 
 
 # Rankings by qid, in the order of the topics.
@@ -609,13 +629,15 @@ class Ranker(StoredTexts, ABC):
         """Whether `document_scores` gives the scores of documents below a ranking's last hit."""
         return False
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         """The scores of documents in the whole ranking of a topic, however deep it was searched.
 
         Parameters
         ----------
         topic : the query
-        docids : of the documents; one that the whole ranking lacks has 0
+        docids : of the documents; one that the whole ranking lacks has None
         hits : the first hits of the topic, whose scores are known
         """
         raise NotImplementedError(f"'{self.label}' gives no scores of single documents")

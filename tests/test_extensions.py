@@ -1,7 +1,9 @@
 """Extensions: found by folder and entry point, imported on first use."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from pyserini_repbert.commands.dispatcher import help_texts, main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import extensions
 from pyserini_repbert.names.corpora import open_corpus
+
+ROOT = Path(__file__).parents[1]
 
 SONGS = """
 from pyserini_repbert.extension import Command, Extension
@@ -54,6 +58,11 @@ def write_package(folder, name='songs'):
     package.mkdir(parents=True)
     for module, text in {'__init__': SONGS, 'singing': SINGING, 'files': FILES}.items():
         (package / f'{module}.py').write_text(text)
+    add_metadata(folder, name)
+
+
+def add_metadata(folder, name):
+    """What the installation of a package writes beside it."""
     metadata = folder / f'{name}-1.dist-info'
     metadata.mkdir()
     (metadata / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 1\n')
@@ -69,7 +78,9 @@ def installed(tmp_path, monkeypatch):
     extensions.cache_clear()
     yield tmp_path
     extensions.cache_clear()
-    for name in [name for name in sys.modules if name.partition('.')[0] in ('songs', 'more')]:
+    for name in [
+        name for name in sys.modules if name.partition('.')[0] in ('songs', 'more', 'votes')
+    ]:
         del sys.modules[name]
 
 
@@ -107,3 +118,24 @@ def test_finding_extensions_imports_none_of_their_work():
     packages = {found.package for found in extensions().values()}
     parents = {package.rpartition('.')[0] for package in packages}
     assert set(shown.stdout.split()) <= ours | packages | parents
+
+
+def test_the_extension_of_the_guide(installed, monkeypatch, capsys):
+    """`docs/extending.md` builds it; its files and its entry point are installed."""
+    page = (ROOT / 'docs' / 'extending.md').read_text(encoding='utf-8')
+    (installed / 'votes').mkdir()
+    for name, text in re.findall(r'```py title="(votes/\w+\.py)"\n(.*?)```', page, re.DOTALL):
+        (installed / name).write_text(text, encoding='utf-8')
+    add_metadata(installed, 'votes')
+    (installed / 'docs.jsonl').write_text(
+        '{"id": "a", "contents": "tomatoes split"}\n{"id": "b", "contents": "beans"}\n'
+    )
+    (installed / 'votes.tsv').write_text('a\t7\n')
+    monkeypatch.syspath_prepend(ROOT / 'examples')
+    monkeypatch.chdir(installed)
+    question = ['search', '--sparse', 'own_rankers:SharedWords@docs.jsonl', '--query', 'tomatoes']
+    assert main(question) == 0
+    assert 'votes' not in capsys.readouterr().out
+    assert 'votes.options' in sys.modules
+    assert main([*question, '--votes', 'votes.tsv']) == 0
+    assert 'a  (1.0000, votes: 7)' in capsys.readouterr().out

@@ -60,7 +60,9 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     def gives_document_scores(self) -> bool:
         return True
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         """As in `Ranker`, without what Anserini takes off scores that are alike."""
         score_of = dict(zip(hits.docids, _scores_before_ties(hits.scores), strict=True))
         missing = [docid for docid in docids if docid not in score_of]
@@ -68,7 +70,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
             others = self.among(missing).rank([topic], None, len(missing))[topic.qid]
             scores = _scores_before_ties(others.scores)
             score_of |= dict(zip(others.docids, scores, strict=True))
-        return [score_of.get(docid, 0.0) for docid in docids]
+        return [score_of.get(docid) for docid in docids]
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """The words of a question with what they add to the score of each document, by docid.
@@ -148,7 +150,9 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
     def gives_document_scores(self) -> bool:
         return True
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         return self._unfiltered.document_scores(topic, docids, hits)
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:

@@ -272,12 +272,14 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         # Feedback searches for another vector than that of the question.
         return self.feedback is None
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         score_of = dict(zip(hits.docids, hits.scores, strict=True))
         missing = [docid for docid in docids if docid not in score_of]
         if missing:
             score_of |= self.scores_by_docid(self.vector_of(topic.text), missing)
-        return [score_of.get(docid, 0.0) for docid in docids]
+        return [score_of.get(docid) for docid in docids]
 
     def scores_by_docid(
         self, query: NDArray[np.float32], docids: Sequence[str]

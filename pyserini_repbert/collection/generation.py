@@ -695,7 +695,7 @@ def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> E
         text=text[passage.start : passage.end],
         title=title,
         headings=tuple(heading.title for heading in headings),
-        anchor=headings[-1].anchor if headings else '',
+        anchor=origin.anchor_at(begins),
         file=origin.file,
         line=origin.line_at(text, begins),
         row=origin.row or None,

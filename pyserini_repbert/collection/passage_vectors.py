@@ -16,12 +16,10 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.index.quantized import StoredVectors
+from pyserini_repbert.index.sample import mean_vector, sample_positions
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.search.products import shard_pair_scores
-
-# Passages of `PassageVectors.sample`.
-_SAMPLE = 256
 
 
 @dataclass(frozen=True)
@@ -107,12 +105,18 @@ class PassageVectors:
 
     @cached_property
     def sample(self) -> NDArray[np.float32]:
-        """Vectors of at most `_SAMPLE` live passages, float32 (passages, d), the same for every
-        question.
-        """
+        """Vectors of `sample_rows`, float32 (passages, d), the same for every question."""
+        return self.gather(self.sample_rows)
+
+    @cached_property
+    def sample_rows(self) -> NDArray[np.int64]:
+        """At most `SAMPLE` live rows, of all shards, int64 (passages,)."""
         live = np.flatnonzero(self.live)
-        positions = np.linspace(0, max(len(live) - 1, 0), min(_SAMPLE, len(live))).astype(np.int64)
-        return self.gather(live[positions])
+        return live[sample_positions(len(live))]
+
+    @cached_property
+    def sample_mean(self) -> NDArray[np.float32]:
+        return mean_vector(self.sample)
 
     def rows_of(self, docnos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The live rows of documents, document after document.

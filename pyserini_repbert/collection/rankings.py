@@ -130,12 +130,13 @@ def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking])
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
-    Two are interpolated, each score as a share of its ranking's best, that which is first in
-    `_STRONGER` with a weight of `DENSE_SHARE`; more have equal weights.
+    Two are interpolated, what each score has above its ranking's background as a share of the best
+    one's (`Normalization.BACKGROUND`), that which is first in `_STRONGER` with a weight of
+    `DENSE_SHARE`; more have equal weights.
     """
     if len(rankings) < 2:
         return FusionSettings()
-    settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.MAX)
+    settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.BACKGROUND)
     if len(rankings) > 2:
         return settings.changed(alpha=[1 / len(rankings)] * len(rankings))
     first, second = (_STRONGER.index(CollectionRanking(ranking)) for ranking in rankings)

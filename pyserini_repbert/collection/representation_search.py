@@ -26,6 +26,7 @@ from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import (
     NO_HITS,
+    NO_WORD,
     Query,
     Ranking,
     Reason,
@@ -83,6 +84,8 @@ class RepresentationSearcher(Searcher):
             rows.prepare(shard.folder)
         can_match = [np.empty(0, np.bool_), *(rows.can_match for rows in self._rows)]
         self._counted: NDArray[np.bool_] = vectors.live & np.concatenate(can_match)
+        # Of all documents, also within a filter.
+        self._sample = vectors.sample_rows[self._counted[vectors.sample_rows]]
         if self.aggregation is PassageAggregation.FIRST:
             self._counted = self._counted & (vectors.numbers == 0)
         self.approximate: RepresentationAnn | None = None
@@ -141,13 +144,18 @@ class RepresentationSearcher(Searcher):
     def gives_document_scores(self) -> bool:
         return True
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         score_of = dict(zip(hits.docids, hits.scores, strict=True))
         missing = [docid for docid in docids if docid not in score_of]
         if missing:
             (query,) = self.queries_of([topic.text])
             score_of |= self.scores_by_docid(query, missing)
-        return [score_of.get(docid, 0.0) for docid in docids]
+        scores = [score_of.get(docid) for docid in docids]
+        if self.kind.scores_all:
+            return scores
+        return [score or None for score in scores]
 
     def scores_by_docid(self, query: Any, docids: Sequence[str]) -> dict[str, float]:
         """The scores of documents, by docid, of those with a passage that counts."""
@@ -174,7 +182,14 @@ class RepresentationSearcher(Searcher):
             totals = self._aggregated(scores, docnos)
         best = best_positions(totals, len(totals) if k is None else k)
         docids = np.array(self.generation.docids(docnos[best]), dtype=object)
-        return rank_by_score(docids, totals[best], k)
+        ranking = rank_by_score(docids, totals[best], k)
+        return ranking.with_background(self._mean(scores[self._sample]))
+
+    def _mean(self, scores: NDArray[np.float32]) -> float:
+        """`Ranking.background`, by the scores of the sample of passages."""
+        if not self.kind.scores_all:
+            return NO_WORD
+        return float(scores.mean(dtype=np.float64)) if len(scores) else 0.0
 
     def _of_candidates(self, approximate: RepresentationAnn, query: Any, k: int) -> Ranking:
         """The ranking of the documents that the approximate index finds, k deep."""
@@ -196,7 +211,12 @@ class RepresentationSearcher(Searcher):
         best = best_positions(scored.totals, k)
         found = docnos[scored.positions[best]]
         docids = np.array(self.generation.docids(found), dtype=object)
-        return rank_by_score(docids, scored.totals[best], k)
+        ranking = rank_by_score(docids, scored.totals[best], k)
+        return ranking.with_background(self.background(query))
+
+    def background(self, query: Any) -> float:
+        """`Ranking.background` of a query that finds something."""
+        return self._mean(self._scores_of(query, self._sample))
 
     def identity(self) -> Mapping[str, Any]:
         identity = super().identity()

@@ -49,11 +49,14 @@ class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
         return rescored
 
     def _rescore(self, query: Any, ranking: Ranking) -> Ranking:
+        if query is None:
+            return ranking
         score_of = self.scorer.scores_by_docid(query, ranking.docids[:RESCORED_HITS])
         scores = np.array(list(score_of.values()), np.float32)
         scored = rank_by_score(np.array(list(score_of), dtype=object), scores, None)
         others = [row for row, docid in enumerate(ranking.docids) if docid not in score_of]
         rest = ranking.select_rows(others, [ranking.scores[row] for row in others])
+        scored = scored.with_background(self.scorer.background(query))
         return scored.append_below(rest)
 
     def leaves(self) -> Iterator[Ranker]:

@@ -86,13 +86,13 @@ class LinkTemplate:
         Parameters
         ----------
         file : its path in the source, with slashes; '' for a document that has no file
-        anchor : of a heading in it; '' for none
+        anchor : of a heading in it, or 'page=3' of a PDF; '' for none
         """
         path = PurePosixPath(file)
         if not file or path.is_absolute() or '..' in path.parts:
             return ''
         filled = self.text.replace(_PATH, quote(file, errors='replace'))
-        return filled.replace(_ANCHOR, quote(anchor, safe='', errors='replace')).removesuffix('#')
+        return filled.replace(_ANCHOR, quote(anchor, safe='=', errors='replace')).removesuffix('#')
 
 
 def _template_problem(text: str) -> str:

@@ -162,6 +162,8 @@ def left_work(output: str | None) -> bool:
     return (
         Path(f'{output}.part').is_file()
         or Path(f'{output}.training', 'recipe.yaml').is_file()
+        # of `train --folds`
+        or any(folder.glob('seed-*/fold-*'))
         # the folder of an index that replaces the one in `folder`
         or (folder / 'part-0-of-1').is_dir()
         or any(_is_begun_index(path) for path in (folder, *folder.glob('part-*')))

@@ -53,6 +53,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'latency': 'evaluate_latency',
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
+    'tune': 'evaluate_tune',
     'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
     'ir-metadata': 'ir_metadata',

@@ -40,6 +40,7 @@ from pyserini_repbert.commands.terminal import (
     hits_text,
     piped_questions,
     say_device,
+    scores_in_rankings,
 )
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import MissingResourceError
@@ -411,11 +412,29 @@ def _answers(
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
             reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
+        scores = _shown_scores(topic, hits, pipeline, watcher)
+        question = topic.text
         if options.like:
-            shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
-        else:
-            shown.append(hits_text(topic.text, hits, reasons, find_words, said.lines, said.marks))
+            question = f'like {topic.text}'
+            find_words = _find_no_words
+        shown.append(hits_text(question, hits, reasons, find_words, said.lines, said.marks, scores))
     return shown
+
+
+def _shown_scores(
+    topic: Query, hits: Ranking, pipeline: Pipeline, watcher: ProgressBars
+) -> list[str]:
+    """The scores of hits as a person reads them; none: their own.
+
+    The best hit of a fusion has nearly the same score for any question, so the scores in the
+    rankings that were fused are shown.
+    """
+    if pipeline.first is None or len(pipeline.first.parts) < 2 or pipeline.rerankers is not None:
+        return []
+    rankings = {}
+    for name, notes in watcher.parts['search'].parts.items():
+        rankings[name] = notes.run[topic.qid]
+    return scores_in_rankings(hits, rankings)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def hits_text(
     find_words: WordFinder | None = None,
     lines_below: Sequence[str] = (),
     marks: Sequence[Sequence[str]] = (),
+    scores: Sequence[str] = (),
 ) -> str:
     """The query and its hits as lines of text, each hit's reasons below it.
 
@@ -53,6 +54,7 @@ def hits_text(
     find_words : finds the words of the query in a passage; default: as in English
     lines_below : what is said of the question
     marks : what is said of each hit, beside its score
+    scores : of each hit; default: its score
     """
     lines = [f'? {printable(query)}']
     lines += [f'   {line}' for line in lines_below]
@@ -60,7 +62,7 @@ def hits_text(
         lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     for rank, hit in enumerate(hits, 1):
-        said = [f'{hit.score:.4f}']
+        said = [scores[rank - 1] if scores else score_text(hit.score)]
         if marks:
             said += marks[rank - 1]
         score = f'({", ".join(said)})'
@@ -75,6 +77,29 @@ def hits_text(
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
+
+
+def score_text(score: float) -> str:
+    """A score as a person reads it."""
+    return f'{score:.4f}'
+
+
+def scores_in_rankings(hits: Ranking, rankings: Mapping[str, Ranking]) -> list[str]:
+    """The scores of each hit in the rankings that were fused, by their names: 'bm25 2.1034'.
+
+    A ranking that does not have a hit among those that it found is left out.
+    """
+    scores_of = {}
+    for name, ranking in rankings.items():
+        scores_of[name] = dict(zip(ranking.docids, ranking.scores, strict=True))
+    texts = []
+    for docid in hits.docids:
+        known = []
+        for name, scores in scores_of.items():
+            if docid in scores:
+                known.append(f'{printable(name)} {score_text(scores[docid])}')
+        texts.append(', '.join(known))
+    return texts
 
 
 def _place_lines(docid: str, passage: Excerpt) -> list[str]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 from pyserini_repbert.data.origins import Origin
@@ -127,7 +128,7 @@ def _is_missing(value: Any) -> bool:
         return True
     if getattr(value, 'ndim', None) == 0:
         return bool(getattr(value, 'mask', False)) or bool(value != value)
-    return isinstance(value, (float, datetime)) and value != value
+    return isinstance(value, (float, datetime, Decimal)) and value != value
 
 
 def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
@@ -137,6 +138,12 @@ def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
         return _checked_text(value, f"field '{name}': the text")
     if isinstance(value, (int, float)):
         return _plain_number(name, value)
+    if isinstance(value, Decimal):
+        is_whole = value == value.to_integral_value()
+        return _plain_number(name, int(value) if is_whole else float(value))
+    if isinstance(value, bytes):
+        # No text, no number: a picture, say.
+        return None
     if isinstance(value, (date, datetime)):
         return _checked_date(name, value.isoformat())
     # A time of day, as TOML has them, is text.

@@ -10,6 +10,11 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, existing_file, open_binary
 
 _START = 4096
+# Bytes that no text has, but for the escape of terminals.
+_CONTROL = re.compile(rb'[\x00-\x08\x0e-\x1a\x1c-\x1f]')
+# How the names of pages of manuals end, and a line near their beginning.
+_SECTION = re.compile(r'\.[1-9][a-z]{0,5}$')
+_ROFF = re.compile(rb'^[.\x27](?:TH|Dd|Dt|so|\\")', re.MULTILINE)
 # Bytes that packed files begin with.
 _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
 
@@ -42,6 +47,18 @@ def first_bytes(path: Path) -> bytes:
     """The beginning of a file, unpacked if its name ends in .gz."""
     with open_binary(existing_file(path, 'corpus')) as stream:
         return stream.read(_START)
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file that is not empty begins as a text in whatever encoding."""
+    start = first_bytes(path)
+    return bool(start) and _CONTROL.search(start) is None
+
+
+def is_manual(path: Path) -> bool:
+    """Whether a file is a page of a manual for `man`, by its name and its first lines."""
+    name = path.name.lower().removesuffix('.gz')
+    return _SECTION.search(name) is not None and _ROFF.search(first_bytes(path)) is not None
 
 
 def is_binary(path: Path) -> bool:

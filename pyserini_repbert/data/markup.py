@@ -31,6 +31,7 @@ _SEPARATED = ','.join(sorted(BLOCKS - {'html', 'head', 'body'}))
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
 PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif', '.webp', '.avif', '.bmp')
+_WIDTH = re.compile(r'\|\d{1,5}(?:x\d{1,5})?$')
 # Elements around a picture, the link or the figure among them.
 _NEAR_LINK = 4
 CDATA = '<![CDATA['
@@ -48,6 +49,15 @@ _MOST_DECLARED = 2_000  # characters
 _EMPTY = re.compile(
     r'<(iframe|noembed|noframes|noscript|script|style|textarea|title|xmp)(\s[^<>]*)?/>',
     re.IGNORECASE,
+)
+# The parser compares an attribute with all others of its tag. No page has a tag of so many.
+_MOST_ATTRIBUTES = 250
+_ATTRIBUTE = (
+    r'[\s/]*+[^\s/>=][^\s/>=]*+'
+    r'(?:\s*+=\s*+(?:"[^"]*+"|\'[^\']*+\'|[^\s>"\'][^\s>]*+)?)?'
+)
+_MANY_ATTRIBUTES = re.compile(
+    rf'(<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{_MOST_ATTRIBUTES}}}+)(?:{_ATTRIBUTE})++'
 )
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(
@@ -145,7 +155,8 @@ def write_alternatives(tree: LexborHTMLParser) -> None:
 
 def alternative_text(words: str) -> str:
     """The alternative text of a picture, on one line; '' for the name of a file."""
-    words = one_line(words)
+    # Obsidian writes the width of a picture there.
+    words = _WIDTH.sub('', one_line(words))
     is_file = ' ' not in words and words.lower().endswith(PICTURES)
     return '' if is_file else words
 
@@ -214,6 +225,7 @@ def _parse(markup: str) -> LexborHTMLParser:
     """The tree that a browser with scripts builds, before scripts or forms change it."""
     if markup.lstrip()[: len(_XML)] == _XML or _XHTML in markup[:_MOST_DECLARED]:
         markup = _EMPTY.sub(r'<\1\2></\1>', markup)
+    markup = _MANY_ATTRIBUTES.sub(r'\1', markup)
     return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
 
 

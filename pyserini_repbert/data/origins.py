@@ -37,6 +37,13 @@ class LineStart(NamedTuple):
     line: int
 
 
+class PageStart(NamedTuple):
+    """A character of a text that begins a printed page, and that page's number, from 1."""
+
+    start: int
+    page: int
+
+
 class TextSpan(NamedTuple):
     """The characters `text[start:end]` of a text."""
 
@@ -58,6 +65,8 @@ class Origin:
         what is no record, or has no line
     code : the lines of the text that are code, in their order
     row : the number of the record, from 1, in a file of records that has no lines; 0 for others
+    pages : where printed pages begin in the text, by their numbers from 1; those without text are
+        left out
     """
 
     file: str = ''
@@ -66,6 +75,7 @@ class Origin:
     record: int = 0
     row: int = 0
     code: tuple[TextSpan, ...] = ()
+    pages: tuple[PageStart, ...] = ()
 
     def rendered(self) -> str:
         """What a collection stores beside the file, as JSON."""
@@ -80,6 +90,8 @@ class Origin:
             outline['row'] = self.row
         if self.code:
             outline['code'] = self.code
+        if self.pages:
+            outline['pages'] = self.pages
         return json.dumps(outline, ensure_ascii=False)
 
     @classmethod
@@ -92,9 +104,10 @@ class Origin:
             record = int(values.get('record', 0))
             row = int(values.get('row', 0))
             code = [TextSpan(*span) for span in values.get('code', ())]
+            pages = [PageStart(*page) for page in values.get('pages', ())]
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(str(error)) from error
-        return cls(file, tuple(headings), tuple(lines), record, row, tuple(code))
+        return cls(file, tuple(headings), tuple(lines), record, row, tuple(code), tuple(pages))
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
         """The headings below which a character of the text stands, the highest first."""
@@ -106,6 +119,17 @@ class Origin:
                 path.pop()
             path.append(heading)
         return tuple(path)
+
+    def anchor_at(self, position: int) -> str:
+        """The address of a character of the text within its page, as a browser takes it.
+
+        That is the anchor of the last heading above, or 'page=3' of a printed page; '' for neither.
+        """
+        headings = self.headings_at(position)
+        if headings:
+            return headings[-1].anchor
+        number = bisect_right(self.pages, position, key=_start_of_page)
+        return f'page={self.pages[number - 1].page}' if number else ''
 
     def longest_part(self, start: int, end: int) -> int:
         """Where the longest of the parts begins into which headings cut `text[start:end]`."""
@@ -140,6 +164,10 @@ class Origin:
 
 def _start_of(line: LineStart) -> int:
     return line.start
+
+
+def _start_of_page(page: PageStart) -> int:
+    return page.start
 
 
 def _end_of_span(span: TextSpan) -> int:

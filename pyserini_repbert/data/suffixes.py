@@ -1,6 +1,6 @@
 """How the names of files end, by what the files hold. A suffix counts in any case of its letters.
 
-All but Parquet and Office files may be packed, with .gz behind.
+All but Parquet, OpenDocument, RTF and Office files may be packed, with .gz behind.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ MAIL = ('.eml',)
 MAILBOXES = ('.mbox',)
 NOTEBOOKS = ('.ipynb',)
 # What the extra 'files' reads.
+OPEN_DOCUMENTS = ('.odt', '.rtf')
 OFFICE = ('.pdf', '.docx', '.pptx', '.xlsx', '.epub')
+# What the extra 'files' reads without its marks.
+TYPESET = ('.tex', '.latex', '.typ', '.mediawiki', '.wiki', '.docbook', '.dbk')
+LOGS = ('.log',)
 # Programs, their settings and their styles.
 SOURCES = tuple(
     '.bash .bat .c .cc .cfg .clj .cmake .conf .cpp .cs .css .cxx .dart .ex .exs .f90 .go .gradle '
     '.groovy .h .hpp .hs .ini .java .jl .js .jsx .kt .less .lua .mjs .ml .php .pl .properties '
-    '.proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh .sql .svelte .swift .tex .tf .toml .ts .tsx '
+    '.proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh .sql .svelte .swift .tf .toml .ts .tsx '
     '.vue .yaml .yml .zig .zsh'.split()
 )
 ARCHIVES = ('.tar', '.tar.gz', '.tgz')
@@ -43,6 +47,8 @@ _MAY_BE_PACKED = (
     *MAIL,
     *MAILBOXES,
     *NOTEBOOKS,
+    *TYPESET,
+    *LOGS,
 )
 _PACKED = '.gz'
 
@@ -75,4 +81,4 @@ def is_read(path: Path) -> bool:
     """Whether a reader of this package reads files of a file's suffix."""
     if has_suffix_or_packed(path.name, _MAY_BE_PACKED):
         return True
-    return has_suffix(path.name, (*PARQUET, *OFFICE))
+    return has_suffix(path.name, (*PARQUET, *OFFICE, *OPEN_DOCUMENTS))

@@ -93,7 +93,9 @@ class Fusion(Searcher, recorded_as='Fusion'):
         parts = []
         for part, ranking in zip(self.parts, rankings, strict=True):
             scores_of = partial(part.document_scores, topic, hits=ranking)
-            parts.append(FirstHits(ranking.docids, len(ranking) < depth, scores_of))
+            is_whole = len(ranking) < depth
+            background = self.settings.background_of(ranking)
+            parts.append(FirstHits(ranking.docids, is_whole, scores_of, background))
         return fuse_first_hits(parts, self.settings, k)
 
     def _search(

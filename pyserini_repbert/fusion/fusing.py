@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
-from math import fsum
+from math import fsum, isnan, nan
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def _weighted(
         with np.errstate(over='raise'):
             columns = []
             for ranking, weight in zip(rankings, weights, strict=True):
-                columns.append(weight * scaled(ranking.scores, scale))
+                columns.append(weight * scaled(ranking.scores, scale, ranking.background))
             return _summed(rankings, columns, k)
     except (FloatingPointError, OverflowError) as error:
         raise InputError(
@@ -181,12 +181,20 @@ def _weighted(
         ) from error
 
 
-def scaled(scores: Sequence[float] | Array, scale: Normalization) -> Array:
-    """A ranking's scores, normalised: float64 (n,)."""
+def scaled(scores: Sequence[float] | Array, scale: Normalization, background: float = nan) -> Array:
+    """A ranking's scores, normalised: float64 (n,); `background` is the ranking's."""
     chosen = Normalization(scale)
     values = np.fromiter(scores, np.float64, len(scores))
     if chosen is Normalization.NONE or not len(values):
         return values
+    if chosen is Normalization.BACKGROUND:
+        if isnan(background):
+            raise InputError(
+                "a ranking's background is not known: normalise by it where a collection, a dense "
+                "bundle or words are searched, elsewhere by 'max' or 'minmax'",
+                parameters=('normalize',),
+            )
+        return scaled(values - background, Normalization.MAX)
     if chosen is Normalization.MAX and values.max() <= 0:
         # No share of the best one exists.
         near: Array = 1.0 / (1.0 + (values.max() - values))

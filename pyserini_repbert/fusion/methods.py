@@ -17,7 +17,7 @@ DENSE_ALPHA = 0.7  # the share of dense search that docs/guides/choosing.md reco
 
 # The values of the two classes below, for annotations.
 FusionName = Literal['interleave', 'rrf', 'interpolation']
-NormalizationName = Literal['none', 'minmax', 'zscore', 'max']
+NormalizationName = Literal['none', 'minmax', 'zscore', 'max', 'background']
 
 
 class FusionMethod(Choice, what='fusion method'):
@@ -40,12 +40,15 @@ class Normalization(Choice, what='normalisation'):
     MAX : the share of the best score, and 0 for a score below 0. Where no score is above 0:
         1 / (1 + the distance to the best score), so that the hits keep their order. It is the same
         however many hits are fused
+    BACKGROUND : as MAX, of what a score has above `Ranking.background`. So the cosines of an
+        encoder that gives .75 to anything count as much as those of one that gives it 0
     """
 
     NONE = 'none'
     MINMAX = 'minmax'
     ZSCORE = 'zscore'
     MAX = 'max'
+    BACKGROUND = 'background'
 
 
 # What each method does, as `--help` says it.

@@ -9,8 +9,11 @@ from typing import Any, Self
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
+from pyserini_repbert.ranking import Ranking
 
 DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
+# What makes of a score the same, however many hits are fused.
+_OVER_BEST = (Normalization.MAX, Normalization.BACKGROUND)
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,13 @@ class FusionSettings:
     @property
     def fuses_whole(self) -> bool:
         """Whether the k best of whole rankings are found without them, see `fusion.threshold`."""
-        is_max = self.normalize is Normalization.MAX
-        return self.method is FusionMethod.INTERPOLATION and is_max and self.depth is None
+        is_interpolation = self.method is FusionMethod.INTERPOLATION
+        return is_interpolation and self.normalize in _OVER_BEST and self.depth is None
+
+    def background_of(self, ranking: Ranking) -> float:
+        """The score of a ranking that adds nothing to an interpolation over the best."""
+        is_background = self.normalize is Normalization.BACKGROUND and len(ranking) > 0
+        return ranking.background if is_background else 0.0
 
     def depth_for(self, k: int | None) -> int | None:
         """How many hits of each ranking are fused, for k fused ones; None: all.

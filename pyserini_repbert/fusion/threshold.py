@@ -2,7 +2,8 @@
 
 This is the threshold algorithm (Fagin, Lotem and Naor, "Optimal aggregation algorithms for
 middleware", 2003, https://doi.org/10.1016/S0022-0000(03)00026-6). It is for fusions whose scores
-depend on a document and on the best hit of each ranking alone, as with `Normalization.MAX`.
+depend on a document and on the best hit of each ranking alone, as with `Normalization.MAX`, or on
+the ranking's background as well, which is known before any hit (`Normalization.BACKGROUND`).
 
 A document that one ranking found gets its scores in the others, too. A document that no ranking
 found has, in each, at most the score of the last hit. Where the fusion of these last scores is
@@ -99,12 +100,14 @@ class FirstHits:
     ----------
     docids : of the hits, best first
     is_whole : whether the ranking has no others
-    scores_of : gives the scores of documents in the whole ranking, 0 of one that it lacks
+    scores_of : gives the scores of documents in the whole ranking, None of one that it lacks
+    background : the score that adds nothing, as a document that the ranking lacks
     """
 
     docids: Sequence[str]
     is_whole: bool
-    scores_of: Callable[[Sequence[str]], Sequence[float]]
+    scores_of: Callable[[Sequence[str]], Sequence[float | None]]
+    background: float = 0.0
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -113,13 +116,13 @@ class FirstHits:
 
     @cached_property
     def best(self) -> float:
-        """The score of the best hit; 0 without hits."""
-        return float(self.scores.max()) if self.docids else 0.0
+        """The score of the best hit; the background without hits."""
+        return float(self.scores.max()) if self.docids else self.background
 
     @property
     def lacking(self) -> float:
-        """The score that adds nothing: 0, or where all hits have at most that, less than any."""
-        return 0.0 if self.best > 0 else -inf
+        """The score that adds nothing: the background, or where no hit has more, less than any."""
+        return self.background if self.best > self.background else -inf
 
     @cached_property
     def greatest_unseen(self) -> float:
@@ -140,28 +143,8 @@ class FirstHits:
         others = [docid for docid in docids if docid not in known]
         if others:
             for docid, score in zip(others, self.scores_of(others), strict=True):
-                known[docid] = self.lacking if self._lacks(docid, score) else score
+                known[docid] = self.lacking if score is None else score
         return [known[docid] for docid in docids]
-
-    def _lacks(self, docid: str, score: float) -> bool:
-        """Whether the ranking lacks a document that is not among the hits.
-
-        Such a document has the score 0, which is less than the hits' unless all are 0 or below. A
-        document of the ranking would be among the hits if its score were greater than the last
-        one's, or the same, and its docid came before. Behind hits that all have 0, nothing can be
-        told (`is_unclear`).
-        """
-        if self.best > 0:
-            return False
-        if self.is_whole or score > self.best:
-            return True
-        is_before = score > self.scores[-1] or docid < self.docids[-1]
-        return score == self.best and is_before
-
-    @property
-    def is_unclear(self) -> bool:
-        """Whether further hits may have 0, as documents have that the ranking lacks."""
-        return not self.is_whole and self.best == 0 and float(self.scores[-1]) == 0
 
 
 @dataclass(frozen=True)
@@ -191,9 +174,8 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     totals = _fused_scores(parts, columns, settings)
     ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
-    is_clear = not any(part.is_unclear for part in parts)
     # A document of an equal score could come first by its docid.
-    is_proven = is_clear and len(ranking) == k and ranking.scores[-1] > totals[-1]
+    is_proven = len(ranking) == k and ranking.scores[-1] > totals[-1]
     return FusedHits(ranking, is_whole or is_proven)
 
 
@@ -222,6 +204,6 @@ def _fused_scores(
     for part, column, weight in zip(parts, columns, weights, strict=True):
         # The best hit may not be among the documents.
         scores = np.append(column, part.best)
-        normalized = scaled(scores, Normalization(settings.normalize))[:-1]
+        normalized = scaled(scores, Normalization(settings.normalize), part.background)[:-1]
         weighted.append((weight * normalized).tolist())
     return np.array([fsum(row) for row in zip(*weighted, strict=True)], np.float64)

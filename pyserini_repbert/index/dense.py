@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from pyserini_repbert.index.records import (
     Overlap,
     ShardRecord,
 )
+from pyserini_repbert.index.sample import mean_vector, sample_positions
 from pyserini_repbert.index.shard_writer import NpyStream, ShardWriter
 
 
@@ -80,6 +82,11 @@ class DenseBundle(Bundle[DenseSettings, DenseShard]):
         for selection in self._docids.by_column(rows):
             vectors[selection.mask] = self.shards[selection.column].vectors[selection.rows]
         return vectors
+
+    @cached_property
+    def sample_mean(self) -> NDArray[np.float32]:
+        """The mean of a sample of the vectors, float32 (d,)."""
+        return mean_vector(self.vectors(sample_positions(len(self))))
 
 
 class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):

@@ -157,7 +157,7 @@ def missing_manifest(folder: StrPath) -> InputError:
     if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
         advice = 'resume it with the command that began it'
         return InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
-    from pyserini_repbert.lucene.indexer import is_lucene_index
+    from pyserini_repbert.lucene.lucene_form import is_lucene_index
 
     if is_lucene_index(folder):
         return InputError(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import loaded_index_kinds
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
@@ -435,8 +436,17 @@ def kinds() -> Mapping[str, IndexKind]:
 
 
 def kind_of(location: str) -> IndexKind:
-    """The kind of the index that a folder is, or that a name of the catalog means."""
+    """The kind of the index that a folder is, or that a name of the catalog means.
+
+    Raises InputError for a collection where the package was installed without collections.
+    """
     for kind in kinds().values():
         if kind.holds(Path(location)):
             return kind
+    if is_collection(Path(location)):
+        raise InputError(
+            f"'{location}' is a collection, and this installation opens none: install "
+            'pyserini_repbert with its folder `collection`',
+            parameters=('index',),
+        )
     return kinds()[_USUAL]

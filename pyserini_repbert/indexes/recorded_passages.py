@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.index.records import TEXTS
-from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.record import Input, Record, read_record
 
 

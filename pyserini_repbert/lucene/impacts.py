@@ -17,7 +17,7 @@ from pyserini_repbert.lucene.jvm import (
     quiet_java,
 )
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.ranking import Query, Run, Searcher, by_score
+from pyserini_repbert.ranking import NO_WORD, Query, Run, Searcher, by_score
 from pyserini_repbert.trace import Trace
 
 
@@ -83,7 +83,8 @@ class ImpactSearcher(Searcher, recorded_as='ImpactSearcher'):
             for entry in answers.entrySet().toArray():
                 hits = list(entry.getValue())
                 scores = [hit.score * self._unit for hit in hits]
-                rankings[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+                ranking = by_score([hit.docid for hit in hits], scores)
+                rankings[str(entry.getKey())] = ranking.with_background(NO_WORD)
         return rankings
 
     def _encode(self, text: str) -> dict[str, int]:

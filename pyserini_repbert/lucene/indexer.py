@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
-from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
+from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
 logger = logging.getLogger(__name__)
@@ -112,11 +112,6 @@ def _indexer_options(folder: Path, threads: int, impact: bool, language: str) ->
         return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']
     options += ['-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
     return [*options, '-language', language]
-
-
-def is_lucene_index(folder: StrPath) -> bool:
-    """Whether a folder is a Lucene index."""
-    return Path(folder).is_dir() and any(Path(folder).glob('segments_*'))
 
 
 class LuceneCorpus(Corpus):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from pyserini_repbert.checksums import CHECKSUMS
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
@@ -20,3 +22,8 @@ LUCENE_FILES = (
     rf'{_SEGMENT}_[A-Za-z0-9_-]+\.tmp',
 )
 LUCENE_FORM = FolderForm('Lucene index', (*LUCENE_FILES, re.escape(MANIFEST), CHECKSUMS))
+
+
+def is_lucene_index(folder: StrPath) -> bool:
+    """Whether a folder is a Lucene index."""
+    return Path(folder).is_dir() and any(Path(folder).glob('segments_*'))

@@ -31,11 +31,13 @@ from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import (
     Rm3,
     Rocchio,
+    Sdm,
     SparseSettings,
     default_settings,
 )
 from pyserini_repbert.ranking import (
     NO_HITS,
+    NO_WORD,
     Query,
     QueryRewriting,
     Ranking,
@@ -106,9 +108,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             self._open_index = _OpenIndex(calling(searcher, str(self.index.absolute())))
             self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
-            # Terms weigh 0.85, pairs 0.10, windows 0.05.
-            sdm = java_class('io.anserini.search.query.SdmQueryGenerator')
-            self._generator = sdm() if self.settings.sdm else None
+            self._generator = _sdm_generator(self.settings.sdm)
             self.size = int(self._java.get_total_num_docs())
             self._configure()
             self._analyzer = self._java.get_analyzer()
@@ -499,6 +499,15 @@ def _keep(known: dict[str, _Value], key: str, value: _Value, most: int) -> None:
     known[key] = value
 
 
+def _sdm_generator(sdm: Sdm | bool) -> Any:
+    """What makes queries of the sequential dependence model; None without it."""
+    if not sdm:
+        return None
+    weights = sdm if isinstance(sdm, Sdm) else Sdm()
+    generator = java_class('io.anserini.search.query.SdmQueryGenerator')
+    return generator(float(weights.terms), float(weights.ordered), float(weights.unordered))
+
+
 def _list_of_bytes(texts: Sequence[str]) -> Any:
     """Java's list of texts as Lucene's bytes."""
     bytes_class = 'org.apache.lucene.util.BytesRef'
@@ -520,7 +529,8 @@ def _list_of_bytes(texts: Sequence[str]) -> Any:
 
 def _ranking(hits: Any) -> Ranking:
     all_hits = list(hits)
-    return by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
+    ranking = by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
+    return ranking.with_background(NO_WORD)
 
 
 def _term_weights(explained: Any) -> list[WordWeight]:

@@ -34,6 +34,25 @@ class Rm3:
 
 
 @dataclass(frozen=True, slots=True)
+class Sdm:
+    """The sequential dependence model's weights; the defaults are Anserini's.
+
+    Attributes
+    ----------
+    terms, ordered, unordered : weights of terms, of ordered pairs, and of pairs within a window
+    """
+
+    terms: float = 0.85
+    ordered: float = 0.10
+    unordered: float = 0.05
+
+    def __post_init__(self) -> None:
+        weights = (self.terms, self.ordered, self.unordered)
+        if not all(0 <= weight < float('inf') for weight in weights) or not any(weights):
+            raise InputError(f'{self}: expected weights from 0 on, and one above 0')
+
+
+@dataclass(frozen=True, slots=True)
 class Rocchio:
     """Rocchio's pseudo-relevance feedback on terms; the defaults are Anserini's.
 
@@ -76,8 +95,7 @@ class SparseSettings:
     rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
     rocchio : expand queries by Rocchio's feedback: likewise; one kind of feedback at most
     language : of the analyzer: 'en', 'de', …
-    sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as
-        Anserini does
+    sdm : sequential dependence model: False, True for Anserini's weights, or weights
     """
 
     model: str = 'bm25'
@@ -86,7 +104,7 @@ class SparseSettings:
     mu: float = 1000.0
     rm3: Rm3 | bool = False
     rocchio: Rocchio | bool = False
-    sdm: bool = False
+    sdm: Sdm | bool = False
     language: str = ENGLISH
 
     def __post_init__(self) -> None:

@@ -16,7 +16,6 @@ from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.building import OnBuild, build_silently
-from pyserini_repbert.names.corpora import open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2, 'int8': 1}
 _USUAL_DIMENSION = 768  # of BERT-base
@@ -160,6 +159,7 @@ def _build(
     first.
     """
     from pyserini_repbert.encode.corpus import encode_corpus
+    from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.systems.encoders import document_encoder
 
     passages = open_corpus(corpus or named.collection.name)

@@ -8,30 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import USUAL_RANKING, Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.texts import texts_opener
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.building import OnBuild, build_silently
-from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.rerank.documents import bind_documents
-from pyserini_repbert.rerank.neighbours import adaptive
-from pyserini_repbert.search.feedback import VectorFeedback
+
+if TYPE_CHECKING:
+    from pyserini_repbert.indexes.documents import IndexDocuments
+    from pyserini_repbert.search.feedback import VectorFeedback
 
 
 @dataclass(frozen=True)
@@ -160,6 +158,8 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
             # The passages of a document that fit the query best are found by their vectors.
             options = SearchOptions(precision=spec.precision, rankings=(USUAL_RANKING,))
             return kind.open(spec.texts_index, options).searcher(machine)
+    from pyserini_repbert.indexes.texts import texts_opener
+
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )
@@ -175,6 +175,8 @@ def _open_searchers(
         combiner(spec.n_rankings, spec.fusion_settings)
     feedback = None
     if spec.prf is not None:
+        from pyserini_repbert.search.feedback import VectorFeedback
+
         feedback = VectorFeedback.parse(spec.prf)
     searchers = [_open_sparse(name, spec, machine, on_build) for name in spec.sparse]
     if resolved.index is not None:
@@ -222,6 +224,8 @@ def _check_language(spec: PipelineSpec, rankers: Sequence[Ranker]) -> None:
 
 def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: OnBuild) -> _Searcher:
     """The first stage that `sparse` names."""
+    from pyserini_repbert.names.sparse import open_sparse
+
     ranker = open_sparse(
         name,
         spec.index,
@@ -278,6 +282,8 @@ def open_chain(
     """
     rerankers = [_open_stage(stage, spec, machine, device) for stage in spec.stages]
     if spec.reads_index:
+        from pyserini_repbert.rerank.documents import bind_documents
+
         rerankers = bind_documents(rerankers, _open_documents(spec, machine, device, index))
     stages: list[Ranker] = [*rerankers]
     if spec.save_scores:
@@ -304,6 +310,8 @@ def _open_documents(
             'others: leave one out',
             parameters=('pairs',),
         )
+    from pyserini_repbert.indexes.documents import IndexDocuments
+
     machine = machine.model_copy(update={'devices': (device,), 'ray': None})
     if index is not None:
         return IndexDocuments(index, machine)
@@ -348,6 +356,8 @@ def apply_stage(reranker: Reranker, stage: StageSpec, drop_rest: bool = False) -
 
     Raises InputError for settings that the reranker does not take.
     """
+    from pyserini_repbert.rerank.neighbours import adaptive
+
     _check_excerpts(reranker, stage.name, stage.n_excerpts)
     reranker = reranker.with_settings(
         reads=stage.k,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.pipeline.part_file import PartFile, open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
 from pyserini_repbert.ranking import (
     ALL,
@@ -32,6 +31,9 @@ from pyserini_repbert.ranking import (
 from pyserini_repbert.rerank.base import DECISIVE, Reranker
 from pyserini_repbert.search.hybrid import PyseriniSearcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.part_file import PartFile
 
 BATCH_TOPICS = 512  # searched together
 # Model inputs of a batch: enough to sort by length, and the most work that a kill can lose.
@@ -313,6 +315,8 @@ def run_pipeline(
         with ExitStack() as held:
             part_file = None
             if output is not None:
+                from pyserini_repbert.pipeline.part_file import open_part_file
+
                 settings = work.settings(about or {})
                 part_file = held.enter_context(open_part_file(output, settings, resume, overwrite))
             reranked = work.run_batches(trace, part_file, keep_runs)
@@ -371,6 +375,8 @@ class _Reranking:
 
     def settings(self, about: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that decides the result: what a part file compares on resuming."""
+        from pyserini_repbert.pipeline.part_file import run_digest
+
         return {
             'pipeline': self.rerankers.identity(),
             'batch_inputs': self.batch_inputs,

@@ -237,7 +237,7 @@ class PipelineSpec(CheckedValues):
     )
     normalize: NormalizationName | None = Field(
         default=None,
-        description='interpolation: scale of scores, default minmax; of a collection, max',
+        description='interpolation: scale of scores, default minmax; of a collection, background',
     )
     rrf_k: float | None = Field(
         default=None,

@@ -41,7 +41,6 @@ from pyserini_repbert.ranking import (
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
-from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.products import NotFiniteError
 from pyserini_repbert.trace import Trace
@@ -61,6 +60,10 @@ class VectorIndex(Blocks, Protocol):
     @property
     def settings(self) -> Any:
         """`encoder`, `dimension`, and the checksums of the model."""
+
+    @property
+    def sample_mean(self) -> NDArray[np.float32]:
+        """The mean of a sample of the vectors, float32 (d,)."""
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows."""
@@ -159,6 +162,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             if spread:
                 return spread(index)
             if self.device.type == 'cuda':
+                from pyserini_repbert.search.gpu_index import GpuIndex
+
                 return GpuIndex(index, self.dimension, self.device, device_dtype).search
         return exact.ExactIndex(index, self.device).search
 
@@ -377,7 +382,14 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             # Scores fall: of finite vectors, only the ends can be infinite.
             if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
                 raise NotFiniteError(f'index {self.index_dir}')
-        return rankings
+        if isinstance(self.index, FaissFolder):
+            return rankings
+        mean = self.index.sample_mean
+        return [
+            # Each by itself: a product in a batch may be rounded otherwise.
+            ranking.with_background(float(mean @ vector))
+            for ranking, vector in zip(rankings, vectors, strict=True)
+        ]
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         """The ranking of each query vector, k at least 1."""

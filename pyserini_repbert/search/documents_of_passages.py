@@ -82,7 +82,8 @@ def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | No
             scores_by_docid.setdefault(docid, []).append(score)
     docids = np.array(list(scores_by_docid), dtype=object)
     totals = [_total(scores, aggregation) for scores in scores_by_docid.values()]
-    return rank_by_score(docids, np.array(totals, dtype=np.float64), k)
+    documents = rank_by_score(docids, np.array(totals, dtype=np.float64), k)
+    return documents.with_background(ranking.background)
 
 
 def _total(scores: Sequence[float], aggregation: PassageAggregation) -> float:

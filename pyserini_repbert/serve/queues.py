@@ -331,7 +331,9 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
     def gives_document_scores(self) -> bool:
         return self.ranker.gives_document_scores
 
-    def document_scores(self, topic: Query, docids: Sequence[str], hits: Ranking) -> list[float]:
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
         return self.ranker.document_scores(topic, docids, hits)
 
     def warnings(self, query: str) -> list[str]:

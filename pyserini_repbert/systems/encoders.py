@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
 from pyserini_repbert.errors import MismatchError, UnknownNameError
 from pyserini_repbert.models.checkpoints.checkpoint import (
@@ -21,6 +20,9 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
 )
 from pyserini_repbert.systems.registry import System, load, recognised_system, systems
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
 
 _PLAIN_BERT = 'repbert'
 _EPIC = 'epic'

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pyserini_repbert.tasks.losses import PairLoss
 
 _LARGEST = 2**31 - 1
-_READ = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids', 'scores')
+_READ = ('topics', 'qrels', 'run', 'pairs', 'triples', 'corpus', 'index', 'qids', 'scores')
 
 
 def _number(value: Any) -> Any:
@@ -38,8 +38,10 @@ PRE_TRAINING = 'mlm'
 
 @dataclass(frozen=True)
 class Source:
-    """Where training data come from: topics with qrels and a run, or triples.
+    """Where training data come from: topics with qrels and a run or pairs, or triples.
 
+    `pairs` lists the documents of each topic (CEDR's data files): those judged relevant are
+    positive, all others negative, unjudged ones included (cedr/data.py of its authors).
     Without a run, negatives are the passages judged non-relevant (`judged_only`, CEDR section 3.1)
     or, for RepBERT with `negatives` 0, the other passages of the batch. Triples without `topics`
     are texts, and need no corpus.
@@ -55,6 +57,7 @@ class Source:
     topics: Text | None = None
     qrels: Text | None = None
     run: Text | None = None
+    pairs: Text | None = None
     triples: Text | None = None
     corpus: Text | None = None
     index: Text | None = None

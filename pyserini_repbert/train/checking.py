@@ -140,6 +140,10 @@ def _check_source(recipe: Recipe, source: Source) -> None:
     """The recipe's system can be trained on a source."""
     if source.corpus and source.index:
         raise RecipeFault('give either corpus or index, not both')
+    if source.pairs and (source.run or source.triples or recipe.training.group):
+        raise RecipeFault(
+            'pairs are all documents of a topic: give neither run, triples nor training.group'
+        )
     if recipe.system == PRE_TRAINING:
         if source.corpus is None:
             raise RecipeFault('pre-training needs a corpus')
@@ -184,7 +188,8 @@ def _check_source_of_pairs(recipe: Recipe, source: Source) -> None:
         return
     if not source.negatives and not _encodes_apart(recipe):
         raise RecipeFault('negatives is 0, expected 1 or more')
-    if source.negatives and not source.judged_only and source.run is None:
+    if source.negatives and not (source.judged_only or source.run or source.pairs):
         raise RecipeFault(
-            'negatives are drawn from a run: give run, judged_only, or for RepBERT negatives: 0'
+            'negatives are drawn from a run: give run, pairs, judged_only, or for RepBERT '
+            'negatives: 0'
         )

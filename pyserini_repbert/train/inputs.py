@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import tempfile
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -112,25 +112,47 @@ class Guard:
     """Says which queries may be trained on, by their text, since one qid may name different queries
     in two collections.
 
-    To train on a test topic is an error; validation topics are left out of training.
+    To train on a test topic is an error; validation topics are left out of training. Two topics of
+    one collection may have the same text, as Robust04's 341 and 412: to train on the one is then
+    allowed where the other is tested.
     """
 
-    def __init__(self, test: Iterable[str] = (), validation: Iterable[str] = ()) -> None:
-        self._test = {normal_form(text) for text in test}
-        self._validation = {normal_form(text) for text in validation}
+    def __init__(self, test: Iterable[Query] = (), validation: Iterable[Query] = ()) -> None:
+        self._test = _qids_by_text(test)
+        self._validation = _qids_by_text(validation)
 
-    def admits(self, text: str, where: str) -> bool:
+    def admits(self, text: str, where: str, same_text: Collection[str] = ()) -> bool:
         """Whether a query may be trained on.
+
+        `same_text` has the qids of the other topics of its file that have its text.
 
         Raises InputError, which begins with `where`, for a test topic.
         """
         normalised = normal_form(text)
-        if normalised in self._test:
+        if self._test.get(normalised, set()).difference(same_text):
             raise InputError(
                 f'{where}: {text[:60]!r} is a test topic: take it out of the training data, '
                 'or set allow_test_topics: true'
             )
-        return normalised not in self._validation
+        return not self._validation.get(normalised, set()).difference(same_text)
+
+
+def _qids_by_text(topics: Iterable[Query]) -> dict[str, set[str]]:
+    """The qids of the topics of each text."""
+    qids: dict[str, set[str]] = {}
+    for topic in topics:
+        qids.setdefault(normal_form(topic.text), set()).add(topic.qid)
+    return qids
+
+
+def same_texts(topics: Sequence[Query]) -> dict[str, set[str]]:
+    """For each qid whose text other topics have too, the qids of these."""
+    others = {}
+    for qids in _qids_by_text(topics).values():
+        if len(qids) > 1:
+            for qid in qids:
+                others[qid] = qids - {qid}
+    return others
 
 
 class CandidateScorer(Protocol):

@@ -8,11 +8,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.data.pairs import read_pairs
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
+from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source, Teacher
 from pyserini_repbert.train.inputs import (
@@ -20,6 +21,7 @@ from pyserini_repbert.train.inputs import (
     Guard,
     ScoreFile,
     open_passages,
+    same_texts,
     source_topics,
 )
 
@@ -62,8 +64,13 @@ class TrainingSource:
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         self.queries: dict[str, str] = {}
-        for query in source_topics(source):
-            if guard.admits(query.text, f"{self.where}: topic '{query.qid}'"):
+        topics = source_topics(source)
+        # A fold's other topics are in the whole file alone.
+        is_fold = source.topics is not None and source.qids is not None
+        others = same_texts(load_topics(str(source.topics)) if is_fold else topics)
+        for query in topics:
+            where = f"{self.where}: topic '{query.qid}'"
+            if guard.admits(query.text, where, others.get(query.qid, ())):
                 self.queries[query.qid] = query.text
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
@@ -108,6 +115,8 @@ class TrainingSource:
             if epoch == 0:
                 self.seen_relevant = {}
             yield from self._from_triples(self.source.triples)
+        elif self.source.pairs is not None:
+            yield from self._from_pairs(self.source.pairs, seed, epoch)
         elif self.source.run is not None:
             for qid, ranking in iter_run(self.source.run, self.source.depth):
                 if qid in self.queries:
@@ -187,6 +196,24 @@ class TrainingSource:
                 yield Instance(self.number, qid, (positive,))
             for negative in draw.sample(negatives, min(self.source.negatives, len(negatives))):
                 yield Instance(self.number, qid, (positive, negative))
+
+    def _from_pairs(self, path: str, seed: int, epoch: int) -> Iterator[Instance]:
+        """Instances of the topics of CEDR's pairs, in an order drawn by the seed."""
+        docids_of = read_pairs(path)
+        qids = [qid for qid in docids_of if qid in self.queries]
+        random.Random(f'{seed} {epoch}').shuffle(qids)
+        for qid in qids:
+            known = set(self.relevant(qid))
+            judged = self.judged.get(qid, {})
+            relevant = []
+            others = []
+            for docid in docids_of[qid]:
+                if docid in known:
+                    relevant.append(docid)
+                elif docid in judged or not self.source.judged_only:
+                    others.append(docid)
+            draw = random.Random(f'{seed} {epoch} {qid}')
+            yield from self._pairs(qid, relevant, others, draw)
 
     def _from_triples(self, name: str) -> Iterator[Instance]:
         for triple in self._triples(name):

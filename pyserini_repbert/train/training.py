@@ -154,7 +154,7 @@ def _guard(recipe: Recipe, validation_topics: Sequence[Query]) -> Guard:
     test_topics: list[Query] = []
     for name in test_sets:
         test_topics += load_topics(name)
-    return Guard([topic.text for topic in test_topics], [topic.text for topic in validation_topics])
+    return Guard(test_topics, validation_topics)
 
 
 def _check_batch_size(recipe: Recipe, task: Task) -> None:

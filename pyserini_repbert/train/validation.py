@@ -28,6 +28,36 @@ from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF
 
 
+def read_candidates(settings: Validation, qids: set[str], where: str) -> Run:
+    """The best hits of the validation's run for these topics, with their texts.
+
+    `where` begins errors: InputError for a run without hits of these topics, or for a hit that the
+    corpus lacks.
+    """
+    # Only a validation with a run has candidates.
+    assert settings.run is not None
+    hits = {qid: ranking for qid, ranking in iter_run(settings.run, settings.depth) if qid in qids}
+    if not hits:
+        raise InputError(
+            f'{where}: {settings.run} has hits for none of the topics: check run and topics'
+        )
+    distinct: dict[str, None] = {}
+    for ranking in hits.values():
+        distinct.update(dict.fromkeys(ranking.docids))
+    docids = list(distinct)
+    passages = open_texts(
+        settings.corpus, settings.index, docids, settings.corpus_format, settings.fields
+    )
+    texts: dict[str, str] = {}
+    for docid, text in zip(docids, passages.texts(docids), strict=True):
+        if text is None:
+            raise InputError(
+                f"{where}: passage '{docid}' of {settings.run} is not in the corpus: check both"
+            )
+        texts[docid] = text
+    return {qid: ranking.with_texts(texts) for qid, ranking in hits.items()}
+
+
 class Validator:
     """Ranks the candidates of the validation topics, those without judgments left out, and
     measures the rankings.
@@ -47,7 +77,7 @@ class Validator:
             )
         self.texts: dict[str, str] = {}  # of all candidates
         self.ranked: Run = {}  # what was measured last
-        self.candidates: Run = self._hits(settings.run) if settings.run else self._whole_corpus()
+        self.candidates: Run = self._hits() if settings.run else self._whole_corpus()
 
     def _whole_corpus(self) -> Run:
         settings = self.settings
@@ -60,27 +90,14 @@ class Validator:
         ranking = Ranking(self.texts, reciprocal_scores(len(self.texts)))
         return {query.qid: ranking for query in self.topics}
 
-    def _hits(self, run: str) -> Run:
-        settings = self.settings
-        hits = {qid: ranking for qid, ranking in iter_run(run, settings.depth) if qid in self.qrels}
-        if not hits:
-            raise InputError(
-                f'validation: {run} has hits for none of the topics: check run and topics'
-            )
-        distinct: dict[str, None] = {}
-        for ranking in hits.values():
-            distinct.update(dict.fromkeys(ranking.docids))
-        docids = list(distinct)
-        passages = open_texts(
-            settings.corpus, settings.index, docids, settings.corpus_format, settings.fields
-        )
-        for docid, text in zip(docids, passages.texts(docids), strict=True):
-            if text is None:
-                raise InputError(
-                    f"validation: passage '{docid}' of {run} is not in the corpus: check both"
-                )
-            self.texts[docid] = text
-        return {qid: ranking.with_texts(self.texts) for qid, ranking in hits.items()}
+    def _hits(self) -> Run:
+        """The candidates of the topics in the validation's run."""
+        candidates = read_candidates(self.settings, set(self.qrels), 'validation')
+        for ranking in candidates.values():
+            for docid, text in zip(ranking.docids, ranking.texts, strict=True):
+                if text is not None:
+                    self.texts[docid] = text
+        return candidates
 
     def measure(self, task: Task, base: Checkpoint) -> float:
         """The measure's mean over the topics, for the task's model as it is now.

@@ -13,6 +13,7 @@ import pytest
 from pyserini_repbert.collection.files import office_documents, office_process
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.office_documents import OfficeReader
+from pyserini_repbert.collection.files.reader_process import ReaderProcess
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -22,10 +23,10 @@ import os, socket, subprocess, time
 from types import SimpleNamespace
 
 def StreamInfo(extension):
-    assert extension == '.pdf'
+    assert extension == '.epub'
 
 class Converter:
-    def convert(self, stream, info):
+    def convert(self, stream, info, **_):
         content = stream.read().decode()
         if content == 'hang':
             time.sleep(1000)
@@ -44,7 +45,7 @@ class Converter:
             os.write(1, b'{"text": "forged"}\\n')
         return SimpleNamespace(markdown=content + '\\ud800', title=None)
 
-kinds = ('Pdf', 'Docx', 'Pptx', 'Xlsx', 'Epub')
+kinds = ('Docx', 'Pptx', 'Xlsx', 'Epub')
 converters = SimpleNamespace(**{f'{kind}Converter': Converter for kind in kinds})
 """
 
@@ -54,12 +55,12 @@ def reader(tmp_path, monkeypatch):
     """Reads a file with the given content, in a process whose MarkItDown is the one above."""
     (tmp_path / 'markitdown.py').write_text(MARKITDOWN)
     monkeypatch.setenv('PYTHONPATH', f'{tmp_path}:{":".join(sys.path)}')
-    path = tmp_path / 'a.pdf'
+    path = tmp_path / 'a.epub'
     with OfficeReader(seconds=5) as office:
 
         def read(content):
             path.write_text(content)
-            (document,) = office.documents(FileToRead(path, 'a.pdf'))
+            (document,) = office.documents(FileToRead(path, 'a.epub'))
             return document.text
 
         yield read
@@ -101,7 +102,7 @@ def test_the_process_has_a_limit_of_memory():
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(OfficeReader, '_ask', None)
+    monkeypatch.setattr(ReaderProcess, 'ask', None)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
         archive.writestr('word/document.xml', bytes(office_documents.FREE_BYTES * 3))

@@ -348,7 +348,7 @@ def test_bm25_and_the_fusion_answer_within_a_filter(open_collection, text):
             rankings[name] = searcher.within(DocumentFilter(text)).rank([query], None, 1000)
             searcher.close()
         hybrid = collection.searcher()
-        fused = fuse(list(rankings.values()), 'interpolation', 20, 0.6, normalize='max')['1']
+        fused = fuse(list(rankings.values()), 'interpolation', 20, 0.6, normalize='background')['1']
         found = hybrid.within(DocumentFilter(text)).rank([query], None, 20)['1']
         assert found.docids == fused.docids
         assert found.scores == pytest.approx(fused.scores, abs=1e-5)

@@ -13,6 +13,9 @@ from pyserini_repbert.ranking import NO_HITS, Query, by_score
 
 WORDS = 'cat dog ran mat red moon sea zebra sky'.split()
 MAX = FusionSettings('interpolation', weights=(0.6, 0.4), normalize='max')
+BACKGROUND = MAX.changed(normalize='background')
+# Of a background, which is computed by the mean of vectors.
+ROUNDING = 1e-6
 pytestmark = pytest.mark.jvm
 
 
@@ -46,18 +49,31 @@ def lived_collection(open_collection):
 def fused_by_hand(searcher, topic, docids, k):
     """The k best of documents, by what each ranking gives each of them alone."""
     totals = np.zeros(len(docids))
-    for part, weight in zip(searcher.parts, searcher.settings.weights, strict=True):
+    zeros = [0.0, 0.0]
+    if searcher.settings.normalize == 'background':
+        (zeros[0],) = backgrounds_by_hand(searcher.parts[0], [topic])
+    for part, weight, zero in zip(searcher.parts, searcher.settings.weights, zeros, strict=True):
         scores = [part.document_scores(topic, [docid], NO_HITS)[0] for docid in docids]
-        shares = np.maximum(scores, 0) / max(scores) if max(scores) > 0 else np.zeros(len(docids))
+        above = np.array([0 if score is None else score - zero for score in scores])
+        shares = np.maximum(above, 0) / max(above) if max(above) > 0 else np.zeros(len(docids))
         totals += weight * shares
     return by_score(docids, totals.tolist())[:k]
 
 
+def backgrounds_by_hand(dense, topics):
+    """The mean of each question's products with all live passages, which are fewer than 256."""
+    vectors = dense.vectors
+    live = vectors.gather(np.flatnonzero(vectors.live))
+    assert 0 < len(live) < 256
+    return [float(np.mean(live @ dense.vector_of(topic.text))) for topic in topics]
+
+
 @pytest.mark.parametrize('aggregation', ['max', 'first', 'mean', 'top3'])
 @pytest.mark.parametrize('wanted', [None, 'even:true', 'docid:same*'])
-def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, wanted):
+@pytest.mark.parametrize('settings', [MAX, BACKGROUND])
+def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, wanted, settings):
     with closing(lived_collection.searcher(aggregate=aggregation)) as whole:
-        searcher = whole.with_settings(settings=MAX).within(DocumentFilter(wanted))
+        searcher = whole.with_settings(settings=settings).within(DocumentFilter(wanted))
         mask = searcher.filter.mask(searcher.generation)
         docids = searcher.generation.docids(np.flatnonzero(mask))
         for number, question in enumerate(['red cat', 'moon', 'zebra sky sea', 'dog dog', 'none']):
@@ -65,7 +81,34 @@ def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, want
             expected = fused_by_hand(searcher, topic, docids, 5)
             ranked = searcher.rank([topic], None, 5)[topic.qid]
             assert ranked.docids == expected.docids
-            assert ranked.scores == pytest.approx(expected.scores, abs=1e-12)
+            assert ranked.scores == pytest.approx(expected.scores, abs=ROUNDING)
+
+
+def test_a_collection_fuses_from_the_background_of_its_generation(open_collection):
+    """Passages that were added count, and those that were deleted do not."""
+    collection = open_collection(sparse='bm25')
+    topic = Query('q', 'red cat')
+    backgrounds = []
+    with closing(collection):
+        collection.sync([{'id': f'd{n}', 'text': word} for n, word in enumerate(WORDS)])
+        for change in (None, ['d0', 'd4'], [{'id': 'new', 'text': 'red red cat'}]):
+            if change and change[0] == 'd0':
+                collection.delete(change)
+            elif change:
+                collection.add(change)
+            with closing(collection.searcher()) as searcher:
+                assert str(searcher.settings.normalize) == 'background'
+                (dense, words) = searcher.parts
+                (expected,) = backgrounds_by_hand(dense, [topic])
+                ranking = dense.rank([topic], None, 3)['q']
+                assert ranking.background == pytest.approx(expected, abs=1e-6)
+                assert ranking[:1].background == ranking.background
+                # Within a filter, the background stays that of all documents.
+                within = dense.within(DocumentFilter('docid:d5')).rank([topic], None, 3)['q']
+                assert within.background == ranking.background
+                assert words.rank([topic], None, 3)['q'].background == 0
+                backgrounds.append(ranking.background)
+    assert len(set(backgrounds)) == 3
 
 
 def test_scores_of_single_documents_are_those_of_the_ranking(lived_collection):

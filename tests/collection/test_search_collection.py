@@ -235,7 +235,7 @@ def test_the_default_is_interpolation_of_which_the_dense_ranking_has_three_fifth
     search, with_lucene, folder
 ):
     asked = ('--index', with_lucene, '--topics', 'topics.tsv')
-    said = ('--fusion', 'interpolation', '--normalize', 'max', '--alpha', '0.6')
+    said = ('--fusion', 'interpolation', '--normalize', 'background', '--alpha', '0.6')
     assert search(*asked, '--output', 'default.txt')[0] == 0
     assert search(*asked, *said, '--output', 'said.txt')[0] == 0
     assert search(*asked, '--fusion', 'rrf', '--output', 'rrf.txt')[0] == 0

@@ -126,6 +126,10 @@ def test_provenance_jsonl_quotes_names(runs):
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
         ('--runs dense.run --output .', 'is a folder'),
+        (
+            '--runs dense.run dense.run --method interpolation --normalize background --output o',
+            "a ranking's background is not known",
+        ),
     ],
 )
 def test_errors_are_one_line(runs, capsys, command, message):

@@ -2,10 +2,11 @@
 
 import random
 from functools import partial
-from math import fsum
+from math import fsum, nan
 
 import pytest
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import Fusion, FusionSettings, threshold
 from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.fusion.threshold import FirstHits, fuse_first_hits
@@ -19,33 +20,41 @@ class ScoredRanker(Ranker):
 
     gives_document_scores = True
 
-    def __init__(self, name, score_of):
+    def __init__(self, name, score_of, background=0.0):
         self.name = name
         self.score_of = score_of
+        self.background = background
         self.depths = []
 
     def _rank(self, topics, run, k, trace):
         self.depths.append(k)
         whole = by_score(list(self.score_of), list(self.score_of.values()))
+        whole = whole.with_background(self.background)
         return {topic.qid: whole[:k] for topic in topics}
 
     def document_scores(self, topic, docids, hits):
-        return [self.score_of.get(docid, 0.0) for docid in docids]
+        return [self.score_of.get(docid) for docid in docids]
 
 
 def by_max(*weights):
     return FusionSettings('interpolation', weights=weights, normalize='max')
 
 
-def fused_by_hand(tables, weights, k):
-    """The k best of all documents: the sum of weights times scores over the best, from 0 on.
+def above_background(*weights):
+    return FusionSettings('interpolation', weights=weights, normalize='background')
 
-    Without a score above 0, a term falls with the distance to the best score.
+
+def fused_by_hand(tables, weights, k, backgrounds=(0, 0, 0)):
+    """The k best of all documents: the sum of weights times scores over the best, from a
+    background on.
+
+    Without a score above it, a term falls with the distance to the best score.
     """
     terms = {}
-    for table, weight in zip(tables, weights, strict=True):
-        best = max(table.values(), default=0)
-        for docid, score in table.items():
+    for table, weight, zero in zip(tables, weights, backgrounds, strict=False):
+        best = max(table.values(), default=zero) - zero
+        for docid, value in table.items():
+            score = value - zero
             share = max(score, 0) / best if best > 0 else 1 / (1 + best - score)
             terms.setdefault(docid, []).append(weight * share)
     return by_score(list(terms), [fsum(values) for values in terms.values()])[:k]
@@ -67,6 +76,54 @@ def test_equals_the_fusion_of_whole_rankings(seed):
     parts = [ScoredRanker(str(number), table) for number, table in enumerate(tables)]
     ranked = Fusion(parts, by_max(*weights)).rank([TOPIC], None, k)['q']
     assert ranked == fused_by_hand(tables, weights, k)
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_above_a_background_equals_the_fusion_of_whole_rankings(seed):
+    """A document that a ranking lacks adds nothing, whether its background is above 0 or below."""
+    drawn = random.Random(seed)
+    tables = [drawn_table(drawn, drawn.choice([5, 200])) for _ in range(drawn.choice([2, 2, 3]))]
+    weights = [drawn.choice([0.25, 0.5, 1]) for _ in tables]
+    backgrounds = [drawn.choice([-2.0, -0.125, 0.0, 0.5, 40.0, 1000.0]) for _ in tables]
+    k = drawn.choice([1, 3, 10])
+    parts = []
+    for number, (table, zero) in enumerate(zip(tables, backgrounds, strict=True)):
+        parts.append(ScoredRanker(str(number), table, zero))
+    fusion = Fusion(parts, above_background(*weights))
+    ranked = fusion.rank([TOPIC], None, k)['q']
+    expected = fused_by_hand(tables, weights, k, backgrounds)
+    assert ranked == expected
+    assert fusion.rank([TOPIC], None, None)['q'][:k] == expected
+
+
+def test_near_cosines_count_as_much_as_others_from_their_background():
+    """Over the best, 'words' came first: .80 of .90 is nearly as much as .90."""
+    cosines = {'near': 0.90, 'words': 0.80, 'far': 0.78}
+    words = {'words': 8.0, 'far': 6.0}
+    parts = [ScoredRanker('dense', cosines, 0.78), ScoredRanker('bm25', words)]
+    over_best = Fusion(parts, by_max(0.6, 0.4)).rank([TOPIC], None, 3)['q']
+    assert over_best.docids == ('words', 'far', 'near')
+    ranked = Fusion(parts, above_background(0.6, 0.4)).rank([TOPIC], None, 3)['q']
+    assert ranked.docids == ('near', 'words', 'far')
+    assert ranked.scores == pytest.approx((0.6, 0.6 * 0.02 / 0.12 + 0.4, 0.3))
+
+
+def test_few_hits_prove_the_best_where_cosines_are_near():
+    cosines = {f'd{n}': 0.75 + 0.15 / (1 + n) for n in range(4000)}
+    words = {f'd{n}': 9 / (1 + n) for n in range(4000)}
+    parts = [ScoredRanker('dense', cosines, 0.75), ScoredRanker('bm25', words)]
+    ranked = Fusion(parts, above_background(0.5, 0.5)).rank([TOPIC], None, 10)['q']
+    assert ranked == fused_by_hand([cosines, words], [0.5, 0.5], 10, [0.75, 0])
+    assert [part.depths for part in parts] == [[60], [60]]
+
+
+def test_a_ranking_without_a_known_background_is_refused():
+    parts = [ScoredRanker('dense', {'a': 1.0}, nan), ScoredRanker('bm25', {'a': 1.0})]
+    with pytest.raises(InputError, match='background is not known'):
+        Fusion(parts, above_background(0.5, 0.5)).rank([TOPIC], None, 1)
+    # One that found nothing adds nothing.
+    parts = [ScoredRanker('dense', {}, nan), ScoredRanker('bm25', {'a': 1.0})]
+    assert len(Fusion(parts, above_background(0.5, 0.5)).rank([TOPIC], None, 1)['q']) == 1
 
 
 @pytest.mark.parametrize('seed', range(40))
@@ -91,7 +148,8 @@ def drawn_zeros(drawn):
 
 
 @pytest.mark.parametrize('seed', range(300))
-def test_what_is_proven_is_so_where_the_best_score_is_zero(seed):
+@pytest.mark.parametrize('zero', [0.0, -1.0, 2.0])
+def test_what_is_proven_is_so_where_the_best_score_is_zero(seed, zero):
     """A document that a ranking lacked has the score 0, and counted as one of its best hits."""
     drawn = random.Random(seed)
     tables = [drawn_zeros(drawn), drawn_zeros(drawn)]
@@ -100,14 +158,14 @@ def test_what_is_proven_is_so_where_the_best_score_is_zero(seed):
     for table in tables:
         hits = by_score(list(table), list(table.values()))[:depth]
         scores_of = partial(scores_in, table)
-        parts.append(FirstHits(hits.docids, len(hits) < depth, scores_of))
-    fused = fuse_first_hits(parts, by_max(0.5, 0.5), 2)
+        parts.append(FirstHits(hits.docids, len(hits) < depth, scores_of, zero))
+    fused = fuse_first_hits(parts, above_background(0.5, 0.5), 2)
     if fused.is_proven:
-        assert fused.ranking == fused_by_hand(tables, [0.5, 0.5], 2)
+        assert fused.ranking == fused_by_hand(tables, [0.5, 0.5], 2, [zero, zero])
 
 
 def scores_in(table, docids):
-    return [table.get(docid, 0.0) for docid in docids]
+    return [table.get(docid) for docid in docids]
 
 
 def test_few_hits_are_enough_where_scores_fall():

@@ -131,6 +131,11 @@ def write_robust04(folder: Path) -> None:
     _write(folder / 'topics.tsv', topics)
     _write(folder / 'qrels.txt', qrels)
     _write(folder / 'bm25.txt', run)
+    # The same in the authors' form, for the Web tracks.
+    _write(folder / 'queries.tsv', [f'query\t{line}' for line in topics])
+    _write(folder / 'qrels', qrels)
+    _write(folder / 'train.pairs', [' '.join(line.split()[0:3:2]) + '\n' for line in run])
+    _write(folder / 'validation.run', run)
     parts = {'train': topics[:12], 'validation': topics[12:16], 'test': topics[16:]}
     for name, lines in parts.items():
         _write(folder / f'{name}.tsv', lines)

@@ -9,6 +9,7 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle, FaissFolder, export_faiss
+from pyserini_repbert.index.sample import mean_vector, sample_positions
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.search import DenseSearcher
 
@@ -42,6 +43,36 @@ def test_hits_are_the_greatest_inner_products(index, checkpoint, corpus_file):
     assert searcher.texts([hits[0].docid]) == [passages[np.argmax(scores)].text]
     assert len(searcher) == 40 and len(searcher.search('cat')) == 10
     assert len(searcher.search('cat', k=1000)) == 40
+
+
+def test_a_ranking_knows_the_mean_score_of_any_passage(index, checkpoint, tmp_path):
+    searcher = DenseSearcher(index)
+    vectors = DenseBundle(index).vectors(np.arange(40))
+    query = searcher.encode(['the red cat'])
+    (ranking,) = searcher.of_vectors(query, 5)
+    assert ranking.background == pytest.approx(float(np.mean(vectors @ query[0])), rel=1e-5)
+    # Neither its depth nor what is made of its hits changes that.
+    for other in (
+        searcher.of_vectors(query, 1)[0],
+        ranking[:2],
+        ranking.without(ranking.docids[0]),
+    ):
+        assert other.background == ranking.background
+    assert ranking.with_texts({}).without_texts().background == ranking.background
+    # The vectors of a FAISS folder are not at hand.
+    export_faiss(DenseBundle(index), tmp_path / 'faiss')
+    (unknown,) = DenseSearcher(tmp_path / 'faiss', checkpoint).of_vectors(query, 5)
+    assert np.isnan(unknown.background) and unknown == ranking
+
+
+def test_the_sample_of_many_vectors_is_spread_over_all():
+    positions = sample_positions(1000)
+    assert len(positions) == len(set(positions.tolist())) == 256
+    assert (positions[0], positions[-1]) == (0, 999)
+    assert np.diff(positions).max() <= 4
+    assert sample_positions(3).tolist() == [0, 1, 2]
+    assert sample_positions(0).tolist() == []
+    assert mean_vector(np.empty((0, 2), np.float32)).tolist() == [0, 0]
 
 
 def test_batches_give_what_single_queries_give(index):

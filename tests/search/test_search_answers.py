@@ -7,7 +7,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
-from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.commands.terminal import hits_text, scores_in_rankings
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.explaining import hit_reasons
@@ -35,6 +35,19 @@ def test_ranks_in_each_input():
     assert found == [['ranks: one 2, two 2'], ['ranks: one 1, two -'], ['ranks: one -, two 1']]
     cut = hit_reasons('q', hits, ['one', 'two'], [inputs[0], inputs[1][:1]], depth=2)
     assert cut[1:] == [['ranks: one 1, two -'], ['ranks: one >2, two 1']]
+
+
+def test_the_scores_of_a_fused_hit_are_those_in_the_rankings():
+    """The best hit of any question had 1.0000."""
+    hits = Ranking(['b', 'a'], [1.0, 0.4])
+    rankings = {'minilm': Ranking(['b', 'a'], [0.61, 0.25]), 'bm25\x1b': Ranking(['b'], [9.5])}
+    scores = scores_in_rankings(hits, rankings)
+    assert scores == ['minilm 0.6100, bm25\ufffd 9.5000', 'minilm 0.2500']
+    assert hits_text('q', hits, scores=scores).splitlines() == [
+        '? q',
+        '   1. b  (minilm 0.6100, bm25\ufffd 9.5000)',
+        '   2. a  (minilm 0.2500)',
+    ]
 
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):

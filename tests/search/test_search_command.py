@@ -12,7 +12,6 @@ from pyserini_repbert.commands.search import main, make_parser
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.models import question_threads
-from pyserini_repbert.pipeline import opening
 from pyserini_repbert.ranking import Ranking, Searcher
 from pyserini_repbert.search import DenseSearcher
 
@@ -143,7 +142,7 @@ class Other(Searcher):
 @pytest.fixture
 def other(monkeypatch):
     searcher = Other()
-    monkeypatch.setattr(opening, 'open_sparse', lambda *_: searcher)
+    monkeypatch.setattr('pyserini_repbert.names.sparse.open_sparse', lambda *_: searcher)
     return searcher
 
 

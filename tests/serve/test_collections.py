@@ -111,7 +111,7 @@ def test_a_learned_sparse_model_in_place_of_bm25(make_collection, opened, hits, 
     (index,) = client.get('/v1/indexes').json()['indexes']
     assert index['systems'] == index['default'] == ['dense', 'sparse']
     assert (index['fusion'], index['weights']) == ('interpolation', [0.6, 0.4])
-    assert index['normalize'] == 'max'
+    assert index['normalize'] == 'background'
     spec = {'rankings': ('sparse',)}
     for parameters, fields in (
         ({}, {}),

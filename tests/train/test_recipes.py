@@ -22,6 +22,8 @@ VARIABLES = (
     'VANILLA',
     'START',
     'ROBUST04',
+    'WEBTRACK',
+    'DOCUMENTS',
     'INDEX',
     'FOLD',
     'CAR',
@@ -222,6 +224,7 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
         ('name=a/b', "name is 'a/b', expected: "),
         ('data.0.qrels=', 'data.0: give topics and qrels, or triples'),
         ('data.0.run=', 'negatives are drawn from a run'),
+        ('data.0.pairs=p.tsv', 'pairs are all documents of a topic: give neither run'),
         ('data.0.run=${NOWHERE}', r'\$\{NOWHERE\} has no value'),
         ('validation={topics: t, qrels: q}', 'validation.run is missing'),
         # They were passed over without a word.

@@ -45,6 +45,8 @@ def shipped(files, tiny_checkpoint, monkeypatch):
         'CAR': files / 'car',
         'ROBUST04': files / 'robust04',
         'FOLD': files / 'robust04',
+        'WEBTRACK': files / 'robust04',
+        'DOCUMENTS': files / 'robust04' / 'documents.jsonl',
         'INDEX': 'index',
         'VALIDATION_TOPICS': msmarco / 'validation.topics.tsv',
         'VALIDATION_QRELS': msmarco / 'validation.qrels.txt',

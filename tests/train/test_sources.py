@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.tasks.bi_encoder import in_batch_labels
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source
@@ -116,12 +117,12 @@ def test_workers_take_turns_batch_by_batch(world):
 
 
 def test_validation_topics_are_left_out(world):
-    assert 'q3' not in opened(world, Guard(validation=['CAT  sky ?'])).queries
+    assert 'q3' not in opened(world, Guard(validation=[Query('1', 'CAT  sky ?')])).queries
 
 
 def test_test_topics_are_an_error(world):
     with pytest.raises(InputError, match=r"data.0: topic 'q3': 'cat sky \?' is a test topic"):
-        opened(world, Guard(test=['Cat sky ?']))
+        opened(world, Guard(test=[Query('1', 'Cat sky ?')]))
 
 
 def test_test_topics_of_a_recipe_are_an_error(tiny_recipe, tmp_path):
@@ -227,3 +228,45 @@ def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_
     (scores,) = EpicReranker(folder).score_lists([instance.qid], [candidates])
     expected = pair_loss(torch.tensor(scores[:1]), torch.tensor(scores[1:]), 'cross_entropy')
     assert task(task.collate([instance])).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@pytest.fixture
+def pairs(world, tmp_path):
+    """CEDR's form: q0 has a relevant, two unjudged documents and spam, q1 nothing relevant."""
+    path = tmp_path / 'train.pairs'
+    path.write_text(
+        'q0\td3\nq0\td0\nq0\td5\nq0\td9\nq1\td7\nq2 d2\nq2 d4\nq2 d4\nother\td1\n', encoding='utf-8'
+    )
+    (tmp_path / 'graded.txt').write_text(
+        'q0 0 d0 1\nq0 0 d1 2\nq0 0 d9 -2\nq1 0 d1 1\nq2 0 d2 1\n', encoding='utf-8'
+    )
+    return {'pairs': str(path), 'qrels': str(tmp_path / 'graded.txt'), 'run': None}
+
+
+def test_of_pairs_what_is_not_relevant_is_negative(world, pairs):
+    source = opened(world, **pairs, negatives=9)
+    assert sorted(source.instances(0, 0)) == [
+        Instance(0, 'q0', ('d0', 'd3')),
+        Instance(0, 'q0', ('d0', 'd5')),
+        Instance(0, 'q0', ('d0', 'd9')),
+        Instance(0, 'q2', ('d2', 'd4')),
+    ]
+    assert list(source.instances(0, 0)) == list(source.instances(0, 0))
+
+
+def test_of_pairs_only_judged_ones_on_request(world, pairs):
+    source = opened(world, **pairs, negatives=9, judged_only=True)
+    assert list(source.instances(0, 0)) == [Instance(0, 'q0', ('d0', 'd9'))]
+
+
+def test_a_topic_with_the_words_of_a_test_topic_of_its_own_file_is_trained_on(world, tmp_path):
+    """Robust04's 341 and 412 are both `airport security`, and in different folds."""
+    (tmp_path / 'same.tsv').write_text('q0\tcat mat ?\nq1\tCat  mat ?\nq2\tcat sea ?\n')
+    (tmp_path / 'fold.txt').write_text('q1\nq2\n')
+    fold = {'topics': str(tmp_path / 'same.tsv'), 'qids': str(tmp_path / 'fold.txt')}
+    tested = Query('q0', 'cat mat ?')
+    assert list(opened(world, Guard(test=[tested]), **fold).queries) == ['q1', 'q2']
+    assert list(opened(world, Guard(validation=[tested]), **fold).queries) == ['q1', 'q2']
+    for elsewhere in (Query('q1', 'cat mat ?'), Query('other', 'cat mat ?')):
+        with pytest.raises(InputError, match="topic 'q1': .* is a test topic"):
+            opened(world, Guard(test=[elsewhere]), **fold)

@@ -86,7 +86,10 @@ def test_each_system_has_a_weight(opened, api):
         normalize='zscore',
         weights=[0.5, 2],
     )
-    page.wait_for_selector(f'.score:has-text("{found["candidates"][0]["score"]:.4g}")')
+    # A fused score says nothing to a person: those of the rankings are shown.
+    first = found['candidates'][0]
+    shown = [f'{part["ranking"]} {part["score"]:.4g}' for part in first['provenance'][:2]]
+    page.wait_for_selector(f'.score:has-text("{" · ".join(shown)}")')
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
 
 

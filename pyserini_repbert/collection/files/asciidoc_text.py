@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.collection.files.asciidoc_conditions import shown_lines
 from pyserini_repbert.collection.files.asciidoc_marks import (
     CHARACTERS,
     MOST_VALUE,
@@ -64,7 +65,7 @@ _TIMES = re.compile(r'(\d{1,3})\*')
 
 def read_asciidoc(lines: Sequence[str]) -> ReadPage:
     """What a person reads of the lines of an AsciiDoc file."""
-    return _Reader(lines).read()
+    return _Reader(shown_lines(lines)).read()
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,6 @@ class _Reader(LineReader):
             return None
         if line.startswith('image::'):
             self.add_words([alternative_of(match[1])], row)
-        elif line.startswith(('ifdef::', 'ifndef::')) and match[1]:
-            self.lines[row] = match[1]
-            return row
         return row + 1
 
     def _take_title(self, row: int) -> int | None:

@@ -16,6 +16,7 @@ from pyserini_repbert.collection.files.mail_documents import mail_documents, mai
 from pyserini_repbert.collection.files.notebook_documents import notebook_documents
 from pyserini_repbert.collection.files.plain_documents import (
     asciidoc_documents,
+    log_documents,
     org_documents,
     restructured_documents,
     source_documents,
@@ -218,6 +219,7 @@ KINDS: dict[str, FileKind] = {
     'adoc': DocumentsKind(asciidoc_documents),
     'org': DocumentsKind(org_documents),
     'source': DocumentsKind(source_documents),
+    'log': DocumentsKind(log_documents),
     'mail': DocumentsKind(mail_documents),
     'mailbox': DocumentsKind(mailbox_documents),
     'notebook': DocumentsKind(notebook_documents),

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pyserini_repbert.collection.files.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.office_documents import OfficeReader
+from pyserini_repbert.collection.files.pandoc_documents import PandocReader
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import name_in_corpus
@@ -162,12 +163,12 @@ class FolderCorpus(Corpus):
             self._leave_out(location, str(problem))
 
     def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
-        with OfficeReader() as office:
+        with OfficeReader() as office, PandocReader() as pandoc:
             for planned in self._files:
                 file = FileToRead(
                     planned.path, planned.docid, self._fields, self._is_alone, self.encodings
                 )
-                yield _kind_of(planned, office), file
+                yield _kind_of(planned, office, pandoc), file
 
     def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
         """Note that a file could not be read, or, without an error, that it could."""
@@ -204,9 +205,11 @@ def _within_file(location: str, file: FileToRead) -> str:
     return f'line {line}: ' if line.isdecimal() else ''
 
 
-def _kind_of(file: PlannedFile, office: OfficeReader) -> FileKind:
+def _kind_of(file: PlannedFile, office: OfficeReader, pandoc: PandocReader) -> FileKind:
     if file.reader is not None:
         return OwnKind(file.reader)
     if file.kind == 'office':
         return DocumentsKind(office.documents)
+    if file.kind == 'pandoc':
+        return DocumentsKind(pandoc.documents)
     return KINDS[file.kind]

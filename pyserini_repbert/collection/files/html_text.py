@@ -27,7 +27,8 @@ _HEADINGS = ('h1', 'h2', 'h3', 'h4', 'h5', 'h6')
 _LISTS = ('ul', 'ol', 'menu', 'dir')
 _CODE = ('pre', 'listing', 'xmp', 'plaintext')
 _CELLS = ('td', 'th')
-_MARKED = BLOCKS - {'html', 'head', 'body'}
+# A change of a text, or a formula, stands in its line, whatever Jsoup thinks.
+_MARKED = BLOCKS - {'html', 'head', 'body', 'ins', 'del', 'math'}
 _SELECTED = ','.join(sorted(_MARKED))
 _TAG = re.compile(rf'<(?:{"|".join(sorted(_MARKED, key=len, reverse=True))})(?=[\s/>])', re.I)
 _LINE = 'pyserini-line'
@@ -41,6 +42,17 @@ _WORD = re.compile(r'\w')
 _LINK_TO_ITSELF = 'a[href^="#"]'
 _MOST_SIGN = 2  # characters of a link that is a sign
 _NEAR = 3  # siblings
+# What a browser does not show. Of a formula, its source, and all forms but one.
+_HIDDEN = (
+    '[hidden]:not([hidden="until-found"]),dialog:not([open]),template,annotation,annotation-xml,'
+    '.katex-mathml ~ .katex-html,mjx-container > mjx-assistive-mml,.MJX_Assistive_MathML'
+)
+_STYLED = '[style*="none" i],[style*="hidden" i]'
+_UNSEEN_STYLE = re.compile(r'(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b', re.I)
+# The sign of a note behind a word. One that is raised, and leads elsewhere in the page, is one.
+_NOTE_SIGNS = 'a[role="doc-noteref"],a[epub\\:type="noteref"],a.footnote-ref,a.noteref'
+_RAISED_LINK = 'sup a[href^="#"],a[href^="#"] sup'
+_SIGN = re.compile(r'[\[(]?(?:\d{1,4}|[a-zA-Z]|[ivx]{1,5}|note \d{1,3}|[*†‡§¶]{1,3})[\])]?')
 _SECTIONS = ('section', 'div', 'article', 'header')
 # What stands beside the main content of a page.
 _BESIDES = (
@@ -94,6 +106,7 @@ def read_html(markup: str, main_content: bool = False) -> ReadPage:
     root = _main_content(tree) if main_content else tree.root
     page = ReadPage()
     if root is not None:
+        _remove_unseen(tree)
         _remove_signs(tree)
         write_alternatives(tree)
         _Reader(page, _parts_of(tree, root)).read()
@@ -137,11 +150,26 @@ def _begins_below(markup: str, match: re.Match[str]) -> int:
 
 
 def _remove_signs(tree: LexborHTMLParser) -> None:
-    """Remove links to their own place, which are signs such as ¶."""
+    """Remove links to their own place, which are signs such as ¶, and the signs of notes."""
     for link in tree.css(_LINK_TO_ITSELF):
         words = link.text().strip()
         if len(words) <= _MOST_SIGN and not _WORD.search(words):
             link.decompose()
+    for node in tree.css(f'{_NOTE_SIGNS},{_RAISED_LINK}'):
+        if _SIGN.fullmatch(node.text().strip()):
+            node.decompose()
+
+
+def _remove_unseen(tree: LexborHTMLParser) -> None:
+    """Remove what a browser does not show, as far as the elements themselves say so."""
+    for node in tree.css(_HIDDEN):
+        node.decompose()
+    for node in tree.css(_STYLED):
+        if _UNSEEN_STYLE.search(node.attributes.get('style') or ''):
+            node.decompose()
+    for node in tree.css('del + ins'):
+        # Two words, which a line shows by their colours.
+        node.insert_before(' ')
 
 
 def _parts_of(tree: LexborHTMLParser, root: LexborNode) -> list[_Part]:

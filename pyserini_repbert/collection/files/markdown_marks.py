@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pyserini_repbert.data.markup import PICTURES
+
 # Of MkDocs: '!!! note "Title"', '??? note', '=== "Tab"'. What they hold is indented below.
 _INDENTED = re.compile(r'( *)(?:!!!|\?\?\?\+?|===\+?!?)[ \t]+(?!=)([^\n]*)$')
 _QUOTED_TITLE = re.compile(r'"([^"]*)"')
@@ -48,8 +50,16 @@ _NAME = r'\[\^([^\]\s]{1,100})\]'
 _FOOTNOTE = re.compile(_NAME)
 # The text of a footnote, whose further paragraphs are indented.
 _NOTE = re.compile(rf'( {{0,3}}){_NAME}:[ \t]*([^\n]*)$', re.MULTILINE)
-_WIKI_LINK = re.compile(r'!?\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]')
-_ALERT = re.compile(r'\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*$', re.MULTILINE)
+_WIKI_LINK = re.compile(r'(!?)\[\[([^\[\]|\n\\]{1,300})(?:\\?\|([^\[\]|\n]{1,300}))?\]\]')
+# The sign of a callout; its title stands behind it.
+_ALERT = re.compile(r'^([ \t>]*)\[![A-Za-z][\w-]{0,30}\][+-]?(?:[ \t]+|$)', re.MULTILINE)
+# Of Obsidian: '%%a comment%%', '==words==', a block's name behind it, the width of a picture.
+_COMMENT = re.compile(r'%%(?=\S)[^\n%]{1,2000}%%')
+_COMMENT_MARK = re.compile(r'[ \t]*%%[ \t]*$')
+_HIGHLIGHT = re.compile(r'==(?=[^\s=])([^\n=]{0,500}[^\s=])==')
+_BLOCK_NAME = re.compile(r'(?:^|[ \t])\^[a-zA-Z0-9-]{1,60}[ \t]*$', re.MULTILINE)
+_OF_BLOCK = re.compile(r'#\^[\w-]{1,60}$')
+_WIDTH = re.compile(r'\d{1,5}(?:x\d{1,5})?$')
 
 
 def without_marks(text: str) -> str:
@@ -69,6 +79,10 @@ def _plain_lines(lines: list[str]) -> Iterator[str]:
     open_marks: list[int] = []
     indents_below = _indents_below(lines)
     ends = _last_ends(lines)
+    last_comment = max(
+        (row for row, line in enumerate(lines) if _COMMENT_MARK.match(line)), default=-1
+    )
+    is_comment = False
     for row, line in enumerate(lines):
         bare = line.lstrip(' ')
         indent = len(line) - len(bare)
@@ -86,6 +100,13 @@ def _plain_lines(lines: list[str]) -> Iterator[str]:
             continue
         if fence:
             yield line
+            continue
+        if _COMMENT_MARK.match(line) and (is_comment or row < last_comment):
+            is_comment = not is_comment
+            yield ''
+            continue
+        if is_comment:
+            yield ''
             continue
         opening = _opening_of(line, holds_more=indents_below[row] >= indent + _INDENT)
         if opening is None:
@@ -188,8 +209,23 @@ def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = Fals
             text = text if attached is None else text[attached.end() :]
         text = _BEHIND_BRACKET.sub('', text)
         text = _AT_END.sub('', text)
+    if '%%' in text:
+        text = _COMMENT.sub('', text)
+    if '==' in text:
+        text = _HIGHLIGHT.sub(r'\1', text)
+    if '^' in text:
+        text = _BLOCK_NAME.sub('', text)
     if '[' in text:
-        text = _WIKI_LINK.sub(r'\1', text)
+        text = _WIKI_LINK.sub(_words_of_link, text)
         text = _FOOTNOTE.sub(words_of_note, text)
-        text = _ALERT.sub('', text)
+        text = _ALERT.sub(r'\1', text)
     return text
+
+
+def _words_of_link(match: re.Match[str]) -> str:
+    """What a wiki link shows: its words, else the page; a picture shows its words alone."""
+    target = match[2]
+    words = match[3] or ''
+    if match[1] and target.lower().endswith(PICTURES):
+        return '' if _WIDTH.match(words) else words
+    return words or _OF_BLOCK.sub('', target)

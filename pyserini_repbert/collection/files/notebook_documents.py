@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,10 @@ from pyserini_repbert.collection.files.markdown_documents import document_of_mar
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.data.values import parse_json
+
+_BACKTICKS = re.compile('`+')
+_FENCE = re.compile(r' {0,3}(`{3,}|~{3,})')
+_COMMENT = re.compile(r' {0,3}<!--')
 
 
 def notebook_documents(file: FileToRead) -> Iterator[Document]:
@@ -39,8 +44,27 @@ def _text_of_cell(cell: Any) -> str:
     if not isinstance(source, str) or not source.strip():
         return ''
     if cell.get('cell_type') != 'code':
-        return source
-    fence = '```'
-    while fence in source:
-        fence += '`'
+        return _closed(source)
+    longest = max(map(len, _BACKTICKS.findall(source)), default=0)
+    fence = '`' * max(3, longest + 1)
     return f'{fence}\n{source}\n{fence}'
+
+
+def _closed(source: str) -> str:
+    """A cell of Markdown, with an end for what it begins and does not end: cells are read alone."""
+    fence = ''
+    is_comment = False
+    for line in source.split('\n'):
+        if is_comment or (not fence and _COMMENT.match(line)):
+            is_comment = '-->' not in line[line.rfind('<!--') :]
+            continue
+        mark = _FENCE.match(line)
+        if mark is None:
+            continue
+        if not fence:
+            fence = mark[1]
+        elif mark[1].startswith(fence) and not line[mark.end() :].strip():
+            fence = ''
+    if is_comment:
+        return f'{source}\n-->'
+    return f'{source}\n{fence}' if fence else source

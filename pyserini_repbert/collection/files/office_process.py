@@ -12,9 +12,13 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any
+
+from pyserini_repbert.collection.files.excel_values import shown_value
+from pyserini_repbert.collection.files.pdf_text import NeedsPasswordError, read_pdf
+from pyserini_repbert.collection.files.read_file import ReadFile
+from pyserini_repbert.collection.files.word_wrappers import without_wrappers
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
 _MOST_TEXT = 30_000_000  # characters
@@ -32,20 +36,6 @@ _FORBIDDEN = (
 _READING = ('r', 'rb', 'rt')
 # The number of a note in the text, as mammoth writes it.
 _NOTE_SIGN = re.compile(r'<sup><a href="#(?:foot|end)note-[^"]*" id="[^"]*">\[\d+\]</a></sup>')
-
-
-@dataclass(frozen=True)
-class ReadFile:
-    """What a file holds.
-
-    Attributes
-    ----------
-    text : in the form of its suffix (`office_text.py`)
-    title : that it states; '' for none
-    """
-
-    text: str
-    title: str = ''
 
 
 def main() -> None:
@@ -72,15 +62,14 @@ def _converter() -> Callable[[str], ReadFile]:
     openpyxl = import_module('openpyxl')
 
     by_suffix = {
-        '.pdf': converters.PdfConverter(),
         '.pptx': converters.PptxConverter(),
         '.epub': converters.EpubConverter(),
     }
 
     def convert(path: str) -> ReadFile:
         suffix = os.path.splitext(path)[1].lower()
-        # What a file's text has in common with Markdown is no mark.
-        options = {} if suffix == '.pdf' else {'escape_misc': True}
+        if suffix == '.pdf':
+            return read_pdf(path)
         with open(path, 'rb') as stream:
             if suffix == '.xlsx':
                 workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
@@ -88,7 +77,8 @@ def _converter() -> Callable[[str], ReadFile]:
             if suffix == '.docx':
                 return ReadFile(_html_of_word(stream))
             info = StreamInfo(extension=suffix)
-            result = by_suffix[suffix].convert(stream, info, **options)
+            # What a file's text has in common with Markdown is no mark.
+            result = by_suffix[suffix].convert(stream, info, escape_misc=True)
             return ReadFile(result.markdown, result.title or '')
 
     return convert
@@ -104,7 +94,7 @@ def _html_of_word(stream: IO[bytes]) -> str:
     # Of a picture, its alternative text is read.
     without_bytes = mammoth.images.img_element(lambda _: {'src': ''})
     result = mammoth.convert_to_html(
-        formulas.pre_process_docx(stream),
+        without_wrappers(formulas.pre_process_docx(stream)),
         convert_image=without_bytes,
         include_embedded_style_map=False,
     )
@@ -122,8 +112,8 @@ def _text_of_sheets(workbook: Any) -> str:
         # What the file says of a sheet's size may be wrong.
         sheet.reset_dimensions()
         names = [' '.join(sheet.title.split())]
-        for row in sheet.iter_rows(values_only=True):
-            cells = [_text_of_cell(value) for value in row]
+        for row in sheet.iter_rows():
+            cells = [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row]
             if any(cells):
                 line = '\t' + '\t'.join(cells).rstrip('\t')
                 size += len(line)
@@ -134,22 +124,12 @@ def _text_of_sheets(workbook: Any) -> str:
     return '\n'.join(lines)
 
 
-def _text_of_cell(value: Any) -> str:
-    """A cell as Excel shows it in a column that is wide enough, without its format."""
-    if value is None:
-        return ''
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        # The digits that Excel has.
-        return f'{value:.15g}'
-    return ' '.join(str(value).removesuffix(' 00:00:00').split())
-
-
 def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
     """The title and the text of a file, or what the problem is."""
     try:
         result = convert(path)
+    except NeedsPasswordError as error:
+        return {'problem': str(error)}
     except MemoryError:
         return {'problem': 'its reader used too much memory'}
     except Exception as error:

@@ -69,12 +69,19 @@ class _Lines:
 
 
 def _read_printed(text: str) -> ReadPage:
-    """The pages of a PDF: their lines, and the rows of their tables."""
+    """The pages of a PDF, between form feeds: their lines."""
     lines = _Lines()
-    # A page begins behind a form feed.
-    for number, line in enumerate(text.replace('\f', '\n\n').split('\n'), 1):
-        lines.add(line, number)
-    return lines.page
+    page = lines.page
+    for number, printed in enumerate(text.split('\f'), 1):
+        n_rows = len(page.lines)
+        lines.add('', 0)
+        for line in printed.split('\n'):
+            lines.add(line, 1)
+        if len(page.lines) > n_rows:
+            # An empty row stands between the pages.
+            first = n_rows + 1 if n_rows else 0
+            page.pages[first] = number
+    return page
 
 
 def _read_slides(text: str) -> ReadPage:

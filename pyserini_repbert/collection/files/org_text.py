@@ -14,6 +14,13 @@ from pyserini_repbert.data.markup import PICTURES, alternative_text
 
 _HEADING = re.compile(r'(\*+)[ \t]+(\S.*)')
 _STATE = re.compile(r'(?:TODO|NEXT|WAITING|DONE|CANCELLED|COMMENT)[ \t]+|\[#[A-Z0-9]\][ \t]*')
+# Further states, which a file names, each perhaps with a key: 'QUEUED(q) | DROPPED(d@/!)'.
+_STATES = re.compile(r'[ \t]*#\+(?:seq_|typ_)?todo:[ \t]*(.*)', re.IGNORECASE)
+_STATE_NAME = re.compile(r'([^\s|()]{1,60})(?:\([^\s()]{0,20}\))?')
+# '@@html:<b>@@', of which other formats show nothing; code and macros within a line.
+_SNIPPET = re.compile(r'@@[\w-]{1,30}:[^\n@]{0,500}@@')
+_INLINE_CODE = re.compile(r'\bsrc_[\w-]{1,30}(?:\[[^\n\]]{0,200}\])?\{([^\n{}]{0,500})\}')
+_MACRO = re.compile(r'\{\{\{[a-zA-Z][\w-]{0,60}(?:\(([^\n()]{0,500})\))?\}\}\}')
 _TAGS = re.compile(r'[ \t]:[\w@#%:]+:[ \t]*\Z')
 _COOKIE = re.compile(r'[ \t]?\[\d{0,5}(?:/\d{0,5}|%)\]')
 _ID = re.compile(r'[ \t]*:CUSTOM_ID:[ \t]*(\S+)[ \t]*', re.IGNORECASE)
@@ -71,6 +78,7 @@ class _Reader(LineReader):
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__(lines)
+        self._own_states = _states_of(lines)
         # Kinds of blocks that nothing ends.
         self._endless: set[str] = set()
         # No drawer that begins in front of this row ends.
@@ -102,6 +110,9 @@ class _Reader(LineReader):
         if match is None:
             return None
         title = _COOKIE.sub('', _TAGS.sub('', match[2]))
+        first, _, others = title.partition(' ')
+        if first in self._own_states:
+            title = others.lstrip()
         while state := _STATE.match(title):
             title = title[state.end() :]
         self.add_heading(len(match[1]), self.title_of(title), self._id_behind(row), row)
@@ -235,6 +246,16 @@ class _Reader(LineReader):
         return plain_org(text)
 
 
+def _states_of(lines: Sequence[str]) -> frozenset[str]:
+    """The states of headings that a file names, wherever the lines stand."""
+    states: set[str] = set()
+    for line in lines:
+        match = _STATES.fullmatch(line)
+        if match is not None:
+            states.update(name[1] for name in _STATE_NAME.finditer(match[1]))
+    return frozenset(states)
+
+
 def _prefix_of(words: str) -> int:
     """How many characters of an item its checkbox takes."""
     match = _CHECK.match(words)
@@ -245,6 +266,11 @@ def plain_org(text: str, depth: int = 0) -> str:
     """The words of lines without marks; they stay as many lines."""
     if len(text) > _MOST_MARKED:
         return text
+
+    if '@@' in text:
+        text = _SNIPPET.sub('', text)
+    if '{' in text:
+        text = _MACRO.sub(r'\1', _INLINE_CODE.sub(r'\1', text))
 
     def words(match: re.Match[str]) -> str:
         if match['target'] is not None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_repbert.collection.files.office_documents import INSTALL, can_read_office
+from pyserini_repbert.collection.files.office_documents import can_read_office
+from pyserini_repbert.collection.files.pandoc_documents import can_read_pandoc
+from pyserini_repbert.collection.files.reader_process import INSTALL
 from pyserini_repbert.data.file_selection import FileSelection, select_files
-from pyserini_repbert.data.first_bytes import guess_lines
+from pyserini_repbert.data.first_bytes import guess_lines, is_manual, is_text
 from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.data.own_readers import OwnReader, installed_readers
 from pyserini_repbert.data.record_kinds import kind_of_records
 from pyserini_repbert.data.suffixes import (
     ASCIIDOC,
     COMMA_SEPARATED,
+    LOGS,
     MAIL,
     MAILBOXES,
     MARKDOWN,
     NOTEBOOKS,
     OFFICE,
+    OPEN_DOCUMENTS,
     ORG,
     PAGES,
     PARQUET,
@@ -28,6 +32,7 @@ from pyserini_repbert.data.suffixes import (
     RECORDS,
     RESTRUCTURED,
     SOURCES,
+    TYPESET,
     has_suffix,
     has_suffix_or_packed,
     is_read,
@@ -37,6 +42,7 @@ from pyserini_repbert.data.suffixes import (
 from pyserini_repbert.data.unread_files import (
     NO_READER,
     READMES,
+    FileGroup,
     UnreadableFile,
     UnreadFile,
 )
@@ -54,10 +60,17 @@ _PACKED_KINDS = {
     MAIL: 'mail',
     MAILBOXES: 'mailbox',
     NOTEBOOKS: 'notebook',
+    TYPESET: 'pandoc',
+    LOGS: 'log',
 }
 _OTHER_KINDS = {
     PARQUET: 'parquet',
     OFFICE: 'office',
+    OPEN_DOCUMENTS: 'pandoc',
+}
+_CAN_READ: Mapping[str, Callable[[], bool]] = {
+    'office': can_read_office,
+    'pandoc': can_read_pandoc,
 }
 _OWN = 'own'
 # Of a page, and of one whose main content alone is read.
@@ -72,7 +85,7 @@ class PlannedFile:
     ----------
     path : where it is
     docid : of the file
-    kind : a name of `file_kinds.KINDS`, 'office', or 'own'
+    kind : a name of `file_kinds.KINDS`, 'office', 'pandoc', or 'own'
     reader : the user's own, if the kind is 'own'
     """
 
@@ -132,18 +145,36 @@ class _Planning:
             return kind_of_records(path, self.fields, self.is_strict)
         for suffixes, kind in _PACKED_KINDS.items():
             if has_suffix_or_packed(path.name, suffixes):
-                return 'main-content' if kind == 'html' and self.main_content else kind
+                return self._kind_of_packed(kind)
         for suffixes, kind in _OTHER_KINDS.items():
             if has_suffix(path.name, suffixes):
-                if kind == 'office' and not can_read_office():
+                if not _CAN_READ.get(kind, _always)():
                     raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
                 return kind
+        return self._kind_by_content(path)
+
+    def _kind_by_content(self, path: Path) -> str:
+        """The kind of a file whose suffix says nothing."""
+        if is_manual(path):
+            return self._kind_of_packed('pandoc')
+        if not path.suffix and is_text(path):
+            return self.text_kind if self.is_strict else 'text'
         raise UnreadableFile('no reader reads such files', NO_READER)
+
+    def _kind_of_packed(self, kind: str) -> str:
+        """The kind, as far as what reads it is installed, and is asked for."""
+        if kind == 'html' and self.main_content:
+            return 'main-content'
+        return 'source' if kind == 'pandoc' and not can_read_pandoc() else kind
 
     def reader_of(self, path: Path) -> OwnReader | None:
         """The user's own reader of a file, by the longest suffix that has one."""
         suffixes = [suffix for suffix in self.readers if has_suffix(path.name, (suffix,))]
         return self.readers[max(suffixes, key=len)] if suffixes else None
+
+
+def _always() -> bool:
+    return True
 
 
 def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> Plan:
@@ -155,6 +186,8 @@ def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> 
     main_content = bool(selection.main_content)
     planning = _Planning(readers, fields, main_content=main_content, is_strict=True)
     if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
+        planning.text_kind = guess_lines(path) or 'text'
+    if not path.suffix and planning.reader_of(path) is None:
         planning.text_kind = guess_lines(path) or 'text'
     kind = planning.kind_of(path)
     name = without_suffix(path.name, PAGES) if kind in _PAGE_KINDS else path.name
@@ -186,6 +219,11 @@ def plan_folder(
     planning.text_kind = text_kind or _guess_texts(texts)
     planning.is_strict = _hold_records_alone(files, planning)
     if files and (planning.is_strict or _hold_pages_alone(files)):
+        for path in files:
+            if not path.suffix:
+                group = FileGroup.of_suffix(path)
+                planning.unread.append(UnreadFile(path, group, 'it is about the other files'))
+        files = [path for path in files if path.suffix]
         for path in readmes:
             planning.unread.append(UnreadFile(path, READMES, 'it is about the other files'))
     else:
@@ -223,7 +261,7 @@ def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:
 
 def _hold_pages_alone(files: Iterable[Path]) -> bool:
     """Whether a folder's files are pages, and at most records or texts that are none of prose."""
-    return all(has_suffix_or_packed(path.name, PAGES) for path in files)
+    return all(has_suffix_or_packed(path.name, PAGES) for path in files if path.suffix)
 
 
 def _guess_texts(texts: Sequence[Path]) -> str:

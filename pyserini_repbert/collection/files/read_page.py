@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pyserini_repbert.data.origins import Heading, LineStart, Origin, PlacedText, TextSpan
+from pyserini_repbert.data.origins import (
+    Heading,
+    LineStart,
+    Origin,
+    PageStart,
+    PlacedText,
+    TextSpan,
+)
 
 BULLET = '- '
 CELL_END = '\t'
@@ -45,6 +52,7 @@ class ReadPage:
     numbers : the line of the file, from 1, of each of them; 0 for an empty line between blocks
     headings : in their order
     code_rows : of the lines that are code
+    pages : the printed pages by the row with which each begins
     title : that the file states apart from its headings; '' for none
     has_prose : whether anything but code is read
     """
@@ -53,6 +61,7 @@ class ReadPage:
     numbers: list[int] = field(default_factory=list)
     headings: list[PageHeading] = field(default_factory=list)
     code_rows: set[int] = field(default_factory=set)
+    pages: dict[int, int] = field(default_factory=dict)
     title: str = ''
     has_prose: bool = False
 
@@ -180,5 +189,10 @@ def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText
             headings.append(
                 Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
             )
+    pages = []
+    for row, page_number in page.pages.items():
+        if row in starts:
+            pages.append(PageStart(starts[row], page_number))
     text = '\n'.join(shown).rstrip()
-    return PlacedText(text, Origin('', tuple(headings), tuple(lines), code=tuple(code)))
+    origin = Origin('', tuple(headings), tuple(lines), code=tuple(code), pages=tuple(pages))
+    return PlacedText(text, origin)

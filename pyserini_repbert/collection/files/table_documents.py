@@ -10,11 +10,13 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from io import StringIO
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
 from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.data.documents import (
@@ -30,7 +32,7 @@ from pyserini_repbert.data.text_encodings import encoding_of_lines, is_utf_16
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import numbered_bytes, open_binary
+from pyserini_repbert.files import human_size, numbered_bytes, open_binary
 
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
@@ -38,6 +40,10 @@ _ROWS_AT_ONCE = 1_024
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
+# Excel's 'sep=;' in front of a table, which may stand in quotation marks.
+_NAMED_DELIMITER = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\r?\n?', re.IGNORECASE)
+# A line end of old Macintoshes.
+_CARRIAGE_RETURN = re.compile(rb'\r(?!\n|$)')
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
 _LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
@@ -52,13 +58,22 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
     lines = _text_lines(file)
     first = next(lines, '')
-    rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
+    named = _NAMED_DELIMITER.fullmatch(first)
+    if named is not None:
+        # Excel's first line, which is no row.
+        rows = _rows_with_values(lines, named[1], first=2)
+    else:
+        rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
     header = next(rows, _NumberedRow(()))
     yield from _Table(file, header.values).documents(rows)
 
 
-def _rows_with_values(lines: Iterable[str], delimiter: str) -> Iterator[_NumberedRow]:
+def _rows_with_values(
+    lines: Iterable[str], delimiter: str, first: int = 1
+) -> Iterator[_NumberedRow]:
     """The rows of a table that have a value, the header among them.
+
+    `first` is the number of the first line in the file.
 
     Raises UnreadableFile for a quotation mark that makes one cell of several lines that are none.
     """
@@ -70,7 +85,7 @@ def _rows_with_values(lines: Iterable[str], delimiter: str) -> Iterator[_Numbere
             yield line
 
     rows = csv.reader(noted(), delimiter=delimiter)
-    number = 1
+    number = first
     try:
         for row in rows:
             if len(lines_of_row) > 1:
@@ -78,9 +93,9 @@ def _rows_with_values(lines: Iterable[str], delimiter: str) -> Iterator[_Numbere
             if any(cell.strip() for cell in row):
                 yield _NumberedRow(row, number)
             lines_of_row.clear()
-            number = rows.line_num + 1
+            number = rows.line_num + first
     except csv.Error as error:
-        raise UnreadableFile(f'line {rows.line_num}: {error}') from error
+        raise UnreadableFile(f'line {rows.line_num + first - 1}: {error}') from error
 
 
 def _check_quotes(lines: Sequence[str], delimiter: str, number: int) -> None:
@@ -104,6 +119,7 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
 
     try:
         with parquet.ParquetFile(file.path) as table:
+            _check_unpacked(file.path, table.metadata)
             rows = _parquet_rows(table)
             yield from _Table(file, table.schema_arrow.names).documents(rows)
     except (pyarrow.ArrowException, OSError) as error:
@@ -111,10 +127,21 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile(f'no whole Parquet file ({reason})') from error
 
 
+def _check_unpacked(path: Path, metadata: Any) -> None:
+    """Raise UnreadableFile for a file with a group of rows that unpacks to too much.
+
+    What a file says of itself may be wrong; then pyarrow finds less than it was told, and refuses.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    unpacked = max((group.total_byte_size for group in groups), default=0)
+    if unpacked > FREE_BYTES + MAX_RATIO * path.stat().st_size:
+        raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, as no table does')
+
+
 def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
     rows = count(1)
     for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [column.to_pylist(maps_as_pydicts='lossy') for column in batch.columns]
         for values in zip(*columns, strict=True):
             yield _NumberedRow(values, row=next(rows))
 
@@ -196,7 +223,8 @@ def _is_record(value: Any, fields: Sequence[str]) -> bool:
 
 def _text_lines(file: FileToRead) -> Iterator[str]:
     """The lines of a file with their ends. Raises UnreadableFile for what is no text."""
-    if is_utf_16(next(_raw_lines(file.path), b'')):
+    first = next(_raw_lines(file.path), b'')
+    if is_utf_16(first) or _CARRIAGE_RETURN.search(first):
         yield from StringIO(read_text(file))
         return
     encoding = encoding_of_lines(_raw_lines(file.path))
@@ -378,16 +406,23 @@ def _is_identifier(value: Any) -> bool:
 
 
 def _text_of(value: Any) -> str:
-    """A value as text; '' for none."""
-    return '' if value is None else str(value).strip()
+    """A value as text; '' for none, and for bytes. The texts of a list are joined."""
+    if value is None or isinstance(value, bytes):
+        return ''
+    if isinstance(value, list):
+        return '\n'.join(text for text in map(_text_of, value) if text)
+    return str(value).strip()
 
 
 def _typed(value: Any) -> Any:
-    """A value as a field has it: a text may be a number or a truth value."""
+    """A value as a field has it: a text may be a number or a truth value, bytes are none."""
     if isinstance(value, str):
         return value_of_text(value)
+    if isinstance(value, bytes):
+        return None
     return value if _is_plain(value) else str(value)
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, list, dict)) or hasattr(value, 'isoformat')
+    is_number = isinstance(value, (bool, int, float, Decimal))
+    return is_number or isinstance(value, (list, dict)) or hasattr(value, 'isoformat')

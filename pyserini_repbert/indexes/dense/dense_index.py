@@ -9,7 +9,6 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.indexes.dense.numbers import BundleNumbers
-from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Index
 from pyserini_repbert.indexes.machine import Machine
@@ -80,6 +79,8 @@ class DenseIndex(Index):
     ) -> DenseSearcher:
         spread = None
         if machine.ray is not None:
+            from pyserini_repbert.indexes.dense.on_ray import ShardSearch
+
             spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
         searcher = DenseSearcher(
             self._ready_folder(machine),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
-from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 
 

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.postings import Postings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.models.term_vectors import TermVector
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, Searcher
+from pyserini_repbert.ranking import NO_HITS, NO_WORD, Query, Ranking, Run, Searcher
 from pyserini_repbert.search.exact import merged, top_rows
 from pyserini_repbert.trace import Trace
 
@@ -83,7 +83,7 @@ class TermWeightsSearcher(Searcher, recorded_as='ExactImpactSearcher'):
             starts.append(block.first_row)
         top = merged(parts, starts, depth)
         docids = np.array(self.index.docids(top.rows), dtype=object)
-        return rank_by_score(docids, top.scores, k)
+        return rank_by_score(docids, top.scores, k).with_background(NO_WORD)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return self.index.texts(docids)

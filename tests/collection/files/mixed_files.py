@@ -74,7 +74,7 @@ UNREAD = {
     'package.json': ('{"name": "x", "description": "y"}', '1 .json without records'),
     'log.jsonl': ('{"level": "info"}\n{"level": "warn"}\n', '1 .jsonl without records'),
     'a.zip': ('PK', '1 .zip'),
-    'Makefile': ('all:', '1 file without suffix'),
+    'core': ('\0', '1 file without suffix'),
     'empty.py': ('\n', '1 .py without text'),
     'damaged.sql': ('naïve café'.encode() + b'\xe9', '1 .sql that cannot be read'),
     'broken.ipynb': ('{"cells": ', '1 .ipynb that cannot be read'),

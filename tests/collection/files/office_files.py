@@ -144,17 +144,26 @@ def epub(text: str) -> bytes:
     )
 
 
-def pdf(text: str) -> bytes:
-    """A PDF of one page with a line of text."""
-    content = f'BT /F1 12 Tf 72 720 Td ({text}) Tj ET'
+def pdf(*pages: str) -> bytes:
+    """A PDF of pages, each with a line of text."""
+    drawn = [f'BT /F1 12 Tf 72 720 Td ({page}) Tj ET' for page in pages]
+    return printed(*drawn)
+
+
+def printed(*pages: str) -> bytes:
+    """A PDF of pages, each with a content as PDF draws it."""
+    kids = ' '.join(f'{4 + 2 * number} 0 R' for number in range(len(pages)))
     objects = [
         '<< /Type /Catalog /Pages 2 0 R >>',
-        '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
-        '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R '
-        '/Resources << /Font << /F1 5 0 R >> >> >>',
-        f'<< /Length {len(content)} >>\nstream\n{content}\nendstream',
+        f'<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>',
         '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
     ]
+    for number, content in enumerate(pages):
+        objects.append(
+            '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] '
+            f'/Contents {5 + 2 * number} 0 R /Resources << /Font << /F1 3 0 R >> >> >>'
+        )
+        objects.append(f'<< /Length {len(content)} >>\nstream\n{content}\nendstream')
     file = '%PDF-1.4\n'
     offsets = []
     for number, body in enumerate(objects, 1):

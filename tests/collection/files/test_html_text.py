@@ -228,3 +228,83 @@ def test_what_is_empty_in_xml_ends():
     assert document_of_html('d', page).text == 'y\n\nz'
     # To a browser, a page of HTML has a script there.
     assert document_of_html('d', '<p>x<script/>y</script>z').text == 'xz'
+
+
+@pytest.mark.parametrize(
+    'unseen',
+    [
+        '<p hidden>x</p>',
+        '<p style="display:none">x</p>',
+        '<div style="color: red; DISPLAY : none !important">x</div>',
+        '<span style="visibility: hidden">x</span>',
+        '<dialog>x</dialog>',
+        '<template><p>x</p></template>',
+        '<math><mi>seen</mi><annotation encoding="application/x-tex">x</annotation></math>',
+    ],
+)
+def test_what_a_browser_does_not_show(unseen):
+    text = document_of_html('d', f'<p>Seen.</p>{unseen}<p>Seen, too.</p>').text
+    assert text.replace('seen\n\n', '') == 'Seen.\n\nSeen, too.'
+
+
+@pytest.mark.parametrize(
+    'seen',
+    [
+        '<p style="background-image: none">x</p>',
+        '<p style="overflow:hidden">x</p>',
+        '<p hidden="until-found">x</p>',
+        '<dialog open>x</dialog>',
+        '<p aria-hidden="true">x</p>',
+        '<details><summary>x</summary></details>',
+    ],
+)
+def test_what_a_browser_shows(seen):
+    assert document_of_html('d', f'<p>Seen.</p>{seen}').text == 'Seen.\n\nx'
+
+
+def test_a_formula_is_there_once():
+    katex = (
+        '<span class="katex"><span class="katex-mathml"><math><mi>E</mi><mo>=</mo><mi>m</mi>'
+        '<annotation>E=m</annotation></math></span>'
+        '<span class="katex-html" aria-hidden="true"><span>E</span><span>=m</span></span></span>'
+    )
+    assert document_of_html('d', f'<p>So {katex} holds.</p>').text == 'So E=m holds.'
+
+
+def test_changes_stand_in_their_line():
+    page = '<p>Price <del>ten</del><ins>eight</ins> euros, <ins>un</ins>done.</p>'
+    assert document_of_html('d', page).text == 'Price ten eight euros, undone.'
+
+
+@pytest.mark.parametrize(
+    'sign',
+    [
+        '<sup><a href="#fn1">1</a></sup>',
+        '<a href="#fn1"><sup>[12]</sup></a>',
+        '<sup class="reference"><a href="#c"><span>[</span>3<span>]</span></a></sup>',
+        '<a epub:type="noteref" href="notes.xhtml#n2">2</a>',
+        '<a role="doc-noteref" href="notes.html#n2"><sup>*</sup></a>',
+        '<sup><a href="#fna">a</a></sup>',
+    ],
+)
+def test_signs_of_notes_are_no_text(sign):
+    """Of 'quince1', a search for quince found nothing."""
+    text = document_of_html('d', f'<p>The quince{sign} of 3 m<sup>2</sup>.</p>').text
+    assert text == 'The quince of 3 m2.'
+
+
+@pytest.mark.parametrize('link', ['<a href="#ports">see ports</a>', '<a href="#x">12</a>'])
+def test_links_within_a_page_are_text(link):
+    words = 'see ports' if 'ports' in link else '12'
+    assert document_of_html('d', f'<p>At {link}.</p>').text == f'At {words}.'
+
+
+@pytest.mark.parametrize(
+    'attribute', [' a{}=""', ' a{}', '/a{}', " a{}='>'", ' a{}=x', ' a<{}', '\na{} = "y"']
+)
+def test_a_tag_of_many_attributes(attribute):
+    """100,000 took 23 seconds: the parser compares each with all others."""
+    tag = '<p' + ''.join(attribute.format(number) for number in range(100_000)) + '>'
+    begun = time.process_time()
+    assert document_of_html('d', f'{tag}Beans.</p><p class="a">Peas.').text == 'Beans.\n\nPeas.'
+    assert time.process_time() - begun < 5

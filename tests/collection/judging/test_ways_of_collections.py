@@ -94,7 +94,7 @@ def test_an_untuned_way_that_wins_is_how_the_collection_is_searched(folder, let_
     let_win(winner)
     learning = learn_from_judgments(folder)
     assert learning.report['winner'] == winner
-    assert learning.report['baseline'] == 'interpolation tiny+sparse alpha=0.6 max'
+    assert learning.report['baseline'] == 'interpolation tiny+sparse alpha=0.6 background'
     before = hits_by(PipelineSpec(index=str(folder)))
     expected = hits_by(PipelineSpec(index=str(folder), **asked))
     assert expected != before

@@ -4,7 +4,7 @@ import { button, field, h, select } from './dom.js';
 import { fusionOf, ownFusion, systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
-const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)', max: 'share of the best (max)' };
+const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)', max: 'share of the best (max)', background: 'share above the background' };
 const MOST_READ = 20; // hits that a reranker takes at first
 const MOST_COMPARED = 5; // that duoBERT takes at first: k (k − 1) inferences
 const METHODS = ['', 'binary', 'min', 'max', 'sample=3']; // options of duoBERT; the first is its default, 'sum'

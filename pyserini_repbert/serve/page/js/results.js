@@ -84,15 +84,25 @@ export function shownDocument(about, hit, query) {
   return [hit.title && h('p', { class: 'document-title' }, hit.title), path, text, h('p', { class: 'excerpt' }, more, where)];
 }
 
+/**
+ * The scores of a hit: of a fusion, whose best hit has nearly the same for any question, those of the rankings that were fused.
+ */
+function scores(hit, fusions) {
+  const last = hit.provenance.at(-1);
+  if (!last || kindOf(last.ranking, fusions) !== 'fused') return h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`);
+  const known = hit.provenance.filter((own) => own !== last && own.score !== null);
+  return h('span', { class: 'score', title: 'score in each ranking' }, known.map((own) => `${own.ranking} ${score(own.score)}`).join(' · '));
+}
+
 /** The head of a card; own: the mark of this judge's grade, or undefined. */
-function cardHeader(hit, own) {
+function cardHeader(hit, own, fusions) {
   return h('header', null,
     h('span', { class: 'rank' }, String(hit.rank)),
     h('span', { class: 'docid-label' }, 'docid'),
     h('h2', null, hit.docid),
     gradeBadge(hit.grade),
     own,
-    h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`));
+    scores(hit, fusions));
 }
 
 /** The chart of a hit's ranks, which can be wider than a phone, or a line of text, which wraps. */
@@ -129,7 +139,7 @@ function card(hit, { about, answer, state, judgments, deepest, onopen, onlike })
   const grade = judgments && answer.query.like === undefined && hitGrade({ about, question: state.q, docid: hit.docid, judgment: judgments.get(hit.docid) });
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
-  cardHeader(hit, grade?.mark),
+  cardHeader(hit, grade?.mark, about.fusions),
   hit.passage === undefined ? shownPassage(hit.display) : shownDocument(about, hit, answer.query.text),
   fieldsLine(hit.fields),
   h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle,

@@ -1,0 +1,19 @@
+"""What a process answers about a file that it read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """What a file holds.
+
+    Attributes
+    ----------
+    text : in the form of its suffix (`office_text.py`)
+    title : that it states; '' for none
+    """
+
+    text: str
+    title: str = ''
