@@ -27,13 +27,13 @@ class OfferedSearch:
 
     Attributes
     ----------
-    query_map : float32 (d, d); all 0 where nothing was learnt
+    query_map : float32 (d, d); None where queries are searched as they are encoded
     rankings : positions of the rankings that are searched, in the order of fusion; dense is 0
     rerank_weight : the reranker's share of the score; None: nothing is reranked
     fusion : attributes of `search.adapted_folder.AdaptedSearch` that say how they are fused
     """
 
-    query_map: NDArray[np.float32]
+    query_map: NDArray[np.float32] | None
     rankings: tuple[int, ...]
     rerank_weight: float | None
     fusion: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ def offered_search(learnt: Adaptation, names: Sequence[str]) -> OfferedSearch:
         )
     way = learnt.ways[learnt.offered]
     return OfferedSearch(
-        query_map=np.zeros_like(learnt.query_map),
+        query_map=None,
         rankings=tuple(names.index(name) for name in way.fusion.order),
         rerank_weight=way.rerank_weight,
         fusion=_fusion_values(way.fusion),

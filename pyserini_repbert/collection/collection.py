@@ -15,6 +15,7 @@ from pyserini_repbert.collection.generation import Generation, open_generation, 
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
 from pyserini_repbert.collection.settings import (
+    Defaults,
     EncoderSource,
     TextEmbedding,
     WantedSettings,
@@ -121,14 +122,16 @@ class Collection:
         Parameters
         ----------
         folder : of the collection
-        encoder : a catalog name, a checkpoint folder, or a document encoder; default: 'minilm'
+        encoder : a catalog name, a checkpoint folder, or a document encoder; default: 'minilm',
+            or 'e5-small' for documents that 'minilm' does not know, where it is installed
         device : where the encoder runs: 'cpu', 'cuda', 'mps'
         precision : that the encoder runs in; default: 'float32'
         batch_tokens : padded tokens that the encoder reads together; default: by device
         truncate_dim : keep the first values of each vector, so many (Matryoshka); default: all
         passage_tokens : wordpieces of a passage; default: 200
         overlap : wordpieces of a passage that the next one repeats; default: 40
-        language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: 'en'
+        language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the one of the
+            first documents, if it has an analyzer and is clear, else 'en'
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
@@ -210,7 +213,7 @@ class Collection:
         """
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
-        with self._writer(rebuild) as writer:
+        with self._writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
             known = _find_source(writer.sources, source, named)
             before = known.reading
             if rebuild:
@@ -251,7 +254,7 @@ class Collection:
         while another process writes. Nothing is changed then.
         """
         corpus = _whole_files(open_documents(documents), strict)
-        with self._writer() as writer:
+        with self._writer(defaults=self._defaults_for(corpus)) as writer:
             changes = add_documents(writer, corpus, merge=merge, on_progress=on_progress)
         self.refresh()
         return changes
@@ -606,8 +609,33 @@ class Collection:
             self._searcher.close()
             self._searcher = None
 
-    def _writer(self, rebuild: bool = False, spare: Sequence[Path] = ()) -> Writer:
-        return Writer(self.folder, self._source, self._wanted, rebuild, self._known(), spare)
+    def _writer(
+        self,
+        rebuild: bool = False,
+        spare: Sequence[Path] = (),
+        defaults: Defaults | None = None,
+    ) -> Writer:
+        return Writer(
+            self.folder,
+            source=self._source,
+            wanted=self._wanted,
+            rebuild=rebuild,
+            expected=self._known(),
+            spare=spare,
+            defaults=defaults,
+        )
+
+    def _defaults_for(self, corpus: Corpus) -> Defaults | None:
+        """What fits the documents of a new collection; None for one that is there."""
+        if self._known() is not None or is_collection(self.folder):
+            return None
+        from pyserini_repbert.collection.defaults import defaults_for
+
+        return defaults_for(
+            _whole_files(corpus, strict=False),
+            needs_encoder=self._source.name is None,
+            needs_language=self._wanted.language is None,
+        )
 
     def _known(self) -> KnownCollection | None:
         """The collection that the folder has to hold; None: any."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.known_words import UnknownDocuments, WordReport
 from pyserini_repbert.collection.passages import PassageCutter
 from pyserini_repbert.collection.settings import (
     CollectionSettings,
@@ -79,6 +80,16 @@ class PassageEncoder:
             self._settings.passage_tokens,
             self._settings.overlap,
         )
+
+    @cached_property
+    def words(self) -> WordReport:
+        """Which documents have words that the encoder does not know."""
+        return WordReport(self.encoder.name, self._source.tokenizer)
+
+    @property
+    def unknown(self) -> UnknownDocuments | None:
+        """What the encoder does not know of the documents that were cut; None: none was cut."""
+        return self.words.unknown if 'words' in vars(self) else None
 
     def input_digest(self, text: str) -> bytes:
         """A digest of a model's input, which decides its vector together with the model."""

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 # Where a learning's report has its models: of its search, and of the same without rerankers.
 MODEL = 'model'
 PLAIN_MODEL = 'model_without_rerankers'
-MODELS = (MODEL, PLAIN_MODEL)
+# Of the search that was offered, where it is another and has no query map.
+OFFERED_MODEL = 'model_of_offered'
+MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL)
 PRIORS = RESOURCES / 'confidence'
 # Of models that do not say of which search they are.
 _EARLIER_VERSION = 1
@@ -134,7 +136,8 @@ class ConfidenceEstimator:
         if len(rows):
             question = question_features(rows)
             (answered,) = self.model.questions.probabilities(question[None]).tolist()
-        relevant = self.model.hits.probabilities(rows).tolist()
+        # A relevant hit answers: none is likelier than an answer is.
+        relevant = self.model.hits.probabilities(rows).clip(max=answered).tolist()
         return AnswerConfidence(verdict(answered), answered, tuple(relevant), self.model.source)
 
 

@@ -50,6 +50,20 @@ if TYPE_CHECKING:
 DEFAULT_ENCODER = 'minilm'
 
 
+@dataclass(frozen=True)
+class Defaults:
+    """What a new collection has where a user names nothing.
+
+    Attributes
+    ----------
+    encoder : a catalog name
+    language : of Lucene's analyzer
+    """
+
+    encoder: str = DEFAULT_ENCODER
+    language: str = ENGLISH
+
+
 class TextEmbedding(Protocol):
     """Encodes texts in an encoder's place, as on other machines."""
 
@@ -138,10 +152,13 @@ class EncoderSource:
             models = (*models, *source.models)
         return models
 
-    def complete(self, stored: CollectionSettings | None) -> None:
-        """Take what the user did not name from the settings of the collection."""
+    def complete(self, stored: CollectionSettings | None, default: str = DEFAULT_ENCODER) -> None:
+        """Take what the user did not name from the settings of the collection.
+
+        `default` is the encoder of a new one.
+        """
         if self._encoder is None:
-            self._encoder = DEFAULT_ENCODER if stored is None else stored.encoder
+            self._encoder = default if stored is None else stored.encoder
         if self._precision is None:
             self._precision = 'float32' if stored is None else stored.precision
         self._stored = stored
@@ -382,6 +399,7 @@ def choose_settings(
     source: EncoderSource,
     stored: CollectionSettings | None,
     rebuild: bool,
+    default_language: str = ENGLISH,
 ) -> CollectionSettings:
     """The settings of the next generation.
 
@@ -391,11 +409,12 @@ def choose_settings(
     source : the user's encoder, completed
     stored : the collection's settings; None for a new one
     rebuild : let the user's settings replace the stored ones
+    default_language : of a new collection
 
     Raises MismatchError where both differ and nothing is to be rebuilt.
     """
     if stored is None:
-        settings = _new_settings(wanted, source)
+        settings = _new_settings(wanted, source, default_language)
     elif rebuild:
         given = {name: value for name, value in vars(wanted).items() if value is not None}
         names = {}
@@ -412,7 +431,9 @@ def choose_settings(
     return settings
 
 
-def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSettings:
+def _new_settings(
+    wanted: WantedSettings, source: EncoderSource, default_language: str
+) -> CollectionSettings:
     """The settings of a new collection."""
     names = {kind.option: getattr(wanted, kind.option) or kind.usual for kind in representations()}
     dtype = wanted.dtype or 'float32'
@@ -420,7 +441,7 @@ def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSe
         **encoder_parts(source.opened),
         passage_tokens=PASSAGE_TOKENS if wanted.passage_tokens is None else wanted.passage_tokens,
         overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
-        language=wanted.language or ENGLISH,
+        language=wanted.language or default_language,
         dtype=dtype,
         **further_parts(names, source, dtype),
     )

@@ -262,6 +262,8 @@ class Staging:
     def _cut(self, documents: Sequence[_Pending]) -> None:
         """Cut documents into passages, and collect them for writing."""
         for pending, cut in zip(documents, self._passages_of(documents), strict=True):
+            if cut:
+                self.encoder.words.add(pending.document)
             self._append([replace(pending, passages=cut)])
 
     def _passages_of(self, documents: Sequence[_Pending]) -> list[list[CutPassage]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.renaming import Rename, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
@@ -54,6 +55,9 @@ class Changes:
     main_content: bool | None = field(default=None, kw_only=True)
     # The encodings of files that are not in Unicode.
     encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
+    # Which of the documents that were cut have words that the encoder does not know; None where
+    # none was cut, and where it knows all.
+    unknown: UnknownDocuments | None = field(default=None, kw_only=True, compare=False)
 
     @property
     def documents(self) -> dict[str, int]:
@@ -268,6 +272,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
         generation=manifest.number,
         is_published=writer.has_published,
         prefix='' if writer.source is None else writer.source.prefix,
+        unknown=writer.encoder.unknown or None,
     )
 
 

@@ -42,6 +42,7 @@ from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.renaming import Rename
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.settings import (
+    Defaults,
     EncoderSource,
     WantedSettings,
     choose_settings,
@@ -77,6 +78,7 @@ class Writer:
     rebuild : redo what depends on settings that the user changes
     expected : the collection that it has to be, which is not made then; None: any
     spare : folders of shards beside the collection's, in which vectors may be
+    defaults : what a new collection has where the user names nothing
 
     Attributes
     ----------
@@ -100,8 +102,10 @@ class Writer:
         rebuild: bool = False,
         expected: KnownCollection | None = None,
         spare: Sequence[Path] = (),
+        defaults: Defaults | None = None,
     ) -> None:
         self._expected = expected
+        self._defaults = defaults or Defaults()
         self._spare = spare
         self.folder = folder
         self._source = source
@@ -157,8 +161,14 @@ class Writer:
         self.sources = Sources(self.connection)
         discard_staged(self.connection, number + 1)
         remove_unpublished(self.folder, number)
-        self._source.complete(stored)
-        self.settings = choose_settings(self._wanted, self._source, stored, self._rebuild)
+        self._source.complete(stored, self._defaults.encoder)
+        self.settings = choose_settings(
+            self._wanted,
+            self._source,
+            stored,
+            self._rebuild,
+            default_language=self._defaults.language,
+        )
         self.encoder = PassageEncoder(self._source, self.settings)
         self.staging = Staging(
             folder=self.folder,

@@ -190,8 +190,11 @@ def read_query_map(
     return open_query_map(folder, dimension)
 
 
-def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32]:
+def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32] | None:
     """The map in a folder, float32 (dimension, dimension), whatever encoder it was learnt for.
+
+    None for a map of zeros, which leaves queries as they are: earlier releases wrote one where only
+    a fusion was chosen.
 
     Raises DamagedFileError for a map of another shape, and for one that is not finite.
     """
@@ -200,4 +203,4 @@ def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32]:
     query_map = np.array(mapped(path, np.float32, shape, advice='adapt again'))
     if not np.isfinite(query_map).all():
         raise DamagedFileError(f'{path} holds values that are not finite: adapt again')
-    return query_map
+    return query_map if query_map.any() else None

@@ -140,6 +140,8 @@ def test_a_verdict_is_by_the_probability_of_the_question(mine):
     assert confidence.found == 'nothing'
     assert confidence.answered == pytest.approx(1 / (1 + np.exp(3)))
     assert len(confidence.relevant) == 20
+    # What is relevant answers: no hit is likelier than an answer.
+    assert max(confidence.relevant) <= confidence.answered
     assert (nothing.answered, nothing.relevant) == (0.0, ())
 
 

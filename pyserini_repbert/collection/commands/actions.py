@@ -176,7 +176,11 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
     add = parser.add_argument
     stored = 'default: as the collection has it, first'
-    add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
+    add(
+        '--encoder',
+        help=f"catalog name or checkpoint folder; {stored} 'minilm', which knows English, or for "
+        "documents in other languages 'e5-small', if it is installed",
+    )
     add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
     add(
         '--overlap',
@@ -187,7 +191,8 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
         '--language',
         choices=LANGUAGES,
         metavar='CODE',
-        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} en",
+        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} that of "
+        'the first documents, where it is clear, else en',
     )
     add(
         '--sparse',
@@ -253,6 +258,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     check_outside_indexes(options.index, '--index')
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.commands.unknown_words import (
+        say_encoder,
+        say_unknown,
+        say_words_alone,
+    )
+    from pyserini_repbert.index.manifest import is_collection
     from pyserini_repbert.names.corpora import open_corpus
 
     corpus = open_corpus(
@@ -268,6 +279,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
     # With --ray, the device is the workers'.
     chosen['device'] = options.device if options.ray is None else 'cpu'
+    is_new = not is_collection(Path(options.index))
     with (
         _embedding(options) as embedding,
         Collection.open(options.index, embedding=embedding, **chosen) as collection,
@@ -276,6 +288,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         write = getattr(collection, method)
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
+        settings_now = collection.generation.settings
     besides = skipped_text(changes.skipped) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
@@ -284,6 +297,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
             '(Markdown, reStructuredText, HTML, …) as a person reads them',
             file=sys.stderr,
         )
+    if is_new and options.encoder is None and not options.quiet:
+        say_encoder(options.index, settings_now)
+    say_unknown(options.index, changes.unknown, settings_now, is_new)
+    if settings.get('rebuild') and changes.unknown is None:
+        say_words_alone(options.index)
     _say_main_content(options.corpus, changes.main_content)
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)

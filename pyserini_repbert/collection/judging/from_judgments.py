@@ -26,7 +26,7 @@ from pyserini_repbert.collection.adaptation import (
     adaptation_in_use,
     judgments_of,
 )
-from pyserini_repbert.collection.estimating import MODEL, PLAIN_MODEL, find_prior
+from pyserini_repbert.collection.estimating import MODEL, OFFERED_MODEL, PLAIN_MODEL, find_prior
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.judging.confidence import (
     FittedModels,
@@ -152,33 +152,36 @@ def _learn(
             on_progress,
             now=present,
         )
-        rerankers = _open_own_rerankers(folder, first.generation, device)
-        confidence = _learn_confidence(present, store, seed, rerankers)
-        names = [dense.name, *(ranker.name for ranker in others)]
-        generation = first.generation.number
         settings = first.generation.settings
+        names = [dense.name, *(ranker.name for ranker in others)]
+        estimate = learnt.estimate()
+        offered = offered_search(learnt, names)
+        number = store.next_learning()
+        name = f'{ADAPTATIONS}/{number:06d}'
+        (folder / ADAPTATIONS).mkdir(exist_ok=True)
+        write_adapted(
+            folder / name,
+            offered.query_map,
+            # One that a kill left before it was stored.
+            overwrite=True,
+            index=str(folder),
+            encoder=settings.encoder,
+            encoder_weights=settings.weights_sha256,
+            sparse=(),
+            rankings=collection_rankings(offered, names),
+            depth=DEPTH,
+            estimate=asdict(estimate),
+            **weights,
+            **offered.fusion,
+        )
+        rerankers = _open_own_rerankers(folder, first.generation, device)
+        index: Any = resolved.index
+        confidence = _learn_confidence(
+            present, index.as_learned(str(folder / name), machine), store, seed, rerankers
+        )
+        generation = first.generation.number
     finally:
         first.close()
-    estimate = learnt.estimate()
-    offered = offered_search(learnt, names)
-    number = store.next_learning()
-    name = f'{ADAPTATIONS}/{number:06d}'
-    (folder / ADAPTATIONS).mkdir(exist_ok=True)
-    write_adapted(
-        folder / name,
-        offered.query_map,
-        # One that a kill left before it was stored.
-        overwrite=True,
-        index=str(folder),
-        encoder=settings.encoder,
-        encoder_weights=settings.weights_sha256,
-        sparse=(),
-        rankings=collection_rankings(offered, names),
-        depth=DEPTH,
-        estimate=asdict(estimate),
-        **weights,
-        **offered.fusion,
-    )
     report = report_of(learnt, estimate) | confidence
     if model_judge is not None:
         report[TAUGHT_BY] = model_judge
@@ -205,45 +208,63 @@ def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> di
 
 
 def _learn_confidence(
-    now: CollectionSearcher, store: JudgmentStore, seed: int, rerankers: Mapping[str, Reranker]
+    now: CollectionSearcher,
+    offered: CollectionSearcher,
+    store: JudgmentStore,
+    seed: int,
+    rerankers: Mapping[str, Reranker],
 ) -> dict[str, Any]:
-    """What the report says of confidence in the search as it is now.
+    """What the report says of confidence in the search as it is now, and in what is offered.
 
-    Nothing where its query map was learned from the same questions.
+    Nothing of a search whose query map was learned from the same questions.
 
     Parameters
     ----------
     now : the search without its rerankers
+    offered : the search that was learned, without rerankers
     store : has the judgments
     seed : draws the folds
     rerankers : of the search, by their stages
     """
-    if now.dense.query_map is not None:
-        return {}
     qrels = store.qrels()
-    own = search_topics(now, judged_topics(store.topics(), qrels))
+    topics = judged_topics(store.topics(), qrels)
     others = _questions_elsewhere(store.topics())
-    elsewhere = search_topics(now, others) if others else None
 
-    def learn(read_by: Mapping[str, Reranker]) -> LearnedConfidence:
-        """The models of a search with these rerankers."""
-        return _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
+    def learner(
+        searcher: CollectionSearcher,
+    ) -> Callable[[Mapping[str, Reranker]], LearnedConfidence]:
+        """What learns the models of a search, which is asked once, with these rerankers."""
+        own = search_topics(searcher, topics)
+        elsewhere = search_topics(searcher, others) if others else None
+        return lambda read_by: _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
 
-    learned = learn(rerankers)
-    search = SearchedRankings.of(now).description()
     weights = now.generation.settings.weights_sha256
-    confidence = {
-        MODEL: json.loads(dump_model(learned.model(weights, search, tuple(rerankers)))),
-        'hits': asdict(learned.hits),
-        'questions': asdict(learned.questions),
-        'counts_unjudged': learned.counts_unjudged,
-        'elsewhere_auc': learned.elsewhere_auc,
-    }
-    if rerankers:
-        # For those who search without.
-        plain = learn({})
-        confidence[PLAIN_MODEL] = json.loads(dump_model(plain.model(weights, search)))
-    return {'confidence': confidence}
+
+    def values(
+        learned: LearnedConfidence, searcher: CollectionSearcher, stages: Sequence[str] = ()
+    ) -> Any:
+        """A model, as the report has it."""
+        search = SearchedRankings.of(searcher).description()
+        return json.loads(dump_model(learned.model(weights, search, tuple(stages))))
+
+    confidence: dict[str, Any] = {}
+    if now.dense.query_map is None:
+        learn = learner(now)
+        learned = learn(rerankers)
+        confidence = {
+            MODEL: values(learned, now, tuple(rerankers)),
+            'hits': asdict(learned.hits),
+            'questions': asdict(learned.questions),
+            'counts_unjudged': learned.counts_unjudged,
+            'elsewhere_auc': learned.elsewhere_auc,
+        }
+        if rerankers:
+            # For those who search without.
+            confidence[PLAIN_MODEL] = values(learn({}), now)
+    is_other = SearchedRankings.of(offered).description() != SearchedRankings.of(now).description()
+    if confidence and is_other and offered.dense.query_map is None:
+        confidence[OFFERED_MODEL] = values(learner(offered)({}), offered)
+    return {'confidence': confidence} if confidence else {}
 
 
 def _learn_models(

