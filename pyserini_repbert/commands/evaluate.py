@@ -50,6 +50,7 @@ _ANALYSES = {  # the first word -> the module that has its function
     'rerank-depth': 'evaluate_studies',
     'tradeoff': 'evaluate_costs',
     'epic-pruning': 'evaluate_costs',
+    'latency': 'evaluate_latency',
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
     'tune': 'evaluate_tune',

@@ -269,7 +269,7 @@ def epic_pruning(arguments: Sequence[str]) -> None:
 
 
 def _plot_pruning(path: str, results: Sequence[PruningResult]) -> None:
-    """Draw a panel for each measure: quality by the bytes of a passage (EPIC Figure 2)."""
+    """Draw a panel for each measure: quality by the bytes of a passage (EPIC section 3)."""
     panels: dict[str, dict[str, dict[int, float]]] = {}
     for result in sorted(results, key=lambda result: result.bytes_per_passage):
         for measure, value in result.evaluation.means.items():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# In the cache folder: times by what was compared, and by `_machine_key`.
+# In the cache folder: times by what was compared, and by `machine_name`.
 _FILE = 'timing.json'
 # Lengths of the vectors that go into a layer and come out of it, as in MiniLM and BERT base.
 LAYERS = ((384, 384), (384, 1536), (1536, 384), (768, 768), (768, 3072), (3072, 768))
@@ -53,7 +53,7 @@ def best_times(comparison: str, contenders: Callable[[], Contenders]) -> Mapping
     contenders : makes the functions that are compared, by name
     """
     path = cache_folder() / _FILE
-    machine = _machine_key()
+    machine = machine_name()
     times_of = _read_times(path)
     known = times_of.setdefault(comparison, {})
     if machine not in known:
@@ -140,7 +140,8 @@ def layer_products(rows: int, dtype: torch.dtype) -> Callable[[], None]:
     return multiply
 
 
-def _machine_key() -> str:
+def machine_name() -> str:
+    """The processor, its vector instructions, PyTorch's version and threads: what times are of."""
     import torch
 
     processor = ''
