@@ -69,5 +69,5 @@ def test_a_collection(folder):
     assert count_loaded(folder, *search) <= COLLECTION['search']
 
 
-DENSE = {'encode': 11_500, 'search': 12_300}
-COLLECTION = {'sync': 17_500, 'search': 19_000}
+DENSE = {'encode': 11_900, 'search': 12_300}
+COLLECTION = {'sync': 19_000, 'search': 19_000}
