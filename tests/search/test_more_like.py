@@ -228,9 +228,9 @@ def test_a_collection_fuses_as_it_does_for_questions(open_collection):
     searcher = collection.searcher()
     runs = []
     for part in searcher.parts:
-        runs.append({'0': Ranking.of(part.more_like('a', 100))})
+        runs.append(part.by_documents().rank([Query('0', 'a')], None, 100))
     assert all(len(run['0']) for run in runs)
-    expected = fuse(runs, 'interpolation', 10, 0.6, normalize='max')['0']
+    expected = fuse(runs, 'interpolation', 10, 0.6, normalize='background')['0']
     assert scores(collection.more_like('a')) == pytest.approx(scores(expected), abs=1e-5)
     words_alone = collection.searcher(['bm25']).within(searcher.filter)
     assert 'a' not in scores(words_alone.more_like('a'))
