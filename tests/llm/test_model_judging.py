@@ -112,7 +112,7 @@ def test_who_asks_gets_both_and_people_come_first(store):
 def test_no_person_is_named_as_a_model_and_grades_follow_documents(store):
     with pytest.raises(InputError, match='marks language models'):
         store.add([Judgment('q', 'a', 1, JUDGE.name)])
-    store.rename({'c': 'd/c'})
+    store.rename({'c': 'd/c'}, {'d/c': 'v1'})
     docids = [grade.docid for grade in ModelGradeStore(store.path).grades(JUDGE.name)]
     assert docids == ['a', 'b', 'd/c', 'd']
 
