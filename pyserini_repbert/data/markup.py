@@ -54,10 +54,10 @@ _EMPTY = re.compile(
 _MOST_ATTRIBUTES = 250
 _ATTRIBUTE = (
     r'[\s/]*+[^\s/>=][^\s/>=]*+'
-    r'(?:\s*+=\s*+(?:"[^"]*+"|\'[^\']*+\'|[^\s>"\'][^\s>]*+)?)?'
+    r'(?:\s*+=\s*+(?:"[^"]*+"|\'[^\']*+\'|[^\s>"\'<][^\s><]*+)?)?'
 )
 _MANY_ATTRIBUTES = re.compile(
-    rf'(<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{_MOST_ATTRIBUTES}}}+)(?:{_ATTRIBUTE})++'
+    rf'(<[a-zA-Z][^\s/><]*+(?=[\s/])(?:{_ATTRIBUTE}){{{_MOST_ATTRIBUTES}}}+)(?:{_ATTRIBUTE})++'
 )
 # Their contents are not markup, or they begin and end what is.
 _KEPT_NAMES = frozenset(

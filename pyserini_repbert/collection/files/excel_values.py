@@ -7,7 +7,7 @@ from datetime import time, timedelta
 from typing import Any
 
 # What is no digit of a format: texts, colours, places to fill.
-_NO_DIGITS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_NO_DIGITS = re.compile(r'"[^"]{0,255}"|\\.|\[[^\]]{0,255}\]|_.|\*.')
 _DIGITS = re.compile(r'[#0?,]*(?:\.([0#?]+))?')
 _PADDED = re.compile(r'0{2,20}')
 _ELAPSED = re.compile(r'\[h+\]', re.IGNORECASE)

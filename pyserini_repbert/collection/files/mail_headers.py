@@ -20,7 +20,7 @@ _MOST_CONTAINERS = 200  # parts that hold parts: each line is compared with all 
 _MOST_HEADER = 10_000  # characters
 _MOST_CONTENT_HEADER = 2_000  # of those that each part has
 # 'text/plain charset=utf-8', without a semicolon.
-_WITHOUT_SEMICOLON = re.compile(r'(\s*[\w.+-]{1,80}/[\w.+-]{1,80})\s+(?=[\w-]{1,40}=)')
+_WITHOUT_SEMICOLON = re.compile(r'\A(\s{0,99}[\w.+-]{1,80}/[\w.+-]{1,80})\s+(?=[\w-]{1,40}=)')
 # A boundary without quotes ends at the next semicolon.
 _BARE_BOUNDARY = re.compile(r'\bboundary\s{0,9}=\s{0,9}([^\s";][^";\r\n]{0,200})', re.IGNORECASE)
 _ENCODED_WORD = re.compile(r'=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[qb]\?)', re.IGNORECASE)

@@ -16,7 +16,7 @@ from pyserini_repbert.collection.files.read_file import ReadFile
 _CUT = re.compile(r'(\w{1,80})(?:\ufffe|\x02)(\w{1,80})')
 _CUT_SIGNS = re.compile(r'[\ufffe\x02]')
 _SOFT_HYPHEN = re.compile(r'\xad\s?\n?')
-_HYPHENATED = re.compile(r'\w+-\w+')
+_HYPHENATED = re.compile(r'(?<!\w)\w+-\w+')
 _LIGATURES = re.compile('[\ufb00-\ufb06]')
 _LEAST = 20  # letters of a page on average, below which another library may find more
 
