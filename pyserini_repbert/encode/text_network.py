@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.models.numpy_bert import NumpyTextNetwork
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.models.token_ids import Progress, TokenIds
 from pyserini_repbert.models.tokenizer import ModelInputs, WordPieceTokenizer
 
@@ -52,7 +52,7 @@ class LazyNetworks:
     make : gives the network in PyTorch
     make_numpy : gives the same in NumPy; None where it cannot compute the model
     device_name : where the network in PyTorch runs
-    precision : of its weights
+    is_float32 : whether its weights are float32: NumPy computes in nothing else
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class LazyNetworks:
         make: Callable[[], Any],
         make_numpy: Callable[[], NumpyTextNetwork | None],
         device_name: str,
-        precision: Precision,
+        is_float32: bool,
     ) -> None:
         self._make = make
         self._make_numpy = make_numpy
         self.device_name = device_name
-        self._is_plain = device_name == 'cpu' and precision is Precision.FLOAT32
+        self._is_plain = device_name == 'cpu' and is_float32
         self._n_in_numpy = 0
 
     @classmethod
-    def made(cls, forward: Any, device_name: str, precision: Precision) -> Self:
+    def made(cls, forward: Any, device_name: str) -> Self:
         """A network that is there in PyTorch."""
-        return cls(lambda: forward, lambda: None, device_name, precision)
+        return cls(lambda: forward, lambda: None, device_name, is_float32=False)
 
     @cached_property
     def forward(self) -> Any:

@@ -34,7 +34,7 @@ def docids():
 
 
 def test_every_sync_says_what_is_not_read(sync, tmp_path):
-    write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'x'})
+    write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'P\0'})
     for _ in range(2):
         status, _, err = sync()
         assert (status, err) == (0, 'not read: 1 .zip, 1 file without suffix\n')

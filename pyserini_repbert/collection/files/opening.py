@@ -29,7 +29,8 @@ def open_corpus(
     `names.corpora.open_corpus` explains the parameters.
     """
     selection = selection or FileSelection()
-    asked = CorpusRequest(source, tuple(fields), on_error, keep_empty, selection)
+    skipping = OnError(on_error)
+    asked = CorpusRequest(source, tuple(fields), skipping, keep_empty, selection)
     if not _is_of_people(asked, fmt):
         return None
     # A file of records loads no reader of other files.

@@ -94,7 +94,7 @@ class _RepBertEncoder(TextEncoder):
                 partial(self._load, config),
                 lambda: NumpyTextNetwork.fitting(config, opened.arrays(), ['mean']),
                 self.device_name,
-                self.precision,
+                is_float32=self.precision is Precision.FLOAT32,
             )
             self._networks.open()
         self._tokenizer_checkpoint = self.checkpoint

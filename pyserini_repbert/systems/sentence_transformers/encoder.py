@@ -216,7 +216,7 @@ class _SentenceEncoder(TextEncoder):
             partial(self._load, model, layers),
             partial(_in_numpy, model, layers),
             self.device_name,
-            self.precision,
+            is_float32=self.precision is Precision.FLOAT32,
         )
         networks.open()
         return _OpenedModel(OwnEngine(tokenizer, networks, dimension), prompts)

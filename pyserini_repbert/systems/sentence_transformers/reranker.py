@@ -190,7 +190,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
             weights_sha256=lambda: self.weights_sha256,
         )
         usual = 'sigmoid' if n_labels == 1 else 'identity'
-        networks = LazyNetworks.made(forward, str(device), precision)
+        networks = LazyNetworks.made(forward, str(device))
         engine = OwnEngine(tokenizer, networks, n_labels)
         return _OpenedModel(engine, model.activation or usual)
 
