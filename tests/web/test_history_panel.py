@@ -89,5 +89,5 @@ def test_what_the_last_change_lost(panel):
 
 def test_all_are_answered(panel):
     shown = panel(generation(1, 1.0))
-    assert 'Each of the 2 questions has a relevant document' in shown.inner_text()
+    assert 'Each of the 3 questions has a relevant document' in shown.inner_text()
     assert shown.locator('table').count() == 1

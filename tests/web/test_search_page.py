@@ -85,6 +85,7 @@ def test_each_system_has_a_weight(opened, api):
         fusion='interpolation',
         normalize='zscore',
         weights=[0.5, 2],
+        provenance='true',
     )
     # A fused score says nothing to a person: those of the rankings are shown.
     first = found['candidates'][0]
