@@ -317,7 +317,9 @@ class PipelineSpec(CheckedValues):
     @classmethod
     def _index(cls, given: Any) -> Any:
         """One location of several indexes, as a PATH names folders."""
-        return os.pathsep.join(given) if isinstance(given, (list, tuple)) else given
+        if isinstance(given, (list, tuple)):
+            return os.pathsep.join(dict.fromkeys(given))
+        return given
 
     @field_validator('stages', mode='wrap')
     @classmethod
