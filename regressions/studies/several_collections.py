@@ -38,13 +38,14 @@ def search(indexes: Sequence[str], topics: Sequence[Query]) -> Run:
         return pipeline.rank(topics, None, DEPTH)
 
 
-def judged(topics: str, qrels: str) -> tuple[list[Query], Qrels]:
-    """The topics with a relevant document, and their judgments."""
+def judged(topics: str, qrels: str, most: int) -> tuple[list[Query], Qrels]:
+    """The first topics with a relevant document, and their judgments."""
     judgments = load_qrels(qrels)
     queries = []
     for topic in load_topics(topics):
         if any(grade > 0 for grade in judgments.get(topic.qid, {}).values()):
             queries.append(topic)
+    queries = queries[:most]
     return queries, {topic.qid: judgments[topic.qid] for topic in queries}
 
 
@@ -63,11 +64,11 @@ def without_names(run: Run) -> Run:
     return renamed
 
 
-def split_row(text: str) -> list[str]:
+def split_row(text: str, most: int) -> list[str]:
     """The row of a collection and its halves."""
     name, _, files = text.partition('=')
     whole, first, second, topics_file, qrels_file = files.split(',')
-    topics, qrels = judged(topics_file, qrels_file)
+    topics, qrels = judged(topics_file, qrels_file, most)
     together = without_names(search([first, second], topics))
     interleaved = fuse([search([half], topics) for half in (first, second)], 'interleave', DEPTH)
     runs = [search([whole], topics), together, interleaved]
@@ -80,9 +81,7 @@ def pair_rows(pair: Sequence[str], most: int) -> list[list[str]]:
     indexes = [index for index, _, _ in files]
     rows = []
     for index, topics_file, qrels_file in files:
-        topics, qrels = judged(topics_file, qrels_file)
-        topics = topics[:most]
-        qrels = {topic.qid: qrels[topic.qid] for topic in topics}
+        topics, qrels = judged(topics_file, qrels_file, most)
         together = search(indexes, topics)
         start = f'{Path(index).name}{_SIGN}'
         n_right = 0
@@ -111,10 +110,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--split', nargs='+', default=[], metavar='NAME=FILES')
     parser.add_argument('--pair', nargs=2, metavar='INDEX,TOPICS,QRELS')
-    parser.add_argument('--most', type=int, default=300, help='questions of a collection of --pair')
+    parser.add_argument('--most', type=int, default=300, help='questions of a collection')
     options = parser.parse_args()
     if options.split:
-        rows = [split_row(text) for text in options.split]
+        rows = [split_row(text, options.most) for text in options.split]
         print(markdown([MEASURE, 'undivided', 'two halves together', 'interleaved'], rows))
     if options.pair:
         header = ['questions of', 'alone', 'together', 'of the best ten', 'of the first hits']

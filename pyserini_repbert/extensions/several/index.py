@@ -155,7 +155,20 @@ class SeveralIndexes(Index):
         for index_name, part in self.parts.items():
             rankers[index_name] = part.ranking(name, machine)
             sizes[index_name] = part.n_passages(machine)
-        return MergedRanking(name, rankers, sizes, self._beside)
+        return MergedRanking(name, rankers, sizes, self._beside, self._has_one_model(name))
+
+    def _has_one_model(self, name: str) -> bool:
+        """Whether the scores of a ranking are of one model in all collections, or of words."""
+        models = []
+        for part in self.parts.values():
+            settings = part.generation.settings
+            of_ranking: Any = None
+            if name in part.offered.of_vectors:
+                of_ranking = settings.model_key()
+            elif name in part.offered.of_models:
+                of_ranking = list(settings.further_models.values())
+            models.append(of_ranking)
+        return all(model == models[0] for model in models)
 
     def is_open(self, name: str) -> bool:
         return all(part.is_open(name) for part in self.parts.values())

@@ -1,8 +1,12 @@
 """Searching several collections: each ranking of all of them is one ranking, and these are fused.
 
-A document has the score that its collection gives it: the same model gives vectors of all of them,
-and BM25 counts from 0. The background of such a ranking is that of all passages together, as if
-they were in one collection.
+Where the collections have one model, a document has the score that its collection gives it. The
+background of such a ranking is that of all passages together, as if they were in one collection.
+BM25 counts from 0 in each.
+
+Cosines of two encoders do not compare: those of some lie between .75 and .9. Of several models, a
+score is what it has above its collection's background, as a share of what the greatest score has: a
+cosine of 1; of other scores, the best one of the collection.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, R
 from pyserini_repbert.trace import Trace
 
 _LIKE = 'a document is like others of its own collection: name that collection alone as the index'
+# Of the length of a vector that is normalised.
+_ROUNDING = 1e-3
 
 
 class MergedRanking(Searcher, recorded_as='MergedRanking'):
@@ -36,6 +42,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
     rankers : of the collections, by their names
     sizes : how many passages each has
     beside : what a filter of each knows of the others
+    has_one_model : whether scores of all compare as they are
     """
 
     def __init__(
@@ -44,12 +51,14 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         rankers: Mapping[str, Ranker],
         sizes: Mapping[str, int],
         beside: Mapping[str, SearchedBeside],
+        has_one_model: bool,
     ) -> None:
         self.name = name
         self.names = tuple(rankers)
         self.parts = tuple(rankers.values())
         self._sizes = dict(sizes)
         self._beside = dict(beside)
+        self._has_one_model = has_one_model
 
     def _rankers(self) -> Iterator[tuple[str, Any]]:
         """The ranking of each collection, after the collection's name."""
@@ -61,7 +70,12 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
             runs[name] = part.with_settings(threads=self.threads).rank(topics, None, k)
         merged: Run = {}
         for topic in topics:
-            rankings = {name: run_of_index[topic.qid] for name, run_of_index in runs.items()}
+            rankings = {}
+            for name, part in self._rankers():
+                ranking = runs[name][topic.qid]
+                if not self._has_one_model:
+                    ranking = shares_of_greatest(ranking, part, topic)
+                rankings[name] = ranking
             merged[topic.qid] = self._merge(rankings, k)
         return merged
 
@@ -87,6 +101,8 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
 
     @property
     def gives_document_scores(self) -> bool:
+        if not self._has_one_model:
+            return False
         return all(part.gives_document_scores for part in self.parts)
 
     def document_scores(
@@ -157,6 +173,32 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
                 own = replace(part.settings, k1=asked.k1, b=asked.b)
                 parts[number] = part.with_settings(settings=own)
         return super().with_settings(parts=tuple(parts), **changes)
+
+
+def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
+    """The hits with what each score has above the background, as a share of the greatest's.
+
+    Parameters
+    ----------
+    ranking : with its background, which becomes 0
+    ranker : that made it
+    topic : whose ranking it is
+    """
+    if not ranking:
+        return ranking
+    background = 0.0 if isnan(ranking.background) else ranking.background
+    greatest = ranking.scores[0]
+    vector_of = getattr(ranker, 'vector_of', None)
+    if vector_of is not None:
+        vector = vector_of(topic.text)
+        length = float(vector @ vector)
+        if abs(length - 1) < _ROUNDING:
+            greatest = 1.0
+    width = greatest - background
+    if width <= 0:
+        width = 1.0
+    scores = [(score - background) / width for score in ranking.scores]
+    return Ranking(ranking.docids, scores, background=0.0)
 
 
 class SeveralSearcher(Fusion, recorded_as='SeveralSearcher'):

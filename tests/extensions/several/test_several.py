@@ -11,11 +11,12 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.several.searching import shares_of_greatest
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
-from pyserini_repbert.ranking import NO_HITS, Query
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -229,3 +230,30 @@ def test_filters_are_cached_by_collection(both):
         assert not index.is_open('dense')
         within.ranking('dense', Machine())
         assert within.is_open('dense')
+
+
+def test_cosines_of_two_encoders_count_as_shares_of_what_is_above_their_backgrounds():
+    class Encoder:
+        def vector_of(self, text):
+            return np.array([0.6, 0.8])
+
+    ranking = Ranking(['a', 'b'], [0.9, 0.7], background=0.8)
+    topic = Query('0', 'cat')
+    shares = shares_of_greatest(ranking, Encoder(), topic)
+    np.testing.assert_allclose(shares.scores, [0.5, -0.5])
+    assert shares.background == 0
+    # Without the greatest score of all, the best hit has 1.
+    np.testing.assert_allclose(shares_of_greatest(ranking, object(), topic).scores, [1, -1])
+    assert shares_of_greatest(NO_HITS, Encoder(), topic) is NO_HITS
+
+
+def test_collections_of_two_encoders_are_searched_together(make, tiny_checkpoint, hits_of):
+    other = str(tiny_checkpoint('other', seed=1))
+    folders = [make('notes', NOTES), make('mail', MAIL, encoder=other)]
+    index = kind_of(os.pathsep.join(folders)).open(os.pathsep.join(folders), SearchOptions())
+    with closing(index.searcher(Machine())) as searcher:
+        assert not searcher.parts[0].gives_document_scores
+        ranking = searcher.rank([Query('0', QUESTION)])['0']
+    assert len(ranking) == 5
+    assert {docid.partition('/')[0] for docid in ranking.docids} == {'notes', 'mail'}
+    assert docids(hits_of(folders)) == list(ranking.docids)
