@@ -247,7 +247,6 @@ def test_a_description_has_all_that_decides_a_fusion(mine):
 
 def test_what_an_earlier_release_learned_is_left_out(learned):
     store = judgments_of(learned)
-    learning = store.learnings()[-1]
     earlier = {'model': {'version': 1, 'hard_auc': 0.9}}
     for each in store.learnings():
         report = json.dumps({**each.report, 'confidence': earlier})
