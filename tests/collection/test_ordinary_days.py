@@ -176,8 +176,8 @@ def test_a_day_with_an_editor_that_works_during_the_sync(sync, folder, monkeypat
     """A file that was gone meanwhile ended the sync."""
     files = folder_corpus.FolderCorpus._kinds_and_files
 
-    def edit(corpus):
-        for kind, file in files(corpus):
+    def edit(corpus, planned):
+        for kind, file in files(corpus, planned):
             if file.path.name == 'beans.md':
                 file.path.unlink()
             elif file.path.name == 'kale.md':
