@@ -181,7 +181,7 @@ def _table_differences(generation: Generation) -> Iterator[str]:
     shards = generation.select(f'SELECT name, rows FROM shards WHERE {ALIVE} ORDER BY name')
     named = sorted((entry.name, entry.rows) for entry in generation.manifest.shards)
     if shards != named:
-        yield 'the table of shards does not have those of the manifest'
+        yield 'the table of shards does not have the shards of the manifest'
     for live in generation.shards:
         rows = generation.select(
             'SELECT row FROM dead_rows JOIN shards USING (shard) WHERE name IN '

@@ -469,10 +469,10 @@ class Collection:
             the best, 0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
-        judgments, or as it was set, if that is in use. A reranker that is set is no part of it:
+        judgments, or as it was set, if that is in use. A reranker that is set is not part of it:
         `search` and `pipeline.open_pipeline` have it.
 
-        Raises InputError for a folder that is no collection or has no approximate index,
+        Raises InputError for a folder that is not a collection or has no approximate index,
         MismatchError for another encoder.
         """
         from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
@@ -541,7 +541,7 @@ class Collection:
     def generation(self) -> Generation:
         """The generation that this object reads.
 
-        Raises InputError for a folder that is no collection.
+        Raises InputError for a folder that is not a collection.
         """
         if self._generation is None:
             self._generation = open_generation(self.folder)
@@ -650,7 +650,7 @@ class Collection:
             known.check(read_known(self.folder))
 
     def _check_exists(self) -> None:
-        """Raises InputError for a folder that is no collection: none is made."""
+        """Raises InputError for a folder that is not a collection: none is made."""
         if self._known() is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '

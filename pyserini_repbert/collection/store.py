@@ -201,7 +201,7 @@ def add_later_tables(connection: sqlite3.Connection) -> None:
 def open_for_reading(folder: Path) -> sqlite3.Connection:
     """A reader's connection; threads may share it, one at a time.
 
-    Raises InputError for a folder that is no collection.
+    Raises InputError for a folder that is not a collection.
     """
     path = folder / STORE
     if not path.is_file():

@@ -279,7 +279,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
 def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = False) -> Changes:
     """Delete documents of any source; documents that are deleted already are passed over.
 
-    Raises InputError for a docid that the collection never had, or that is no text; nothing is
+    Raises InputError for a docid that the collection never had, or that is not text; nothing is
     deleted then.
     """
     docnos = []
@@ -287,7 +287,7 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
     while batch := list(islice(stream, _DOCUMENTS_AT_ONCE)):
         for docid in batch:
             if not isinstance(docid, str):
-                raise InputError(f'docid {docid!r} is no text: put it in quotes')
+                raise InputError(f'docid {docid!r} is not text: put it in quotes')
         known = writer.staging.rows.find(batch)
         for docid in batch:
             if docid not in known:

@@ -26,6 +26,7 @@ from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import (
+    HALF_PAIR,
     Choice,
     first_key,
     has_surrogates,
@@ -183,7 +184,7 @@ class Corpus(ABC):
         if problem:
             return f'docid {passage.docid[:60]!r} {problem}'
         if has_surrogates(passage.text) or has_surrogates(getattr(passage, 'title', '')):
-            return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
+            return f"passage '{passage.docid}' has {HALF_PAIR}"
         if not self.keep_empty and not passage.text.strip():
             return f"passage '{passage.docid}' has no text"
         if isinstance(passage, Document):
@@ -285,8 +286,8 @@ def given_passage(item: Any) -> Passage | BadPassage:
     if is_pair and all(isinstance(part, str) for part in item):
         return Passage(*item)
     return BadPassage(
-        f'{ascii(item)[:60]} is no passage: a pair of texts (docid, text), or a mapping with both, '
-        'was expected'
+        f'{ascii(item)[:60]} is not a passage: expected a pair of texts (docid, text), or a '
+        'mapping with both'
     )
 
 

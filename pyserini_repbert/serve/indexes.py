@@ -597,7 +597,7 @@ class ServedIndex:
         return True
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
+        """Raises InputError for an unreadable filter, and for any if this is not a collection."""
         if text is None:
             return
         if 'filter' not in self.index.kind.takes:

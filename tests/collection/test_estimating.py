@@ -276,5 +276,8 @@ def test_a_stored_model_is_checked(learned):
     damaged = learning.report['confidence'] | {'model': {'hits': 'all'}}
     report = {**learning.report, 'confidence': damaged}
     store.add_learning(replace(learning, number=3, report=report))
-    with Collection.open(learned) as collection, pytest.raises(DamagedFileError, match='no model'):
+    with (
+        Collection.open(learned) as collection,
+        pytest.raises(DamagedFileError, match='is not a model'),
+    ):
         collection.search('w1 mat', confidence=True)

@@ -419,7 +419,7 @@ def test_a_service_searches_as_a_person_sets(client, folder):
     assert answer()['rerank'] == ['monobert-demo@3']
     assert answer('&system=dense')['rerank'] == []
     assert client.get('/v1/mine/search?like=plain3').json()['rerank'] == []
-    # A setting is no learning.
+    # A setting is not a learning.
     assert client.get('/v1/mine/learn').json()['in_use'] is False
 
 
