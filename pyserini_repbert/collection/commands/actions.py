@@ -61,6 +61,12 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
+        '--checksum',
+        action='store_true',
+        help='compare the content of every file of a folder; default: a file whose size and times '
+        'are as before is not opened',
+    )
+    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
@@ -229,7 +235,15 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
 
 def run_sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
-        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+        options,
+        'source',
+        'prefix',
+        'url_prefix',
+        'delete_most',
+        'merge',
+        'rebuild',
+        'strict',
+        'checksum',
     )
     watches = is_watched(options)
     if watches:
