@@ -89,6 +89,6 @@ def check_layout(folder: Path) -> None:
             'place, or move the whole collection and link that'
         )
     raise DamagedFileError(
-        f'{folder / name} is no part of a collection: move it out of {folder}, or install the '
+        f'{folder / name} is not part of a collection: move it out of {folder}, or install the '
         'extension that keeps it there'
     )

@@ -526,7 +526,7 @@ class ServedIndex:
         self.known_to_parts.clear()
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
+        """Raises InputError for an unreadable filter, and for any if this is not a collection."""
         if text is None:
             return
         if 'filter' not in self.index.kind.takes:

@@ -69,5 +69,5 @@ def test_a_file_of_a_part_belongs_to_the_collection(noted, open_collection):
     (collection.folder / 'notes.txt').write_text('one')
     assert check_collection(collection.folder).endswith('notes of generation 1')
     (collection.folder / 'others.txt').write_text('two')
-    with pytest.raises(DamagedFileError, match=r'others\.txt is no part of a coll'):
+    with pytest.raises(DamagedFileError, match=r'others\.txt is not part of a coll'):
         check_collection(collection.folder)

@@ -56,6 +56,12 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
+        '--checksum',
+        action='store_true',
+        help='compare the content of every file of a folder; default: a file whose size and times '
+        'are as before is not opened',
+    )
+    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
@@ -159,7 +165,15 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 def run_sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
-        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+        options,
+        'source',
+        'prefix',
+        'url_prefix',
+        'delete_most',
+        'merge',
+        'rebuild',
+        'strict',
+        'checksum',
     )
     followers = [part.begin(options) for part in parts_of('index sync')]
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
@@ -346,6 +360,7 @@ def run_copy(options: argparse.Namespace) -> None:
 
 def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
+    from pyserini_repbert.collection.commands.learning import say_lost_confidence
     from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
@@ -370,6 +385,7 @@ def run_settings(options: argparse.Namespace) -> None:
     print(f'{options.index} is searched by:')
     for setting in settings:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
+    say_lost_confidence(folder)
 
 
 def run_status(options: argparse.Namespace) -> None:

@@ -33,8 +33,8 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
         '--language',
         choices=LANGUAGES,
         metavar='CODE',
-        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} that of "
-        'the first documents, where it is clear, else en',
+        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} the "
+        'language of the first documents if it is clear, otherwise en',
     )
     add(
         '--sparse',

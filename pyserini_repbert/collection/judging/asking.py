@@ -65,7 +65,7 @@ class JudgedQuestions:
 
 
 def judged_questions(folder: Path) -> JudgedQuestions:
-    """The questions that are asked again. Raises InputError for a folder that is no collection."""
+    """The questions to ask again. Raises InputError for a folder that is not a collection."""
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     qrels = {}

@@ -84,7 +84,14 @@ class ConfidenceOfAnswers(AnswerPart):
         'confidence': Annotated[
             bool,
             Field(description='whether a search that names no system can have confidence=true'),
-        ]
+        ],
+        'lost_confidence': Annotated[
+            str | None,
+            Field(
+                description='why it cannot, where another search of the collection could; null '
+                'where it can, and where none could'
+            ),
+        ],
     }
 
     def follower(
@@ -94,14 +101,16 @@ class ConfidenceOfAnswers(AnswerPart):
         if not search.added.get('confidence') and least is None:
             return None
         if search.like is not None:
-            raise InputError(
-                "'confidence' is of a question, and 'like' is a document: leave one out"
-            )
+            raise InputError("'confidence' does not work with 'like': leave one out")
         estimator = _estimator(index, search.systems, search.spec)
         return _Probabilities(estimator, search, rerankers, least)
 
     def about(self, index: ServedIndex) -> dict[str, Any]:
-        return {'confidence': _tells_confidence(index)}
+        from pyserini_repbert.collection.estimating import ConfidenceLostError
+
+        error = _why_no_confidence(index)
+        is_lost = isinstance(error, ConfidenceLostError)
+        return {'confidence': error is None, 'lost_confidence': str(error) if is_lost else None}
 
 
 class _Probabilities(AnswerFollower):
@@ -159,7 +168,7 @@ class _Probabilities(AnswerFollower):
             if of_parts is None:
                 rankings[leaf.name] = run
             else:
-                # What scores others anew is no part of theirs, and comes behind them.
+                # What scores others anew is not part of theirs, and comes behind them.
                 (parts,) = of_parts.values()
                 runs = [*parts, run][: len(estimator.rankings)]
                 rankings |= zip(estimator.rankings, runs, strict=True)
@@ -240,14 +249,14 @@ def _searched_rankings(index: ServedIndex, search: _EstimatedSearch) -> Searched
     return SearchedRankings(dense, words, searched, search.fusion)
 
 
-def _tells_confidence(index: ServedIndex) -> bool:
-    """Whether a search that names no systems can say how far it can be believed."""
+def _why_no_confidence(index: ServedIndex) -> InputError | None:
+    """Why a search that names no systems cannot say how far it can be believed; None: it can."""
     try:
         usual = index.with_usual_fusion(PipelineSpec(stages=index.default_stages), index.default)
         _estimator(index, index.default, usual)
-    except InputError:
-        return False
-    return True
+    except InputError as error:
+        return error
+    return None
 
 
 IN_ANSWERS = ConfidenceOfAnswers()

@@ -185,7 +185,7 @@ def show_history(options: argparse.Namespace) -> None:
     from pyserini_repbert.extensions.watching.stored import stored_generations
 
     folder = Path(options.index)
-    # Refuses a folder that is no collection.
+    # Refuses a folder that is not a collection.
     judged_questions(folder)
     if options.ask:
         measure_generation(folder, options.device)

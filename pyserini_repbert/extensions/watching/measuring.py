@@ -42,7 +42,7 @@ from pyserini_repbert.extensions.watching.stored import (
 )
 from pyserini_repbert.ranking import Query, Run
 
-# A P(answered) that moves by less is no news.
+# A P(answered) that moves by less is not news.
 _LEAST_MOVE = 0.1
 
 
