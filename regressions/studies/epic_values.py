@@ -3,7 +3,8 @@
     python regressions/studies/epic_values.py --model epic-demo --corpus demo
 
 Each passage has a value for each wordpiece of the vocabulary. As in EPIC's Figure 2, values are
-rounded up to the next tenth, and counted.
+rounded up to the next tenth, and counted. Only checkpoints of the paper's equations have values
+below 0, which are counted with 0.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def main() -> None:
 
 
 def count_values(encoder: EpicEncoder, texts: Iterable[str]) -> NDArray[np.int64]:
-    """How many values of all texts are 0, above 0 and at most 0.1, above 0.1 and at most 0.2, …"""
+    """How many values of all texts are at most 0, above 0 and at most 0.1, at most 0.2, …"""
     counts = np.zeros(1, dtype=np.int64)
     for some in batches(texts):
         vectors = encoder.encode_dense(some)
-        tenths = np.ceil(vectors * 10).astype(np.int64)
+        tenths = np.ceil(vectors * 10).astype(np.int64).clip(min=0)
         of_batch = np.bincount(tenths.ravel(), minlength=len(counts))
         of_batch[: len(counts)] += counts
         counts = of_batch
