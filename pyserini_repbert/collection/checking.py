@@ -25,7 +25,7 @@ from pyserini_repbert.collection.store import (
     ALIVE,
     FOREVER,
     LATER_TABLE_NAMES,
-    LINK_NAMES,
+    OPTIONAL_NAMES,
     ORIGIN_NAMES,
     STORE,
     make_store,
@@ -143,7 +143,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
     ):
         yield from integrity_problems(connection)
         manifest = generation.manifest
-        may_lack = list(LINK_NAMES)
+        may_lack = list(OPTIONAL_NAMES)
         if manifest.origins_digest is None:
             may_lack += ORIGIN_NAMES
         if manifest.sources_sha256 is None:
@@ -181,7 +181,7 @@ def _table_differences(generation: Generation) -> Iterator[str]:
     shards = generation.select(f'SELECT name, rows FROM shards WHERE {ALIVE} ORDER BY name')
     named = sorted((entry.name, entry.rows) for entry in generation.manifest.shards)
     if shards != named:
-        yield 'the table of shards does not have those of the manifest'
+        yield 'the table of shards does not have the shards of the manifest'
     for live in generation.shards:
         rows = generation.select(
             'SELECT row FROM dead_rows JOIN shards USING (shard) WHERE name IN '

@@ -23,6 +23,7 @@ from pyserini_repbert.collection.settings import (
 )
 from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.side_folders import Side
+from pyserini_repbert.collection.source_files import open_file_records
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -174,6 +175,7 @@ class Collection:
         merge: bool = False,
         rebuild: bool = False,
         strict: bool = False,
+        checksum: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
@@ -185,7 +187,7 @@ class Collection:
         have the same docids. How the files of a source are read is stored with it, and so is that
         only the main content of pages is read. Files that are not read are `Changes.unread`. A file
         of a folder that cannot be read as a whole is not read at all, and its documents stay as
-        they are.
+        they are. A file of a folder is not opened if its size and its times are as before.
 
         Parameters
         ----------
@@ -204,6 +206,7 @@ class Collection:
         rebuild : let the settings of `open` and the prefix replace those stored, and redo what
             depends on them
         strict : raise InputError for the first file of a folder that cannot be read as a whole
+        checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
@@ -221,10 +224,16 @@ class Collection:
             corpus = corpus.as_stored(before)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)
+            known = writer.sources.prefixed(known, prefix, replaces=rebuild)
+            files = _whole_files(corpus, strict)
+            writer.file_records = open_file_records(
+                writer.connection, known, checksum=checksum, anew=rebuild
+            )
+            files.records = writer.file_records
             changes = sync_documents(
                 writer,
-                _whole_files(corpus, strict),
-                writer.sources.prefixed(known, prefix, replaces=rebuild),
+                files,
+                known,
                 delete_most=delete_most,
                 merge=merge,
                 on_progress=on_progress,
@@ -469,10 +478,10 @@ class Collection:
             the best, 0.6 for the dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
-        judgments, or as it was set, if that is in use. A reranker that is set is no part of it:
+        judgments, or as it was set, if that is in use. A reranker that is set is not part of it:
         `search` and `pipeline.open_pipeline` have it.
 
-        Raises InputError for a folder that is no collection or has no approximate index,
+        Raises InputError for a folder that is not a collection or has no approximate index,
         MismatchError for another encoder.
         """
         from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
@@ -541,7 +550,7 @@ class Collection:
     def generation(self) -> Generation:
         """The generation that this object reads.
 
-        Raises InputError for a folder that is no collection.
+        Raises InputError for a folder that is not a collection.
         """
         if self._generation is None:
             self._generation = open_generation(self.folder)
@@ -650,7 +659,7 @@ class Collection:
             known.check(read_known(self.folder))
 
     def _check_exists(self) -> None:
-        """Raises InputError for a folder that is no collection: none is made."""
+        """Raises InputError for a folder that is not a collection: none is made."""
         if self._known() is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '

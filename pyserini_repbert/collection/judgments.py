@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from pyserini_repbert.collection.measured import MeasuredGeneration
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
-from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
+from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.sqlite_files import (
@@ -710,7 +710,7 @@ def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
         if not has_question:
             yield f'model grade {number} is of a question that is not here'
         if not str(judge).startswith(MODEL_PREFIX):
-            yield f'model grade {number} is of {judge!r:.40}, which is no language model'
+            yield f'model grade {number} is of {judge!r:.40}, which is not a language model'
         if not isinstance(grade, int) or not 0 <= grade <= MAX_MODEL_GRADE:
             yield f'model grade {number} is {grade!r:.40}, expected 0 to {MAX_MODEL_GRADE}'
 
@@ -808,7 +808,7 @@ def _check_characters(name: str, text: str) -> None:
     if len(text) > most:
         raise InputError(f'a {name} has {len(text):,} characters, at most {most:,} are stored')
     if has_surrogates(text):
-        raise InputError(f'a {name} has half of a surrogate pair, which is no character')
+        raise InputError(f'a {name} has {HALF_PAIR}')
 
 
 def _now() -> str:

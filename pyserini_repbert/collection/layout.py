@@ -73,4 +73,4 @@ def check_layout(folder: Path) -> None:
             f'{folder / name} is a link, which no collection has: put what it leads to in its '
             'place, or move the whole collection and link that'
         )
-    raise DamagedFileError(f'{folder / name} is no part of a collection: move it out of {folder}')
+    raise DamagedFileError(f'{folder / name} is not part of a collection: move it out of {folder}')

@@ -59,7 +59,7 @@ class Side(StrEnum):
 def read_side(folder: Path, side: str) -> GenerationManifest | None:
     """The manifest of a folder beside the generation; None where there is none.
 
-    Raises DamagedFileError for one that is no manifest.
+    Raises DamagedFileError for one that is not a manifest.
     """
     path = folder / side / MANIFEST
     try:

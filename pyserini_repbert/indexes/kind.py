@@ -184,7 +184,7 @@ class IndexKind(ABC):
         do.
         """
         if not self.is_writable:
-            raise InputError(f"'{location}' is no collection: {advice}", parameters=('index',))
+            raise InputError(f"'{location}' is not a collection: {advice}", parameters=('index',))
 
     def verify(self, folder: Path, on_difference: Callable[[str], object]) -> str:
         """Compare all files of an index with their recorded checksums; returns what it holds.

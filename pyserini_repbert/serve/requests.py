@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from pyserini_repbert.data.values import has_surrogates
+from pyserini_repbert.data.values import HALF_PAIR, has_surrogates
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import RANKINGS, SAMPLES
 from pyserini_repbert.fusion.fusing import combiner
@@ -371,9 +371,7 @@ def resolve_search(
     rerankers.check(spec.stages)
     if search.confidence:
         if search.like is not None:
-            raise InputError(
-                "'confidence' is of a question, and 'like' is a document: leave one out"
-            )
+            raise InputError("'confidence' does not work with 'like': leave one out")
         # Refuses systems whose confidence is not known.
         index.estimator(systems, spec)
     if search.like is not None:
@@ -401,7 +399,7 @@ def check_query(query: str, limits: Limits) -> None:
     """Raises InputError for a query that is empty, too long, or no text."""
     check_question(query)
     if has_surrogates(query):
-        raise InputError('the query has half of a surrogate pair, which is no character')
+        raise InputError(f'the query has {HALF_PAIR}')
     if len(query) > limits.query_characters:
         raise InputError(
             f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read'

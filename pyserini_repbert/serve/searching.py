@@ -186,7 +186,7 @@ def _estimate(
         if of_parts is None:
             rankings[leaf.name] = leaf.run[_QID]
         else:
-            # What scores others anew is no part of theirs, and comes behind them.
+            # What scores others anew is not part of theirs, and comes behind them.
             runs = [*of_parts[_QID], leaf.run[_QID]][: len(estimator.rankings)]
             rankings |= zip(estimator.rankings, runs, strict=True)
     relevances = None

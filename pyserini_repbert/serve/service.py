@@ -421,7 +421,7 @@ class Service:
             return self._explain_rankings(index, model, query, docids, trace)
         if model == RANKINGS:
             raise InputError(
-                f"index '{index.alias}' is no collection, whose rankings explain hits: name a "
+                f"index '{index.alias}' is not a collection, whose rankings explain hits: name a "
                 "reranker as 'model'"
             )
         name = self.rerankers.resolve_name(model)

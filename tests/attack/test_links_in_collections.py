@@ -95,7 +95,7 @@ def test_cleaning_itself_follows_no_link(mine, tmp_path, name):
 def test_what_is_no_part_of_a_collection(mine, checkpoint, name):
     (mine / name).parent.mkdir(parents=True, exist_ok=True)
     (mine / name).write_text('ten years of work')
-    is_refused(mine, checkpoint, r'is no part of a collection: move it out of .*mine')
+    is_refused(mine, checkpoint, r'is not part of a collection: move it out of .*mine')
 
 
 def test_lock_files_are_no_links(mine, checkpoint, tmp_path):

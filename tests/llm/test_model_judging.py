@@ -122,7 +122,7 @@ def test_no_person_is_named_as_a_model_and_grades_follow_documents(store):
     [
         ("grade = 'x'", "is 'x', expected 0 to 3"),
         ('grade = 4', 'is 4, expected 0 to 3'),
-        ("judge = 'ann'", 'which is no language model'),
+        ("judge = 'ann'", 'which is not a language model'),
         ("question = 'none'", 'of a question that is not here'),
     ],
 )
@@ -293,7 +293,7 @@ def test_learning_takes_a_models_grades_only_where_asked(folder, capsys, monkeyp
         (['--with-model-grades', 'x'], '--with-model-grades is for --export-topics'),
         (
             ['--with-model-grades', 'x', '--export', 'e'],
-            "'x' is no language model that has judged here: expected one of none",
+            "'x' is not a language model that has judged here: expected one of none",
         ),
     ],
 )

@@ -182,7 +182,7 @@ def show_history(options: argparse.Namespace) -> None:
     )
 
     folder = Path(options.index)
-    # Refuses a folder that is no collection.
+    # Refuses a folder that is not a collection.
     judged_questions(folder)
     if options.ask:
         measure_generation(folder, options.device)

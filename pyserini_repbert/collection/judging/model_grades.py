@@ -173,7 +173,7 @@ class JudgmentsWithModel(JudgmentStore):
         if judge not in known:
             names = ', '.join(f"'{name}'" for name in known) or 'none'
             raise InputError(
-                f"'{judge}' is no language model that has judged here: expected one of {names}",
+                f"'{judge}' is not a language model that has judged here: expected one of {names}",
                 parameters=('with_model_grades',),
             )
 

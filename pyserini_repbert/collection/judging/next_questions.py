@@ -50,7 +50,7 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     folder : of the collection
     device : where its encoder and its rerankers run
 
-    Raises InputError for a folder that is no collection.
+    Raises InputError for a folder that is not a collection.
     """
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)

@@ -47,7 +47,7 @@ from pyserini_repbert.trace import Notes
 
 # Figures of fewer questions say little of others.
 FEW_QUESTIONS = 20
-# A P(answered) that moves by less is no news.
+# A P(answered) that moves by less is not news.
 _LEAST_MOVE = 0.1
 _DIGITS = 6
 
@@ -74,7 +74,7 @@ class JudgedQuestions:
 
 
 def judged_questions(folder: Path) -> JudgedQuestions:
-    """The questions that are asked again. Raises InputError for a folder that is no collection."""
+    """The questions to ask again. Raises InputError for a folder that is not a collection."""
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     qrels = {}
