@@ -25,7 +25,7 @@ from pyserini_repbert.collection.store import (
     ALIVE,
     FOREVER,
     LATER_TABLE_NAMES,
-    LINK_NAMES,
+    OPTIONAL_NAMES,
     ORIGIN_NAMES,
     STORE,
     make_store,
@@ -143,7 +143,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
     ):
         yield from integrity_problems(connection)
         manifest = generation.manifest
-        may_lack = list(LINK_NAMES)
+        may_lack = list(OPTIONAL_NAMES)
         if manifest.origins_digest is None:
             may_lack += ORIGIN_NAMES
         if manifest.sources_sha256 is None:

@@ -23,6 +23,7 @@ from pyserini_repbert.collection.settings import (
 )
 from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.side_folders import Side
+from pyserini_repbert.collection.source_files import open_file_records
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -174,6 +175,7 @@ class Collection:
         merge: bool = False,
         rebuild: bool = False,
         strict: bool = False,
+        checksum: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
@@ -185,7 +187,7 @@ class Collection:
         have the same docids. How the files of a source are read is stored with it, and so is that
         only the main content of pages is read. Files that are not read are `Changes.unread`. A file
         of a folder that cannot be read as a whole is not read at all, and its documents stay as
-        they are.
+        they are. A file of a folder is not opened if its size and its times are as before.
 
         Parameters
         ----------
@@ -204,6 +206,7 @@ class Collection:
         rebuild : let the settings of `open` and the prefix replace those stored, and redo what
             depends on them
         strict : raise InputError for the first file of a folder that cannot be read as a whole
+        checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
@@ -221,10 +224,16 @@ class Collection:
             corpus = corpus.as_stored(before)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)
+            known = writer.sources.prefixed(known, prefix, replaces=rebuild)
+            files = _whole_files(corpus, strict)
+            writer.file_records = open_file_records(
+                writer.connection, known, checksum=checksum, anew=rebuild
+            )
+            files.records = writer.file_records
             changes = sync_documents(
                 writer,
-                _whole_files(corpus, strict),
-                writer.sources.prefixed(known, prefix, replaces=rebuild),
+                files,
+                known,
                 delete_most=delete_most,
                 merge=merge,
                 on_progress=on_progress,

@@ -438,6 +438,13 @@ class IndexInfo(TypedDict):
         bool,
         Field(description='whether a search that names no system can have confidence=true'),
     ]
+    lost_confidence: Annotated[
+        str | None,
+        Field(
+            description='why it cannot, where another search of the collection could; null where '
+            'it can, and where none could'
+        ),
+    ]
     judging: Annotated[bool, Field(description='whether it takes judgments')]
     learning: Annotated[bool, Field(description='whether it learns from judgments')]
     judged_topics: Annotated[int, Field(description='how many topics have judgments')]
@@ -716,6 +723,15 @@ class LearningReport(TypedDict):
     high: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
     p: Annotated[float, Field(description='of the paired t-test, two-sided')]
     is_convincing: Annotated[bool, Field(description='whether the gain is more than noise')]
+    is_worth_using: NotRequired[
+        Annotated[
+            bool,
+            Field(
+                description='whether the gain is more than noise, or likely at little risk: what '
+                'is not is used only with `even_if_worse`'
+            ),
+        ]
+    ]
     baseline: Annotated[str, Field(description='the search as it is now, a name of `means`')]
     winner: NotRequired[
         Annotated[str, Field(description='the best way, a name of `means`; `baseline`: as now')]

@@ -431,6 +431,7 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics.by_qid),
         'confidence': index.tells_confidence,
+        'lost_confidence': index.lost_confidence,
         'judging': index.alias in service.judgment_stores,
         'learning': index.alias in service.learners,
         'judged_topics': len(index.topics.qrels),

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pyserini_repbert import catalog
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.collection.confidence import KNOWN_HITS
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
+from pyserini_repbert.collection.estimating import ConfidenceEstimator, ConfidenceLostError
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.errors import (
@@ -589,12 +589,23 @@ class ServedIndex:
     @property
     def tells_confidence(self) -> bool:
         """Whether a search that names no systems can say how far it can be believed."""
+        return self._why_no_confidence() is None
+
+    @property
+    def lost_confidence(self) -> str | None:
+        """Why a search that names no systems cannot say how far it can be believed, where another
+        search of the index could; None where it can, and where none could.
+        """
+        error = self._why_no_confidence()
+        return str(error) if isinstance(error, ConfidenceLostError) else None
+
+    def _why_no_confidence(self) -> InputError | None:
         try:
             usual = self.with_usual_fusion(PipelineSpec(stages=self.default_stages), self.default)
             self.estimator(self.default, usual)
-        except InputError:
-            return False
-        return True
+        except InputError as error:
+            return error
+        return None
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, and for any if this is not a collection."""

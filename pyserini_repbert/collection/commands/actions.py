@@ -61,6 +61,12 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
+        '--checksum',
+        action='store_true',
+        help='compare the content of every file of a folder; default: a file whose size and times '
+        'are as before is not opened',
+    )
+    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
@@ -229,7 +235,15 @@ def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> No
 
 def run_sync(options: argparse.Namespace) -> int:
     settings = command.pick_options(
-        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+        options,
+        'source',
+        'prefix',
+        'url_prefix',
+        'delete_most',
+        'merge',
+        'rebuild',
+        'strict',
+        'checksum',
     )
     watches = is_watched(options)
     if watches:
@@ -416,6 +430,7 @@ def run_copy(options: argparse.Namespace) -> None:
 
 def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
+    from pyserini_repbert.collection.commands.learning import say_lost_confidence
     from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
@@ -440,6 +455,7 @@ def run_settings(options: argparse.Namespace) -> None:
     print(f'{options.index} is searched by:')
     for setting in settings:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
+    say_lost_confidence(folder)
 
 
 def run_status(options: argparse.Namespace) -> None:
