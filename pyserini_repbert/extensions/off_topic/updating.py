@@ -1,0 +1,96 @@
+"""Keeps the threshold of a collection true: with each generation, from stored vectors."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.collection.parts import CollectionPart
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.extensions.off_topic.best_passages import best_rows_of_shards, best_scores
+from pyserini_repbert.extensions.off_topic.fixed_vectors import FixedVectors
+from pyserini_repbert.extensions.off_topic.kept import (
+    FILE,
+    Kept,
+    KeptRecord,
+    read_kept,
+    read_threshold,
+    write_kept,
+)
+from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
+from pyserini_repbert.folder_forms import TEMPORARY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.generation import Generation
+
+# Of fewer passages, a person sees what a collection is about, and nothing is claimed.
+LEAST_PASSAGES = 50
+
+
+class OffTopicInCollections(CollectionPart):
+    """Keeps the threshold of each generation."""
+
+    files = (re.escape(FILE), rf'\.{re.escape(FILE)}\.{TEMPORARY}')
+
+    def after_publication(self, collection: Collection) -> None:
+        keep_threshold(collection)
+
+    def check(self, generation: Generation) -> list[str]:
+        read_kept(generation.folder)
+        return []
+
+    def copy(self, generation: Generation, target: Path) -> list[str]:
+        if read_threshold(generation.folder, generation.sha256) is not None:
+            kept = read_kept(generation.folder)
+            assert kept is not None
+            write_kept(target, kept)
+        return []
+
+
+def keep_threshold(collection: Collection) -> None:
+    """Write the threshold of the generation that a collection reads.
+
+    The fixed questions are encoded where that was not done with this model. Of shards that were
+    there before, no vector is read.
+    """
+    generation = collection.generation
+    if generation.manifest.passages < LEAST_PASSAGES:
+        return
+    kept = _read_whole(generation)
+    vectors = _encode(collection) if kept is None else kept.vectors
+    shards = {} if kept is None else kept.shards
+    best = best_rows_of_shards(generation, vectors.questions, shards)
+    above = best_scores(generation, best) - vectors.backgrounds
+    record = KeptRecord(
+        model=generation.settings.model_key().hex(),
+        dimension=generation.settings.dimension,
+        generation=generation.sha256,
+        threshold=choose_threshold(above, vectors.answers),
+        shards=tuple(best),
+    )
+    write_kept(generation.folder, Kept(record, vectors, best))
+
+
+def _read_whole(generation: Generation) -> Kept | None:
+    """What is kept of the generation's model; None where there is nothing, or it is damaged."""
+    try:
+        kept = read_kept(generation.folder)
+    except DamagedFileError:
+        return None
+    if kept is None or kept.record.model != generation.settings.model_key().hex():
+        return None
+    return kept
+
+
+def _encode(collection: Collection) -> FixedVectors:
+    """What the collection's encoder makes of the fixed questions and passages."""
+    with closing(collection.searcher(rankings=['dense'])) as searcher:
+        dense = searcher.dense
+        return FixedVectors.encoded(dense.encode, dense.embed_passages)
+
+
+IN_COLLECTIONS = OffTopicInCollections()
