@@ -376,7 +376,7 @@ class Generation:
     def docno_array(self, docnos: Iterable[Any]) -> NDArray[np.int64]:
         """Numbers of documents from rows of SQLite, int64 (n,).
 
-        Raises DamagedFileError for what is no number.
+        Raises DamagedFileError for what is not a number.
         """
         try:
             return np.fromiter(docnos, np.int64)
@@ -707,7 +707,7 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
 
     `opened` has shards by name that are open already, and are shared.
 
-    Raises InputError for a folder that is no collection, or whose first generation was not
+    Raises InputError for a folder that is not a collection, or whose first generation was not
     published.
     """
     connection = open_for_reading(folder)

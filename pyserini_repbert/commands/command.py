@@ -92,7 +92,7 @@ def _prepare_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
         if sys.stdout.errors == 'strict':
-            # As stderr does: a terminal without UTF-8, or a path that is no UTF-8, is no error.
+            # As on stderr: a terminal or a path that is not UTF-8 is not an error.
             sys.stdout.reconfigure(errors='backslashreplace')
 
 

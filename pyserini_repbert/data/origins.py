@@ -57,12 +57,12 @@ class Origin:
 
     Attributes
     ----------
-    file : its path in the corpus; '' for what is no file
+    file : its path in the corpus; '' for what is not a file
     headings : those within its text, in their order
     lines : where lines of the text are in the file; those after one of these follow each other
         there, too. Empty where the format has no lines, or the text is that of a record
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
-        what is no record, or has no line
+        what is not a record, or has no line
     code : the lines of the text that are code, in their order
     row : the number of the record, from 1, in a file of records that has no lines; 0 for others
     pages : where printed pages begin in the text, by their numbers from 1; those without text are
@@ -216,7 +216,7 @@ def _rows_of_text(lines: Sequence[str], start: int, end: int) -> list[int]:
 def name_in_corpus(corpus: str, path: Path) -> str:
     """The path of a file in a folder, with slashes; of a file that is the corpus, its name.
 
-    Bytes that are no UTF-8 are replaced.
+    Bytes that are not UTF-8 are replaced.
     """
     folder = Path(corpus)
     name = path.name if path == folder else path.relative_to(folder).as_posix()

@@ -48,7 +48,7 @@ def _key(text: str) -> str:
 
 def _host(text: str) -> str:
     if not text or '/' in text or ':' in text or text != text.strip():
-        raise ValueError(f"'{text}' is no host: give a name or '*', without a scheme and a port")
+        raise ValueError(f"'{text}' is not a host: give a name or '*', without a scheme and a port")
     return text.lower()
 
 

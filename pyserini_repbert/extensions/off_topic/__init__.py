@@ -11,4 +11,6 @@ EXTENSION = Extension(
     package=__name__,
     options={'search': 'options:IN_SEARCH'},
     in_collections=('updating:IN_COLLECTIONS',),
+    in_answers=('answers:IN_ANSWERS',),
+    page={'reader': ('off_topic.js',), 'laboratory': ('off_topic.js',)},
 )

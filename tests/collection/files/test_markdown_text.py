@@ -152,7 +152,7 @@ def test_titles_and_texts(text, document):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        # Code is no mark.
+        # Code is not a mark.
         ('Use `[^a-z]`, `{x=1}`, `{#id}` and `[[a|b]]`.', 'Use [^a-z], {x=1}, {#id} and [[a|b]].'),
         ('```\n{% for x in y %}\n{{< x >}}\n::: z\n```', '{% for x in y %}\n{{< x >}}\n::: z'),
         # What only looks like a mark.
