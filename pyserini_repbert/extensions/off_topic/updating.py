@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from pyserini_repbert.extensions.off_topic.kept import (
     Kept,
     KeptRecord,
     read_kept,
-    read_threshold,
     write_kept,
 )
 from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
@@ -43,12 +43,10 @@ class OffTopicInCollections(CollectionPart):
         read_kept(generation.folder)
         return []
 
-    def copy(self, generation: Generation, target: Path) -> list[str]:
-        if read_threshold(generation.folder, generation.sha256) is not None:
-            kept = read_kept(generation.folder)
-            assert kept is not None
-            write_kept(target, kept)
-        return []
+    def copy(self, folder: Path, target: Path) -> None:
+        path = folder / FILE
+        if path.is_file():
+            shutil.copyfile(path, target / FILE)
 
 
 def keep_threshold(collection: Collection) -> None:

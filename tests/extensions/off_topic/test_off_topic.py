@@ -1,5 +1,6 @@
 """What a search claims of a question that is not about the collection."""
 
+import time
 from contextlib import closing
 from itertools import product
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extensions.off_topic.claims import TopicCheck
+from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
 from pyserini_repbert.extensions.off_topic.fixed_questions import N_QUESTIONS, answered_questions
 from pyserini_repbert.extensions.off_topic.kept import FILE, read_kept, read_threshold
 from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
@@ -187,3 +190,55 @@ def test_another_model_is_asked_anew(collection, tiny_checkpoint):
         rebuilt.sync(documents(), rebuild=True)
         kept = read_kept(rebuilt.folder)
         assert kept.record.model == rebuilt.generation.settings.model_key().hex()
+
+
+def test_a_copy_has_the_threshold(collection, tmp_path):
+    copy_collection(collection.folder, tmp_path / 'copy')
+    assert read_threshold(tmp_path / 'copy', collection.generation.sha256) is not None
+    assert 'whole' in check_collection(tmp_path / 'copy')
+
+
+def answers_of_service(folder, addresses):
+    """The answers of a service of a collection."""
+    from starlette.testclient import TestClient
+
+    from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+    with TestClient(create_app(settings)) as client:
+        while client.get('/readyz').status_code != 200:
+            time.sleep(0.05)
+        return [client.get(f'/v1/mine/search?{address}').json() for address in addresses]
+
+
+def test_an_answer_of_the_service_has_the_field(collection, monkeypatch):
+    pytest.importorskip('fastapi', reason='the serve extra is not installed')
+    question = 'small dog'
+    best = best_score(collection, question)
+    asked = [f'query={question}', f'query={question}&filter=half:1', 'like=d07']
+    set_threshold(monkeypatch, best + 0.01)
+    plain, filtered, like = answers_of_service(collection.folder, asked)
+    assert plain['off_topic'] is True
+    assert filtered['off_topic'] is True
+    assert 'off_topic' not in like
+    set_threshold(monkeypatch, best - 0.01)
+    plain, filtered, _ = answers_of_service(collection.folder, asked)
+    assert plain['off_topic'] is False
+    assert filtered['off_topic'] is False
+
+
+def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
+    from pyserini_repbert.commands.search import main
+
+    question = 'small dog'
+    best = best_score(collection, question)
+    arguments = ['--index', str(collection.folder), '--query', question, '--hits', '1']
+    set_threshold(monkeypatch, best + 0.01)
+    main(arguments)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ['? small dog', f'   {LINE}']
+    assert lines[2].startswith('   1. ')
+    set_threshold(monkeypatch, best - 0.01)
+    main(arguments)
+    assert LINE not in capsys.readouterr().out
