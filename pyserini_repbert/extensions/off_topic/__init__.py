@@ -10,7 +10,7 @@ EXTENSION = Extension(
     name='off_topic',
     package=__name__,
     options={'search': 'options:IN_SEARCH'},
-    in_collections=('updating:IN_COLLECTIONS',),
+    in_collections=('collections:IN_COLLECTIONS',),
     in_answers=('answers:IN_ANSWERS',),
     page={'reader': ('off_topic.js',), 'laboratory': ('off_topic.js',)},
 )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.extensions.off_topic.file import N_QUESTIONS
 from pyserini_repbert.names.corpora import open_corpus
 
-N_QUESTIONS = 100
 # Not by their names in the catalog: a file in the working directory may have these.
 _DEMO = RESOURCES / 'demo'
 

@@ -9,8 +9,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
-
 Encoding = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
@@ -35,6 +33,8 @@ class FixedVectors:
     @classmethod
     def encoded(cls, encode_queries: Encoding, encode_passages: Encoding) -> Self:
         """Encode the questions and the passages."""
+        from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
+
         answered = answered_questions()
         questions = encode_queries([each.question for each in answered])
         passages = encode_passages([each.passage for each in answered])

@@ -23,11 +23,10 @@ from safetensors.numpy import save
 from pyserini_repbert.collection.shards import ShardName
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.off_topic.best_passages import N_ROWS, BestRows
-from pyserini_repbert.extensions.off_topic.fixed_questions import N_QUESTIONS
+from pyserini_repbert.extensions.off_topic.file import FILE, N_QUESTIONS
 from pyserini_repbert.extensions.off_topic.fixed_vectors import FixedVectors
 from pyserini_repbert.files import atomic_file
 
-FILE = 'off_topic.safetensors'
 _RECORD = 'record'
 _BACKGROUND = 'background'
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.parts import CommandPart, FollowedHits, SearchFollower
+from pyserini_repbert.extensions.off_topic.file import FILE
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.trace import Notes
 
@@ -27,11 +28,14 @@ class OffTopicInSearch(CommandPart):
         if not is_asked or index is None or not index.offered.with_confidence:
             return None
         from pyserini_repbert.collection.searching import CollectionSearcher
-        from pyserini_repbert.extensions.off_topic.claims import TopicCheck
 
         searcher = pipeline.first
         if not isinstance(searcher, CollectionSearcher):
             return None
+        if not (searcher.generation.folder / FILE).is_file():
+            return None
+        from pyserini_repbert.extensions.off_topic.claims import TopicCheck
+
         check = TopicCheck.of(searcher)
         return None if check is None else _OffTopicLine(check, searcher)
 

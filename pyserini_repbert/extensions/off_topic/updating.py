@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.collection.parts import CollectionPart
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.off_topic.best_passages import best_rows_of_shards, best_scores
 from pyserini_repbert.extensions.off_topic.fixed_vectors import FixedVectors
 from pyserini_repbert.extensions.off_topic.kept import (
-    FILE,
     Kept,
     KeptRecord,
     read_kept,
     write_kept,
 )
 from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
-from pyserini_repbert.folder_forms import TEMPORARY
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.generation import Generation
-
-# Of fewer passages, a person sees what a collection is about, and nothing is claimed.
-LEAST_PASSAGES = 50
-
-
-class OffTopicInCollections(CollectionPart):
-    """Keeps the threshold of each generation."""
-
-    files = (re.escape(FILE), rf'\.{re.escape(FILE)}\.{TEMPORARY}')
-
-    def after_publication(self, collection: Collection) -> None:
-        keep_threshold(collection)
-
-    def check(self, generation: Generation) -> list[str]:
-        read_kept(generation.folder)
-        return []
-
-    def copy(self, folder: Path, target: Path) -> None:
-        path = folder / FILE
-        if path.is_file():
-            shutil.copyfile(path, target / FILE)
 
 
 def keep_threshold(collection: Collection) -> None:
@@ -56,8 +28,6 @@ def keep_threshold(collection: Collection) -> None:
     there before, no vector is read.
     """
     generation = collection.generation
-    if generation.manifest.passages < LEAST_PASSAGES:
-        return
     kept = _read_whole(generation)
     vectors = _encode(collection) if kept is None else kept.vectors
     shards = {} if kept is None else kept.shards
@@ -89,6 +59,3 @@ def _encode(collection: Collection) -> FixedVectors:
     with closing(collection.searcher(rankings=['dense'])) as searcher:
         dense = searcher.dense
         return FixedVectors.encoded(dense.encode, dense.embed_passages)
-
-
-IN_COLLECTIONS = OffTopicInCollections()

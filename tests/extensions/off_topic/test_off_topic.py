@@ -13,10 +13,11 @@ from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
-from pyserini_repbert.extensions.off_topic.fixed_questions import N_QUESTIONS, answered_questions
-from pyserini_repbert.extensions.off_topic.kept import FILE, read_kept, read_threshold
+from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES, N_QUESTIONS
+from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
+from pyserini_repbert.extensions.off_topic.kept import read_kept, read_threshold
 from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
-from pyserini_repbert.extensions.off_topic.updating import LEAST_PASSAGES, keep_threshold
+from pyserini_repbert.extensions.off_topic.updating import keep_threshold
 from pyserini_repbert.ranking import Query
 
 SENTENCES = product(
