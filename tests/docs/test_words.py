@@ -100,8 +100,8 @@ def test_words(path):
 def test_phrases_are_found_in_prose_alone(tmp_path):
     page = tmp_path / 'page.md'
     page.write_text(
-        '# By itself\n\nThere are no hits. `but for` [is](but-for.md) code.\n\n```text\nbut for\n```'
-        '\n\n- It reads all files but\n  for one.\n- A page is no file.\n',
+        '# By itself\n\nThere are no hits. `but for` [is](but-for.md) code.\n\n```text\n'
+        'but for\n```\n\n- It reads all files but\n  for one.\n- A page is no file.\n',
         encoding='utf-8',
     )
     assert awkward(page) == [
