@@ -36,7 +36,7 @@ from pyserini_repbert.collection.identity import (
     no_collection,
     read_identity,
 )
-from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
+from pyserini_repbert.collection.layout import check_layout, collection_form
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.renaming import Rename
@@ -148,7 +148,7 @@ class Writer:
     def _remove_refused(self) -> None:
         """Remove the folder that was made for a collection whose settings are refused."""
         if self._leaves_nothing:
-            COLLECTION_FORM.remove(self.folder)
+            collection_form().remove(self.folder)
 
     def _begin(self) -> None:
         newest = last_published(self.connection)

@@ -196,7 +196,7 @@ OF_ROWS = {
     ),
     'the rows of a shard': (
         'UPDATE shards SET rows = rows + 1 WHERE shard = 1',
-        ['the table of shards does not have those of the manifest'],
+        ['the table of shards does not have the shards of the manifest'],
     ),
 }
 

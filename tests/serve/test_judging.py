@@ -15,10 +15,10 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection.judging.own_settings import set_settings
-from pyserini_repbert.collection.judging.watching import measure_generation
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.extensions.watching import measure_generation
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings

@@ -14,7 +14,7 @@ const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'lea
 export function learnPanel(about, onused, onlearned) {
   const url = address([about.name, 'learn']);
   const title = freshId('learn');
-  const place = h('div', { class: 'learn-place' });
+  const place = h('div', { class: 'place' });
 
   async function take(how, { then } = {}) {
     try {
