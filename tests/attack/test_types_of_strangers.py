@@ -16,6 +16,7 @@ from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.collection.status import source_states, stored_models
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.extensions.trials import encode_trial, use_trial
 
 SETTINGS = {'sparse': 'none', 'passage_tokens': 20, 'overlap': 4}
 OTHER = SETTINGS | {'passage_tokens': 37}
@@ -40,7 +41,7 @@ def made(tmp_path, tiny_checkpoint):
         collection.sync(str(corpus))
         collection.delete('d4')
     with Collection.open(folder, encoder=encoder, **OTHER) as collection:
-        collection.encode_trial()
+        encode_trial(collection)
     with Collection.open(folder, encoder=encoder, **SETTINGS) as collection:
         collection.add([{'id': 'late', 'text': 'a cat later'}])
     judgments_of(folder).add([Judgment('cat', 'd1', 2, 'ann'), Judgment('mat', 'd2', 0, 'ann')])
@@ -129,16 +130,16 @@ def rebuild(folder, encoder):
         collection.sync(DOCUMENTS, 'given', rebuild=True)
 
 
-def encode_trial(folder, encoder):
+def try_again(folder, encoder):
     with Collection.open(
         folder, encoder=encoder, **SETTINGS | {'passage_tokens': 41}
     ) as collection:
-        collection.encode_trial()
+        encode_trial(collection)
 
 
-def use_trial(folder, encoder):
+def use(folder, encoder):
     with Collection.open(folder, encoder=encoder, **SETTINGS) as collection:
-        collection.use_trial()
+        use_trial(collection)
 
 
 def compact(folder, encoder):
@@ -171,7 +172,6 @@ def read_judgments(folder, encoder):
     store.topics()
     store.qrels()
     store.learnings()
-    store.measured()
     store.pool_sizes()
     store.add([Judgment('cat', 'd3', 1, 'ann')])
 
@@ -182,8 +182,8 @@ COMMANDS = (
     sync,
     sync_folder,
     rebuild,
-    encode_trial,
-    use_trial,
+    try_again,
+    use,
     compact,
     delete,
     check,

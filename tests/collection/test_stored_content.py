@@ -222,7 +222,8 @@ def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
 
 
 @pytest.mark.parametrize(
-    'statement', ['DELETE FROM identity', "UPDATE identity SET id = 'x'", 'DROP TABLE identity']
+    'statement',
+    ['DELETE FROM identity', f"UPDATE identity SET id = '{0:032x}'", 'DROP TABLE identity'],
 )
 def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
     damage(folder, statement)
