@@ -30,6 +30,7 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
 )
 from pyserini_repbert.errors import BusyError, InputError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.index.neighbours import copy_neighbours
 from pyserini_repbert.record import record_path
@@ -78,11 +79,9 @@ def copy_collection(
         if left_out:
             on_left_out(left_out)
         _drop_other_generations(copy, generation.number)
-        if (source / JUDGMENTS).is_file():
-            JudgmentStore(source / JUDGMENTS).copy_to(copy / JUDGMENTS)
-        # After the judgments, which say what is in use.
-        if (source / ADAPTATIONS).is_dir():
-            shutil.copytree(source / ADAPTATIONS, copy / ADAPTATIONS)
+        _copy_learned(source, copy)
+        for part in loaded('in_collections'):
+            part.copy(source, copy)
     return generation.manifest
 
 
@@ -110,3 +109,12 @@ def _drop_other_generations(copy: Path, number: int) -> None:
     ):
         discard_staged(connection, number + 1)
         clean(copy, connection, number)
+
+
+def _copy_learned(source: Path, copy: Path) -> None:
+    """Copy judgments, and what was learned from them."""
+    if (source / JUDGMENTS).is_file():
+        JudgmentStore(source / JUDGMENTS).copy_to(copy / JUDGMENTS)
+    # After the judgments, which say what is in use.
+    if (source / ADAPTATIONS).is_dir():
+        shutil.copytree(source / ADAPTATIONS, copy / ADAPTATIONS)
