@@ -108,8 +108,19 @@ def _defined() -> Iterator[Extension]:
     """The `EXTENSION` of each folder, then entry points."""
     for package in _packages():
         yield importlib.import_module(package).EXTENSION
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(ENTRY_POINTS):
         yield entry_point.load()
+
+
+@cache
+def all_entry_points() -> metadata.EntryPoints:
+    """What installed packages offer: it is read once, from the files of all of them."""
+    return metadata.entry_points()
+
+
+def entry_points(group: str) -> metadata.EntryPoints:
+    """What installed packages offer to a group."""
+    return all_entry_points().select(group=group)
 
 
 def _packages() -> Iterator[str]:

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pyserini_repbert.collection.measured import MeasuredGeneration
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
-from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query

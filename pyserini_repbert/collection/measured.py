@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-_CONFIG = ConfigDict(strict=True, extra='forbid')
+_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 _Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]

@@ -51,7 +51,8 @@ from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.model_judges import TAUGHT_BY
-from pyserini_repbert.data.topics import Qrels, normal_form
+from pyserini_repbert.data.qrels import Qrels
+from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link

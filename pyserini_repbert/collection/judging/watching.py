@@ -32,7 +32,7 @@ from pyserini_repbert.collection.measured import (
     MovedQuestion,
 )
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.evaluate.significance import bootstrap_interval
