@@ -15,7 +15,7 @@ _NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')
 def address_problem(address: str) -> str:
     """What is wrong with an address to download from; '' if it is one of http or https."""
     expected = 'expected https:// or http://, a host, and no white space'
-    problem = f"'{address}' is no address: {expected}"
+    problem = f"'{address}' is not an address: {expected}"
     if _NOT_IN_ADDRESS.search(address):
         return problem
     try:

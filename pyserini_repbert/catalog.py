@@ -80,7 +80,7 @@ def checkpoint_kind(name: str) -> str | None:
 def base(entry: Entry) -> Entry | None:
     """The entry of the checkpoint that an adapter's entry names as its base.
 
-    None for an entry that is no adapter.
+    None for an entry that is not an adapter.
     """
     name = entry.values.get('base', '')
     kind = checkpoint_kind(name)

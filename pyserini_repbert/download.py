@@ -105,7 +105,7 @@ def fetch(
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
     off or the address cannot be reached; DamagedFileError for another checksum than the expected
-    one; InputError for what is no address of the web; BusyError while another process fetches it.
+    one; InputError for what is not a web address; BusyError while another process fetches it.
     """
     problem = address_problem(address)
     if problem:
@@ -132,7 +132,7 @@ def fetch(
         try:
             with within_limits(part.path):
                 _receive(part, on_progress)
-        # Resets, time-outs, answers that are no HTTP, redirections to what is no address.
+        # Resets, time-outs, answers that are not HTTP, redirections to what is not an address.
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise MissingResourceError(
                 f"'{name}' could not be fetched ({_reason(error)}): try again, or fetch {by_hand}"

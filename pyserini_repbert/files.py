@@ -54,7 +54,7 @@ def cache_folder() -> Path:
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it exists and is no folder, else InputError.
+    """`path` if it exists and is not a folder, else InputError.
 
     `what` names it in the error: 'run file'.
     """
@@ -91,7 +91,10 @@ def check_replaced(target: StrPath, overwrite: bool, mark: str, form: FolderForm
             parameters=('overwrite',),
         )
     if not (path / mark).is_file():
-        raise InputError(f'{path} is no {form.what} that was made here: give another output')
+        article = 'an' if form.what.startswith('a') else 'a'
+        raise InputError(
+            f'{path} is not {article} {form.what} that was made here: give another output'
+        )
     form.check(path)
 
 
@@ -146,7 +149,7 @@ def _leaves(path: Path, root: Path) -> bool:
 
 
 def _entries_below(folder: StrPath) -> Iterator[Path]:
-    """What is no folder, in a folder and the folders in it, without links that leave it."""
+    """What is not a folder, in a folder and the folders in it, without links that leave it."""
     root = Path(folder).resolve()
 
     def refuse(error: OSError) -> None:

@@ -118,7 +118,7 @@ def decisive(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; in a text, bytes that are no UTF-8 are escaped."""
+    """A value as JSON has it; in a text, bytes that are not UTF-8 are escaped."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -142,7 +142,7 @@ def write_record(output: StrPath, record: Record) -> None:
 def read_record(output: StrPath) -> Record | None:
     """The record of an output; None where there is none, or the output has changed since.
 
-    Raises DamagedFileError for a file that is no record.
+    Raises DamagedFileError for a file that is not a record.
     """
     path = record_path(output)
     if not path.is_file():
@@ -150,7 +150,7 @@ def read_record(output: StrPath) -> Record | None:
     try:
         record: Record = TypeAdapter(Record).validate_json(path.read_bytes())
     except ValidationError as error:
-        raise DamagedFileError(f'{path} is no record of a command: remove it') from error
+        raise DamagedFileError(f'{path} is not a record of a command: remove it') from error
     return record if checksum(output) == record.output else None
 
 

@@ -121,7 +121,7 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
                 f'{path} could not be used ({error}): check the permissions of it and of its folder'
             ) from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            # Where an error of SQLite quotes bytes that are no text, Python cannot read it.
+            # Where an error of SQLite quotes bytes that are not text, Python cannot read it.
             raise _damage(path, error, advice) from error
 
 

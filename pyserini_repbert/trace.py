@@ -111,7 +111,7 @@ class StageTimes:
     """How many seconds each stage of an encoding or a reranking was busy.
 
     The stages are 'reading', 'computing' and 'writing'. Stages that overlap add up to more than the
-    time that has passed since `start`. The stage 'waiting' is no work: it is a part of 'writing'.
+    time that has passed since `start`. The stage 'waiting' is not work: it is a part of 'writing'.
     """
 
     def __init__(self) -> None:

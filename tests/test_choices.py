@@ -81,7 +81,7 @@ SETTINGS = list(settings())
     ids=[f'{function}-{name}' for _, function, name, _ in SETTINGS],
 )
 def test_an_unknown_value_is_refused_at_entry(module, function, name, annotation):
-    """Before anything else is looked at: the other arguments are no use."""
+    """Before anything else is looked at: the other arguments are not use."""
     try:
         called = importlib.import_module(module)
     except MissingDependencyError as error:

@@ -222,7 +222,7 @@ ODD_ADDRESSES = [
 
 @pytest.mark.parametrize('address', ODD_ADDRESSES)
 def test_an_odd_address_is_one_line(address, fetch):
-    with pytest.raises(InputError, match="'thing': .* is no address"):
+    with pytest.raises(InputError, match="'thing': .* is not an address"):
         fetch(address)
 
 

@@ -41,15 +41,51 @@ _NEGATIVE = re.compile(
 _LAST = '\U0010ffff'
 
 
-def matching_documents(generation: Generation, text: str) -> Mask:
+@dataclass(frozen=True)
+class SearchedBeside:
+    """What a filter of several collections knows beyond each of them.
+
+    Attributes
+    ----------
+    prefix : with which the docids of this collection begin where all are searched
+    types : names and types of the fields of all: (field, type)
+    """
+
+    prefix: str
+    types: frozenset[tuple[str, str]]
+
+    def own_docid(self, docid: str) -> str | None:
+        """A docid as the collection has it; None for one of another collection."""
+        return docid.removeprefix(self.prefix) if docid.startswith(self.prefix) else None
+
+    def own_prefix(self, start: str) -> str | None:
+        """How docids of the collection begin where all begin so; None for those of others."""
+        if self.prefix.startswith(start):
+            return ''
+        return self.own_docid(start)
+
+
+def matching_documents(generation: Generation, text: str, beside: SearchedBeside | None) -> Mask:
     """The documents that match a filter."""
     parsed = parse_filter(text)
     try:
-        return _Evaluation(generation).mask(parsed)
+        return _Evaluation(generation, beside).mask(parsed)
     except RecursionError as error:
         raise InputError(
             f"filter '{text[:80]}' has too many signs before one value: write one"
         ) from error
+
+
+def named_fields(text: str) -> set[str]:
+    """The fields that a filter names. Raises InputError for one that cannot be read."""
+    names = set()
+    waiting = [parse_filter(text)]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tree.SearchField) and item.name != DOCID:
+            names.add(_unescaped(item.name))
+        waiting += item.children
+    return names
 
 
 def parse_filter(text: str) -> Any:
@@ -117,11 +153,18 @@ class _Field:
 
 
 class _Evaluation:
-    """Evaluates the tree of a filter for a generation."""
+    """Evaluates the tree of a filter for a generation.
 
-    def __init__(self, generation: Generation) -> None:
+    A field that only other collections have is one that no document here has.
+    """
+
+    def __init__(self, generation: Generation, beside: SearchedBeside | None) -> None:
         self._generation = generation
-        self._types = generation.field_types
+        self._beside = beside
+        self._types = dict(generation.field_types)
+        if beside is not None:
+            for name, kind in beside.types:
+                self._types[name] = self._types.get(name, set()) | {kind}
 
     def mask(self, item: Any, field: _Field | None = None) -> Mask:
         """The documents that match a part of the tree; `field` is the field around it."""
@@ -210,13 +253,21 @@ class _Evaluation:
 
     def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
         if field.is_docid:
-            return self._generation.mask_of(self._generation.docnos([text]))
+            return self._docid(text)
         docnos = self._generation.docnos_of_value(field.name, text, is_phrase=is_phrase)
         return self._generation.mask_of(docnos)
 
+    def _docid(self, docid: str) -> Mask:
+        own = docid if self._beside is None else self._beside.own_docid(docid)
+        return self._generation.mask_of(self._generation.docnos([] if own is None else [own]))
+
+    def _docids(self, start: str) -> Mask:
+        own = start if self._beside is None else self._beside.own_prefix(start)
+        return self._generation.mask_of([]) if own is None else self._select_docids(own)
+
     def _prefix(self, field: _Field, text: str) -> Mask:
         if field.is_docid:
-            return self._select_docids(text)
+            return self._docids(text)
         types = self._types_of(field)
         if not types & {'text', 'date'}:
             raise InputError(

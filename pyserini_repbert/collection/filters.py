@@ -10,12 +10,16 @@ list matches if one of its values does. A minus after `FIELD:` belongs to a numb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.generation import Generation
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.filter_texts import SearchedBeside
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class DocumentFilter:
     text : in Lucene's syntax; None: all documents
     only_ids : docids; all other documents are left out; None: no document is
     not_ids : docids that are left out
+    beside : what is searched together with the collection; None: it is searched alone
     """
 
     text: str | None = None
     only_ids: frozenset[str] | None = None
     not_ids: frozenset[str] = frozenset()
+    beside: SearchedBeside | None = field(default=None, repr=False)
 
     @property
     def is_open(self) -> bool:
@@ -61,7 +67,7 @@ class DocumentFilter:
         if self.text is not None:
             from pyserini_repbert.collection.filter_texts import matching_documents
 
-            mask = matching_documents(generation, self.text)
+            mask = matching_documents(generation, self.text, self.beside)
         if self.only_ids is not None:
             only = generation.mask_of(generation.docnos(sorted(self.only_ids)))
             mask = only if mask is None else mask & only

@@ -161,7 +161,7 @@ def manifest_path(folder: Path, number: int) -> Path:
 def last_published(connection: sqlite3.Connection) -> Published | None:
     """The newest generation; None where there is none.
 
-    Raises sqlite3.DatabaseError for a row that is no generation.
+    Raises sqlite3.DatabaseError for a row that is not a generation.
     """
     row = connection.execute(
         'SELECT number, manifest_sha256 FROM generations ORDER BY number DESC LIMIT 1'

@@ -33,7 +33,7 @@ _UNSPACED_LETTERS = 1.2  # the same, where words have no spaces between
 _CHARACTERS = 20_000  # of a document that are looked at
 _MOST_REMEMBERED = 200_000  # words
 _MOST_NAMED = 3  # documents
-# What is no letter: ASCII's and Latin-1's signs, punctuation, symbols, emoji.
+# What is not a letter: ASCII's and Latin-1's signs, punctuation, symbols, emoji.
 _NO_LETTERS = (
     r'\x00-\x40\x5b-\x60\x7b-\xbf\xd7\xf7\u2000-\u2bff\u3000-\u303f\ue000-\uf8ff\uff00-\uff20'
     r'\U0001f000-\U0001faff'

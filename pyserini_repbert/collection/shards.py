@@ -365,7 +365,7 @@ def _read_record(folder: Path) -> _ShardRecord:
 
 
 def _parse_record(content: bytes) -> _ShardRecord:
-    """Raises ValueError for what is no record of a shard."""
+    """Raises ValueError for what is not a record of a shard."""
     values = parse_json(content.decode())
     if not isinstance(values, dict):
         raise ValueError('no object')

@@ -43,7 +43,7 @@ class LinkTemplate:
     def parsed(cls, text: str) -> LinkTemplate:
         """The template that a user gives, or a prefix, which a file's path and an anchor follow.
 
-        Raises InputError for what is no address of http, https or file.
+        Raises InputError for what is not an address of http, https or file.
         """
         problem = _template_problem(text)
         if problem:

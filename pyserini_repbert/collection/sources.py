@@ -57,7 +57,7 @@ class SyncReport:
     def of(cls, unread: UnreadFiles) -> SyncReport:
         """The report of files that were not read."""
         broken = [(str(file.path), file.reason) for file in unread if file.is_broken]
-        # Half of a surrogate pair, as paths may have, is no character.
+        # Half of a surrogate pair, as paths may have, is not a character.
         text = json.dumps([str(unread), broken[:_MOST_FILES]])
         return cls.parsed(text.encode('utf-8', 'replace').decode())
 

@@ -54,6 +54,27 @@ CREATE TABLE IF NOT EXISTS origins (
     digest BLOB NOT NULL,
     PRIMARY KEY (docno, since)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS source_readers (
+    source INTEGER PRIMARY KEY,
+    versions TEXT NOT NULL,
+    synced TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS source_files (
+    source INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    is_settled INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    way TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    documents INTEGER NOT NULL,
+    reason TEXT,
+    reason_group TEXT,
+    PRIMARY KEY (source, file)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS origins_by_file ON origins (file);
 CREATE INDEX IF NOT EXISTS origins_ended ON origins (until) WHERE until < {FOREVER};
 """
@@ -64,8 +85,8 @@ LATER_TABLE_NAMES = (
     "table 'source_paths'",
     "table 'source_formats'",
 )
-# What any collection may lack that no source of which has links.
-LINK_NAMES = ("table 'source_links'",)
+# What any collection may lack that no release since has written: nothing counts on it.
+OPTIONAL_NAMES = ("table 'source_links'", "table 'source_readers'", "table 'source_files'")
 # What collections lack whose manifest has no digest of origins.
 ORIGIN_NAMES = (
     "table 'source_syncs'",
@@ -201,7 +222,7 @@ def add_later_tables(connection: sqlite3.Connection) -> None:
 def open_for_reading(folder: Path) -> sqlite3.Connection:
     """A reader's connection; threads may share it, one at a time.
 
-    Raises InputError for a folder that is no collection.
+    Raises InputError for a folder that is not a collection.
     """
     path = folder / STORE
     if not path.is_file():

@@ -71,7 +71,7 @@ def _run(main: Callable[[list[str]], int | None], arguments: list[str]) -> int:
             message += ': to continue, run it again with --resume'
         status = EXIT_INTERRUPTED
     except Exception as error:
-        message = _message(error)
+        message = error_message(error)
         status = EXIT_ERROR
         if not message:
             raise
@@ -92,7 +92,7 @@ def _prepare_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
         if sys.stdout.errors == 'strict':
-            # As stderr does: a terminal without UTF-8, or a path that is no UTF-8, is no error.
+            # As on stderr: a terminal or a path that is not UTF-8 is not an error.
             sys.stdout.reconfigure(errors='backslashreplace')
 
 
@@ -108,7 +108,7 @@ def _prepare_process() -> None:
     )
 
 
-def _message(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What to tell the user; '' for an unexpected error.
 
     A limit of the system explains what it has caused.

@@ -243,7 +243,7 @@ class _RunReading:
         self._path = path
         self._qrels = qrels
         self._judged_only = judged_only
-        # What is no file can be read once.
+        # What is not a file can be read once.
         self._is_kept = is_kept or not Path(path).is_file()
         self._judged_docids = judged_docids(qrels)
 

@@ -124,7 +124,7 @@ def compares(options: argparse.Namespace) -> bool:
 def pairs_of(options: argparse.Namespace, names: Sequence[str]) -> list[RunPair]:
     """The runs that are compared; none if no flag says so.
 
-    Raises InputError for a baseline that is no run.
+    Raises InputError for a baseline that is not a run.
     """
     if options.compare_all:
         return all_pairs(names)

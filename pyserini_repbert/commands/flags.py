@@ -106,7 +106,7 @@ _INPUTS = (
     'scores',
     'folds',
 )
-# Options that are no settings of a record: how a command runs, what else it writes, and
+# Options that are not settings of a record: how a command runs, what else it writes, and
 # checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
     'command action shard shard_id shard_num finish quiet ray resume overwrite offline download '

@@ -135,8 +135,8 @@ def _costs_of_run(path: str) -> Iterator[_ModelCost]:
     stages = None if record is None else record.settings.get('language_models')
     if record is None or not isinstance(stages, dict):
         raise InputError(
-            f'{path} is no file of answers, and has no record of a language model: give a run that '
-            'a language model reranked, or the file of --llm-answers'
+            f'{path} is not a file of answers, and has no record of a language model: give a run '
+            'that a language model reranked, or the file of --llm-answers'
         )
     model = str(record.settings.get('llm_model'))
     for stage, values in stages.items():

@@ -170,7 +170,7 @@ def _make_jobs(
     for name in chosen:
         if name not in names:
             raise UnknownNameError(
-                f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list"
+                f"'{name}' is not a condition of these files{did_you_mean(name, names)}: see --list"
             )
     return [job for job in jobs if not chosen or job.condition.name in chosen]
 
@@ -400,7 +400,7 @@ def _read_report(path: str) -> dict[str, Any]:
             form(merge_reports([report]))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(
-            f'{path} is no report ({error!r}): expected what --report FILE.json wrote'
+            f'{path} is not a report ({error!r}): expected what --report FILE.json wrote'
         ) from error
     return report
 

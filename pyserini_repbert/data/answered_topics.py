@@ -14,7 +14,7 @@ from pyserini_repbert.data.values import has_surrogates, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 
-# A question, which is no qid since it has white space, and the list of its answers
+# A question, which is not a qid since it has white space, and the list of its answers
 _ANSWERED = re.compile(r'[^\t]*[^\t\s]\s[^\t]*\t\s*"?\[.*\]"?\s*')
 # EPIDEMIC-QA: 'CQ001' of consumers, 'EQ001' of experts. Anserini numbers them.
 _QUESTION_ID = re.compile(r'[A-Z]*0*([0-9]+)')
@@ -55,7 +55,7 @@ def parse_answered_records(path: StrPath, lines: NumberedLines) -> Topics:
             record = parse_json(line)
             text = record['question']
             if not isinstance(text, str) or has_surrogates(text):
-                raise ValueError("'question' is no text")
+                raise ValueError("'question' is not text")
         except (ValueError, TypeError, KeyError) as error:
             problem = f"expected a JSON object with 'question' and 'answer', found {line[:60]!r}"
             raise InputError.at(path, number, f'{problem} ({error})') from error

@@ -155,7 +155,7 @@ class JsonlCorpus(LinesCorpus):
     def _text_fields(self, record: Mapping[str, Any], docid: str) -> Sequence[str]:
         """The fields of the record's text.
 
-        Raises BadPassage for a field that is no text, or no field.
+        Raises BadPassage for a field that is not text, or no field.
         """
         fields = list(self.fields)
         if not fields:
@@ -172,7 +172,7 @@ class JsonlCorpus(LinesCorpus):
         for field in fields:
             text = record.get(field)
             if not isinstance(text, str):
-                wrong = 'is not there' if text is None else 'is no text: put it in quotes'
+                wrong = 'is not there' if text is None else 'is not text: put it in quotes'
                 raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
         return fields
 

@@ -27,7 +27,7 @@ _BZIP2 = b'BZh'
 _LOOKED_AT = 512  # bytes of a file
 # Names of documentation.
 _BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)
-# The Congressional Record, 'cr', is no part of Robust04's documents.
+# The Congressional Record, 'cr', is not part of Robust04's documents.
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
 

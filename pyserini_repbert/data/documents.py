@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from pyserini_repbert.data.origins import Origin
-from pyserini_repbert.data.values import has_surrogates
+from pyserini_repbert.data.values import HALF_PAIR, has_surrogates
 from pyserini_repbert.files import StrPath, numbered_lines
 
 # Of several, the first is the docid, and the others are fields.
@@ -100,7 +100,7 @@ def _count_names(value: Any) -> int:
 def read_docids(path: StrPath) -> list[str]:
     """The docids of a file, one a line; blank lines are passed over.
 
-    Raises InputError for a file that is missing or is no UTF-8.
+    Raises InputError for a file that is missing or is not UTF-8.
     """
     docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
     return [docid for docid in docids if docid]
@@ -205,9 +205,7 @@ def _unexpected(name: str, value: Any) -> ValueError:
 def _checked_text(text: str, what: str) -> str:
     """The text itself. Raises ValueError for one that no file can hold."""
     if has_surrogates(text):
-        raise ValueError(
-            f'{what} {ascii(text)[:60]} has half of a surrogate pair, which is no character'
-        )
+        raise ValueError(f'{what} {ascii(text)[:60]} has {HALF_PAIR}')
     return text
 
 
@@ -242,7 +240,7 @@ def document_of_record(
     text_keys : the keys whose texts, joined by a space, are the document's text
     docid_key : the key that has the identifier, and does not become a field
 
-    Raises ValueError for a value that JSON cannot hold, and for a title that is no text.
+    Raises ValueError for a value that JSON cannot hold, and for a title that is not text.
     """
     text = _joined_texts(record, text_keys)
     title = ''
@@ -256,7 +254,7 @@ def document_of_record(
 
 
 def _joined_texts(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The texts under these keys, joined by a space; values that are no text are left out."""
+    """The texts under these keys, joined by a space; values that are not text are left out."""
     texts = []
     for key in keys:
         part = record.get(key)
@@ -268,12 +266,12 @@ def _joined_texts(record: Mapping[str, Any], keys: Sequence[str]) -> str:
 def _title_beside(text: str, title: Any, docid: str, text_keys: Sequence[str]) -> str:
     """A title that is not in the text already; '' for one that is, or is missing.
 
-    Raises ValueError for a value that is no text.
+    Raises ValueError for a value that is not text.
     """
     if title is None or _is_missing(title):
         return ''
     if not isinstance(title, str):
-        raise ValueError(f"the title of document '{docid[:60]}' is no text: put it in quotes")
+        raise ValueError(f"the title of document '{docid[:60]}' is not text: put it in quotes")
     # Pyserini's `contents` may begin with the title.
     if 'contents' in text_keys and text.startswith(title):
         return ''

@@ -62,7 +62,7 @@ def is_manual(path: Path) -> bool:
 
 
 def is_binary(path: Path) -> bool:
-    """Whether the beginning of a file is no text in UTF-8."""
+    """Whether the beginning of a file is not text in UTF-8."""
     start = first_bytes(path)
     if b'\0' in start:
         return True

@@ -27,7 +27,7 @@ _INLINE = frozenset(
 _UNSEEN = ('script', 'style', 'noscript', 'iframe', 'noembed')
 _NO_FRAMES = 'noframes'
 _SEPARATED = ','.join(sorted(BLOCKS - {'html', 'head', 'body'}))
-# As in Jsoup: soft hyphens and spaces of no width are no part of a word.
+# As in Jsoup: soft hyphens and spaces of no width are not part of a word.
 _WITHOUT_BREAKS = str.maketrans('', '', '\u00ad\u200b')
 MOST_HEAD = 65_536  # characters
 PICTURES = ('.svg', '.png', '.jpg', '.jpeg', '.gif', '.webp', '.avif', '.bmp')
@@ -113,7 +113,7 @@ def visible_text(
     """What a reader of HTML sees, on one line.
 
     Blocks and line breaks separate words, elements within a line do not: 'H<sub>2</sub>O' is one
-    word. Scripts, styles and comments are no text.
+    word. Scripts, styles and comments are not text.
 
     Parameters
     ----------

@@ -57,12 +57,12 @@ class Origin:
 
     Attributes
     ----------
-    file : its path in the corpus; '' for what is no file
+    file : its path in the corpus; '' for what is not a file
     headings : those within its text, in their order
     lines : where lines of the text are in the file; those after one of these follow each other
         there, too. Empty where the format has no lines, or the text is that of a record
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
-        what is no record, or has no line
+        what is not a record, or has no line
     code : the lines of the text that are code, in their order
     row : the number of the record, from 1, in a file of records that has no lines; 0 for others
     pages : where printed pages begin in the text, by their numbers from 1; those without text are
@@ -131,15 +131,14 @@ class Origin:
         number = bisect_right(self.pages, position, key=_start_of_page)
         return f'page={self.pages[number - 1].page}' if number else ''
 
-    def longest_part(self, start: int, end: int) -> int:
-        """Where the longest of the parts begins into which headings cut `text[start:end]`."""
+    def parts(self, start: int, end: int) -> list[TextSpan]:
+        """The parts into which headings cut `text[start:end]`."""
         starts = [start]
         for heading in self.headings:
             if start < heading.start < end:
                 starts.append(heading.start)
         ends = [*starts[1:], end]
-        lengths = [after - before for before, after in zip(starts, ends, strict=True)]
-        return starts[lengths.index(max(lengths))]
+        return [TextSpan(*span) for span in zip(starts, ends, strict=True)]
 
     def code_within(self, start: int, end: int) -> list[TextSpan]:
         """The parts of `text[start:end]` that are code."""
@@ -216,7 +215,7 @@ def _rows_of_text(lines: Sequence[str], start: int, end: int) -> list[int]:
 def name_in_corpus(corpus: str, path: Path) -> str:
     """The path of a file in a folder, with slashes; of a file that is the corpus, its name.
 
-    Bytes that are no UTF-8 are replaced.
+    Bytes that are not UTF-8 are replaced.
     """
     folder = Path(corpus)
     name = path.name if path == folder else path.relative_to(folder).as_posix()

@@ -49,7 +49,7 @@ def named_reader(text: str) -> tuple[str, OwnReader]:
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f'reader {name[:80]!r} cannot be imported: {error}') from error
     if not callable(reader):
-        raise InputError(f'reader {name[:80]!r} is no function: it has to take a path')
+        raise InputError(f'reader {name[:80]!r} is not a function: it has to take a path')
     return checked_suffix(suffix), reader
 
 

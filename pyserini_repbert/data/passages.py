@@ -22,10 +22,12 @@ from pyserini_repbert.data.documents import (
     plain_fields,
     size_problem,
 )
+from pyserini_repbert.data.file_records import FileRecords
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import (
+    HALF_PAIR,
     Choice,
     first_key,
     has_surrogates,
@@ -89,6 +91,8 @@ class Corpus(ABC):
     reading : how the files are read, where that could differ: it is stored with a source
     reopen : gives the corpus, read in another way, but for what the caller chose; None: there is
         one way
+    records : of the files of a corpus; files that are unchanged are then passed over by
+        `documents`; None: all files are read
     by_file : gives the corpus for a collection that is kept up to date: a file that cannot be read
         as a whole is not read at all (`BadFiles`); None: it is not one of several files
     """
@@ -110,6 +114,7 @@ class Corpus(ABC):
         self.reading = Reading()
         self.reopen: Callable[[Reading], Corpus] | None = None
         self.by_file: Callable[[BadFiles], Corpus] | None = None
+        self.records: FileRecords | None = None
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
@@ -183,7 +188,7 @@ class Corpus(ABC):
         if problem:
             return f'docid {passage.docid[:60]!r} {problem}'
         if has_surrogates(passage.text) or has_surrogates(getattr(passage, 'title', '')):
-            return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
+            return f"passage '{passage.docid}' has {HALF_PAIR}"
         if not self.keep_empty and not passage.text.strip():
             return f"passage '{passage.docid}' has no text"
         if isinstance(passage, Document):
@@ -285,8 +290,8 @@ def given_passage(item: Any) -> Passage | BadPassage:
     if is_pair and all(isinstance(part, str) for part in item):
         return Passage(*item)
     return BadPassage(
-        f'{ascii(item)[:60]} is no passage: a pair of texts (docid, text), or a mapping with both, '
-        'was expected'
+        f'{ascii(item)[:60]} is not a passage: expected a pair of texts (docid, text), or a '
+        'mapping with both'
     )
 
 

@@ -32,6 +32,6 @@ class Reading:
         return cls(fmt, text_kind, content == _MAIN_CONTENT)
 
     def rendered(self) -> str:
-        """What a collection stores; '' for what is no file."""
+        """What a collection stores; '' for what is not a file."""
         parts = [self.fmt, self.text_kind, _MAIN_CONTENT if self.main_content else '']
         return ':'.join(parts).rstrip(':')

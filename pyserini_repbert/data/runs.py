@@ -244,7 +244,7 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
         if '' in names or _FORBIDDEN.search(''.join(names)):
             bad = next(name for name in names if not name or _FORBIDDEN.search(name))
-            wrong = 'is empty or has white space, or what is no character'
+            wrong = 'is empty or has white space, or what is not a character'
             raise InputError(f'{what} {bad!r} of query {qid!r} {wrong}: run files cannot hold it')
 
 

@@ -40,7 +40,7 @@ def decode_text(raw: bytes) -> DecodedText:
     """The text of a file.
 
     It is UTF-8, or UTF-16 with a byte order mark, or in the encoding that charset-normalizer
-    detects. Raises UnreadableFile for bytes that are no text.
+    detects. Raises UnreadableFile for bytes that are not text.
     """
     if is_utf_16(raw):
         try:
@@ -78,7 +78,7 @@ def _is_damaged_utf8(raw: bytes) -> bool:
 def encoding_of_lines(lines: Iterable[bytes]) -> str:
     """The encoding of a file's lines: 'utf-8', or the one that is detected where a line is not.
 
-    Raises UnreadableFile for bytes that are no text.
+    Raises UnreadableFile for bytes that are not text.
     """
     others: list[bytes] = []
     size = 0

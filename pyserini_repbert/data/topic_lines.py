@@ -24,7 +24,7 @@ def topic_lines(path: StrPath) -> Iterator[tuple[int, str]]:
 
     Lines are in UTF-8. The others of a file are in the one encoding that charset-normalizer
     detects: topics of the Million Query track are a mixture. XML may say another encoding, and has
-    to be in the one that it says. Raises InputError for bytes that are no text, and for a .gz that
+    to be in the one that it says. Raises InputError for bytes that are not text, and for a .gz that
     unpacks to more than `MAX_TOPICS_BYTES`.
     """
     with open_binary(existing_file(path, 'topics file'), MAX_TOPICS_BYTES) as stream:

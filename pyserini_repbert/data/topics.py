@@ -21,6 +21,7 @@ from pyserini_repbert.data.topic_lines import topic_lines
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics, parse_marked_up
 from pyserini_repbert.data.values import (
+    HALF_PAIR,
     Choice,
     has_surrogates,
     identifier_of,
@@ -223,9 +224,7 @@ def _parse_json(
         if topics_format is TopicsFormat.KILT:
             text = _ENTITY.sub('', text)
         if has_surrogates(text):
-            raise InputError.at(
-                path, number, f"topic '{qid}' has half of a surrogate pair, which is no character"
-            )
+            raise InputError.at(path, number, f"topic '{qid}' has {HALF_PAIR}")
         yield FoundTopic(number, qid, text.strip())
 
 

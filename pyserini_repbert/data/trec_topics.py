@@ -38,7 +38,7 @@ _COMMENT_END = '-->'
 _DECLARATIONS = re.compile(
     r'<\?xml[^<>]*>|<!DOCTYPE[^<>\[]{0,200}(?:\[[^\]]{0,4000}\]\s{0,9})?>', re.IGNORECASE
 )
-# What is no XML, but stands in files all the same: '&' and '<' alone, and entities of HTML.
+# What is not XML, but stands in files all the same: '&' and '<' alone, and entities of HTML.
 _NO_XML = re.compile(r'&(?:#?\w{1,40};)?|<(?![a-zA-Z/!?])')
 _XML_NUMBERS = ('number', 'num', 'id', 'qid', 'identifier')
 _XML_QUERIES = ('title', 'query', 'content', 'question', 'summary')
@@ -284,7 +284,7 @@ class _XmlReader:
         self._parser.CharacterDataHandler = self._read_text
 
     def parse(self, markup: str) -> Topics:
-        """The topics. Raises InputError for what is no XML, and for text outside the topics."""
+        """The topics. Raises InputError for what is not XML, and for text outside the topics."""
         markup = _DECLARATIONS.sub(lambda match: _only_line_ends(match[0]), markup)
         markup = _NO_XML.sub(lambda match: escape(html.unescape(match[0])), markup)
         try:

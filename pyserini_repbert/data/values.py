@@ -30,6 +30,8 @@ _VALUE = re.compile(r'[^ \t\n\r\x0b\x0c]+')
 # surrogate pairs.
 _STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
 _SURROGATE = re.compile('[\ud800-\udfff]')
+# What messages call it.
+HALF_PAIR = 'half of a surrogate pair, which is not a character'
 
 
 def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:

@@ -156,7 +156,7 @@ class _CheckedConstructor(SafeConstructor):
         except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
             given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
             kind = node.tag.rpartition(':')[2]
-            raise _fault(node, f'not YAML: {given} is no {kind}') from error
+            raise _fault(node, f'not YAML: {given} is not of type {kind}') from error
 
 
 def _fault(node: Any, message: str) -> YamlFault:

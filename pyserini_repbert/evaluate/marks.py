@@ -85,7 +85,7 @@ def mark_cells(
 ) -> dict[tuple[_Key, str], Mark]:
     """How each cell compares with its baseline in each measure, with Holm's correction for all.
 
-    A cell that is its own baseline has no mark, and is no comparison.
+    A cell that is its own baseline has no mark, and is not a comparison.
     """
     keys: list[_Key] = []
     compared: list[Comparison] = []

@@ -130,7 +130,7 @@ def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
         return faiss.read_index(str(path), flag)
     except RuntimeError as error:
         raise DamagedFileError(
-            f'{path} is no FAISS index ({str(error).splitlines()[0]}): {advice}'
+            f'{path} is not a FAISS index ({str(error).splitlines()[0]}): {advice}'
         ) from error
 
 

@@ -13,7 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.data.values import decimal, has_surrogates, identifier_of, parse_json
+from pyserini_repbert.data.values import (
+    HALF_PAIR,
+    decimal,
+    has_surrogates,
+    identifier_of,
+    parse_json,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 
@@ -176,7 +182,7 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
     elif weights is not None or not isinstance(contents, str):
         raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
     if has_surrogates(contents):
-        raise ValueError('half of a surrogate pair, which is no character')
+        raise ValueError(HALF_PAIR)
     return contents
 
 

@@ -27,7 +27,7 @@ SCHEMA_VERSION = 0.1
 RUN_FILE = 'run.txt'
 METADATA_FILE = 'ir-metadata.yml'
 TIRA_FORM = FolderForm('folder for TIRA', (r'run\.txt', r'ir-metadata\.yml'))
-# Of `versions`: the toolkits, and what is no Python package.
+# Of `versions`: the toolkits, and what is not a Python package.
 _TOOLKITS = ('pyserini_repbert', 'pyserini')
 # What tirex-tracker calls itself, and what it measures of a platform.
 _TRACKER = 'tirex-tracker'
@@ -217,7 +217,7 @@ def _resource(given: Input) -> dict[str, str]:
 
 
 def _read_additions(path: StrPath) -> dict[str, Any]:
-    """The components in a user's file. Raises InputError for a file that is no mapping."""
+    """The components in a user's file. Raises InputError for a file that is not a mapping."""
     value = read_yaml(path, 'file of metadata').value
     if not isinstance(value, dict):
         raise InputError(

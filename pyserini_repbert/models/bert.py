@@ -167,7 +167,7 @@ class Embeddings(nn.Module):
     """The embeddings of wordpieces, token types and positions, summed and normalised: (n,
     length) to (n, length, h).
 
-    Positions count from 0; in RoBERTa from `position_offset` on, over tokens that are no padding.
+    Positions count from 0; in RoBERTa from `position_offset` on, over tokens that are not padding.
     """
 
     def __init__(self, config: BertConfig) -> None:

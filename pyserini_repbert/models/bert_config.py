@@ -100,8 +100,8 @@ class BertConfig:
             )
         if config.hidden_size % config.num_attention_heads:
             raise InputError(
-                f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} '
-                f'heads'
+                f'hidden_size {config.hidden_size} is not a multiple of '
+                f'{config.num_attention_heads} heads'
             )
         return config
 

@@ -52,7 +52,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 @contextmanager
 def panics_as_errors() -> Generator[None]:
-    """Turn a panic of Rust code, which is no Exception, into a ValueError."""
+    """Turn a panic of Rust code, which is not an Exception, into a ValueError."""
     try:
         yield
     except BaseException as error:
@@ -234,7 +234,7 @@ class WordPieceTokenizer:
         """Texts with the prompt before each."""
         if not self.prompt:
             return texts
-        # What is no text is refused later.
+        # What is not text is refused later.
         return [f'{self.prompt}{text}' if isinstance(text, str) else text for text in texts]
 
     def ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> list[list[int]]:

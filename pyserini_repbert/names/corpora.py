@@ -46,7 +46,7 @@ def open_corpus(
     selection : which files of a folder are read, and a user's own readers; default: all files,
         apart from hidden ones, caches and backups
 
-    Of a folder, its files say that Lucene wrote it: a corpus is no index that is searched.
+    Of a folder, its files say that Lucene wrote it: a corpus is not an index that is searched.
 
     Raises InputError for a source that is none of these, an unknown format, a folder without corpus
     files.

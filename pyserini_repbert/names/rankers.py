@@ -31,7 +31,7 @@ def system_of(folder: StrPath) -> str | None:
 
 
 def names_class(name: str) -> bool:
-    """Whether a name has the form `MODULE:CLASS`, and is no file or folder."""
+    """Whether a name has the form `MODULE:CLASS`, and is not a file or folder."""
     return bool(_FORM.fullmatch(name)) and not Path(name).exists()
 
 
@@ -75,7 +75,7 @@ def ranker_class(name: str, searches: bool) -> type[Ranker]:
     is_ranker = inspect.isclass(chosen) and issubclass(chosen, Ranker)
     if not is_ranker or (chosen.reads is None) != searches:
         wanted = 'first stage: subclass Ranker' if searches else 'reranker: subclass Reranker'
-        raise InputError(f"'{name}' is no {wanted}")
+        raise InputError(f"'{name}' is not a {wanted}")
     ranker: type[Ranker] = chosen
     return ranker
 

@@ -105,7 +105,7 @@ def check_impact_encoder(name: str) -> None:
     """Raises InputError for a name that has another form than an encoder of impacts."""
     if not names_impact_encoder(name):
         raise InputError(
-            f"'{name}' is no encoder of impacts: give MODULE:CLASS or MODULE:CLASS@MODEL, as "
+            f"'{name}' is not an encoder of impacts: give MODULE:CLASS or MODULE:CLASS@MODEL, as "
             'pyserini.encode:UniCoilQueryEncoder@castorini/unicoil-msmarco-passage',
             parameters=('encoder',),
         )

@@ -202,7 +202,7 @@ def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
         leaf.feedback = feedback
     if not dense:
         raise InputError(
-            'prf is feedback of a dense ranking, and there is none: for Lucene, name bm25+rm3',
+            'prf needs a dense ranking, and this search has none: for Lucene, name bm25+rm3',
             parameters=('prf',),
         )
 
@@ -319,7 +319,7 @@ def _open_documents(
     if location is None:
         names = ', '.join(stage.label for stage in spec.stages if stage.reads_index)
         raise InputError(
-            f'{names} reads the index that is searched, and there is none: name one',
+            f'{names} reads the index that is searched: name one',
             parameters=('index',),
         )
     kind = kind_of(location)

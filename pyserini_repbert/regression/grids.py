@@ -29,7 +29,7 @@ class Known(StrEnum):
     RECORDED = 'recorded'
     REHEARSED = 'rehearsed'
     OPEN = 'not run'
-    NEVER = 'cannot be had'
+    NEVER = 'unavailable'
     OTHER = 'other system'
 
 
@@ -58,8 +58,8 @@ _SIGNS = {
 }
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and '
-    'another; ○ rehearsed: its commands ran from download to score on stand-ins of their input; '
-    "… not run; — cannot be had; · another's system, which this package does not have. A figure "
+    'different; ○ rehearsed: its commands ran from download to score on stand-in data; '
+    "… not run; — unavailable; · another's system, which this package does not have. A figure "
     "without a sign was taken on the source's own machine."
 )
 

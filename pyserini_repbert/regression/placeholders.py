@@ -46,11 +46,11 @@ def path_problem(path: str, folders: Sequence[str]) -> str:
     if first in [f'{{{name}}}' for name in folders] and is_inside and not _UNSHOWN.search(path):
         return ''
     starts = ' or '.join(f'{{{name}}}/' for name in folders)
-    return f"'{path}' is no path here: expected one below {starts}, without '..'"
+    return f"'{path}' is not a path here: expected one below {starts}, without '..'"
 
 
 def file_name_problem(name: str) -> str:
     """What is wrong with the name of a file, without folders; '' if it can be one."""
     if name in ('', '.', '..') or '/' in name or _UNSHOWN.search(name):
-        return f"'{name}' is no name of a file: expected one without folders"
+        return f"'{name}' is not a name of a file: expected one without folders"
     return ''

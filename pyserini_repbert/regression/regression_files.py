@@ -109,7 +109,7 @@ def read_regression(path: StrPath) -> Regression:
         shared_path = PurePosixPath(top.shared)
         if shared_path.is_absolute() or '..' in shared_path.parts:
             raise file.root.error(
-                f"'{top.shared}' is no path here: expected one below this file's folder, "
+                f"'{top.shared}' is not a path here: expected one below this file's folder, "
                 "without '..'",
                 'shared',
             )
@@ -360,7 +360,7 @@ def _read_condition(
     for name, text in files.items():
         _check_names(text, declared.names, keys.below(name))
         if text.startswith('-') or '..' in text.split('/'):
-            raise keys.error(f"'{text}' is no file: expected a name or a path without '..'", name)
+            raise keys.error(f"'{text}' is not a file: give a name or a path without '..'", name)
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
         raise keys.error('expected run and qrels, or table')
     expected = _read_expected(cell, declared, keys.below('expected'))
@@ -458,7 +458,7 @@ def _value_in_cell(entry: ScoreEntry, axes: Axes, keys: KeyPath) -> str | None:
     for axis in entry.by or _axis_names(axes):
         if axis not in axes:
             raise keys.error(
-                f"'{axis}' is no axis of the grid: there are {', '.join(axes)}", 'values'
+                f"'{axis}' is not an axis of the grid: there are {', '.join(axes)}", 'values'
             )
         label = axes[axis]
         if not isinstance(value, dict):

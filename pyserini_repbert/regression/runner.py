@@ -262,7 +262,7 @@ def _read_table(table: Path) -> list[dict[str, Any]]:
 def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
     """The score in the only row that agrees with `where`; None without one.
 
-    It is in the column `value`, or in the one named after the measure. What is no number is no
+    It is in the column `value`, or in the one named after the measure. What is not a number is no
     score.
     """
     fitting = [row for row in rows if expected.where.items() <= row.items()]

@@ -142,7 +142,7 @@ class FileEntry(BaseModel):
         for key in given:
             if key not in known:
                 message = (
-                    f"'{key}' is no field here{did_you_mean(key, known)}: expected "
+                    f"'{key}' is not a field here{did_you_mean(key, known)}: expected "
                     f'{", ".join(known)}'
                 )
                 raise PydanticCustomError('entry', message, {'key': key})

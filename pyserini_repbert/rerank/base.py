@@ -132,7 +132,7 @@ class Reranker(Ranker):
     def relevance(self, score: float) -> float:
         """A score as a number from 0 to 1, in the same order; by default its sigmoid.
 
-        It is for programs that expect such a number, and is no calibrated probability.
+        It is for programs that expect such a number, and is not a calibrated probability.
         """
         # The exponent is never above 0.
         power = math.exp(-abs(score))

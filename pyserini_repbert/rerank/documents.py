@@ -89,7 +89,7 @@ class IndexReranker(Reranker):
         """The documents. Raises InputError where no index was named."""
         if self.documents is None:
             raise InputError(
-                f"'{self.label}' reads the index that is searched, and there is none: name one",
+                f"'{self.label}' reads the index that is searched: name one",
                 parameters=('index',),
             )
         return self.documents

@@ -147,8 +147,8 @@ class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
             )
         if reranker.score_share is not None:
             raise InputError(
-                "'weight' mixes a score with that of the stage before, which a neighbour has not: "
-                "leave 'weight' or 'neighbours' out"
+                "'weight' mixes a score with the previous stage's, which neighbours lack: leave "
+                "'weight' or 'neighbours' out"
             )
         self.reranker = reranker.with_settings(reads=ALL, drop_rest=False)
         self.n_neighbours = n_neighbours

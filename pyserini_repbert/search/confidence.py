@@ -187,7 +187,7 @@ def read_model(path: StrPath) -> ConfidenceModel:
     try:
         values = parse_json(file.read_text(encoding='utf-8'))
     except ValueError as error:
-        raise DamagedFileError(f'{file} is no model of confidence ({error})') from error
+        raise DamagedFileError(f'{file} is not a model of confidence ({error})') from error
     return parse_model(values, file)
 
 
@@ -198,7 +198,7 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
         model = _FORM.validate_json(json.dumps(values))
     except ValidationError as error:
         problem = error.errors()[0]['msg']
-        raise DamagedFileError(f'{file} is no model of confidence ({problem})') from error
+        raise DamagedFileError(f'{file} is not a model of confidence ({problem})') from error
     n_features = len(HIT_FEATURES) + bool(model.stages)
     for part in (model.hits, model.questions):
         lengths = {len(part.centre), len(part.scale), len(part.weights)}

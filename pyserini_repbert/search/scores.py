@@ -154,7 +154,8 @@ def _scores_in_numpy(
 ) -> NDArray[np.float32]:
     """The inner product of each pair of rows, (m, d) both; summed in double precision."""
     products = np.multiply(queries, vectors, dtype=np.float64)
-    return products.sum(axis=1).astype(np.float32)
+    scores: NDArray[np.float32] = products.sum(axis=1).astype(np.float32)
+    return scores
 
 
 class VectorShard(Protocol):

@@ -18,6 +18,8 @@ from typing import (
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
+from pyserini_repbert.serve.added_fields import with_added_fields
+
 API: Final = 'v1'
 
 
@@ -79,6 +81,7 @@ class PassageSpan(TypedDict):
     is_code: Annotated[bool, Field(description='whether the file is the source of a program')]
 
 
+@with_added_fields('hit_fields')
 class CandidateResponse(TypedDict):
     """A hit."""
 
@@ -89,9 +92,6 @@ class CandidateResponse(TypedDict):
             description='as in Pyserini: text, or an object where several fields are stored; of a '
             'collection: the best passage of the document'
         ),
-    ]
-    probability: NotRequired[
-        Annotated[float | None, Field(description='with confidence=true: that the hit is relevant')]
     ]
     title: NotRequired[
         Annotated[str | None, Field(description="of a collection: the document's title")]
@@ -175,22 +175,7 @@ class Step(TypedDict):
     ]
 
 
-class ConfidenceOfAnswer(TypedDict):
-    """How far an answer can be believed."""
-
-    found: Annotated[
-        Literal['likely', 'weak', 'nothing'],
-        Field(description='in a word: is the question answered'),
-    ]
-    answered: Annotated[
-        float, Field(description='probability that one of the ten best hits answers')
-    ]
-    source: Annotated[
-        Literal['learned', 'prior'],
-        Field(description="learned from the collection's judgments, or a prior of others"),
-    ]
-
-
+@with_added_fields('answer_fields')
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
@@ -208,12 +193,6 @@ class SearchResponse(OfIndex):
         Annotated[
             int | None,
             Field(description='of a collection: the number of the generation that was searched'),
-        ]
-    ]
-    confidence: NotRequired[
-        Annotated[
-            ConfidenceOfAnswer | None,
-            Field(description='with confidence=true: how far the answer can be believed'),
         ]
     ]
     warnings: NotRequired[
@@ -407,6 +386,7 @@ class WriteResponse(OfIndex):
     error: Annotated[str | None, Field(description='why it failed')]
 
 
+@with_added_fields('index_fields')
 class IndexInfo(TypedDict):
     """What may be asked of an index."""
 
@@ -434,10 +414,6 @@ class IndexInfo(TypedDict):
     fusions: Annotated[list[str], Field(description='ways to fuse rankings')]
     rerankers: Annotated[list[dict[str, str]], Field(description='the name and the system of each')]
     topics: Annotated[int, Field(description='how many topics it has')]
-    confidence: Annotated[
-        bool,
-        Field(description='whether a search that names no system can have confidence=true'),
-    ]
     judging: Annotated[bool, Field(description='whether it takes judgments')]
     learning: Annotated[bool, Field(description='whether it learns from judgments')]
     judged_topics: Annotated[int, Field(description='how many topics have judgments')]
@@ -716,6 +692,15 @@ class LearningReport(TypedDict):
     high: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
     p: Annotated[float, Field(description='of the paired t-test, two-sided')]
     is_convincing: Annotated[bool, Field(description='whether the gain is more than noise')]
+    is_worth_using: NotRequired[
+        Annotated[
+            bool,
+            Field(
+                description='whether the gain is more than noise, or likely at little risk: what '
+                'is not is used only with `even_if_worse`'
+            ),
+        ]
+    ]
     baseline: Annotated[str, Field(description='the search as it is now, a name of `means`')]
     winner: NotRequired[
         Annotated[str, Field(description='the best way, a name of `means`; `baseline`: as now')]
@@ -740,97 +725,3 @@ class LearningResponse(OfIndex):
     questions_judged: Annotated[int, Field(description='questions with a relevant document')]
     questions_needed: Annotated[int, Field(description='how many are needed')]
     report: Annotated[LearningReport | None, Field(description='of the last one that was done')]
-
-
-class MeanResponse(TypedDict):
-    """A mean over questions, and its 95% interval."""
-
-    mean: Annotated[float, Field(description='over the questions')]
-    low: Annotated[float, Field(description='bootstrap percentile over questions, 2.5%')]
-    high: Annotated[float, Field(description='bootstrap percentile over questions, 97.5%')]
-
-
-class QuestionFigures(TypedDict):
-    """How well a question was answered."""
-
-    ndcg: Annotated[float, Field(description='nDCG@10; unjudged documents are not relevant')]
-    condensed: Annotated[float, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
-
-
-class MovedQuestionResponse(TypedDict):
-    """A question that is answered otherwise than before."""
-
-    question: Annotated[str, Field(description='the question')]
-    before: Annotated[QuestionFigures, Field(description='in the generation before')]
-    after: Annotated[QuestionFigures, Field(description='in this generation')]
-    left: Annotated[
-        list[str], Field(description='relevant documents that are not among the best ten any more')
-    ]
-    deleted: Annotated[
-        list[str], Field(description='those of them that the collection does not have any more')
-    ]
-    entered: Annotated[list[str], Field(description='documents that are new among the best ten')]
-    unjudged: Annotated[list[str], Field(description='those of them that nobody has judged')]
-
-
-class ChangeResponse(TypedDict):
-    """A generation against the one that was asked before."""
-
-    since: Annotated[int, Field(description='number of the generation before')]
-    ndcg: Annotated[MeanResponse, Field(description='difference in nDCG@10')]
-    condensed: Annotated[
-        MeanResponse, Field(description='difference in nDCG@10 of the judged documents alone')
-    ]
-    questions: Annotated[
-        list[MovedQuestionResponse],
-        Field(description='those that moved, the greatest loss of judged documents first'),
-    ]
-
-
-class UnansweredQuestion(TypedDict):
-    """A question without a relevant document among the best ten."""
-
-    question: Annotated[str, Field(description='the question')]
-    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
-
-
-class GenerationFigures(TypedDict):
-    """What the judged questions found in a generation."""
-
-    generation: Annotated[int, Field(description='its number')]
-    measured: Annotated[str, Field(description="when they were asked, in ISO's form")]
-    questions: Annotated[int, Field(description='how many were asked')]
-    with_relevant: Annotated[
-        int,
-        Field(
-            description='how many of them have a relevant document; nDCG@10 has a value for these'
-        ),
-    ]
-    judged_share: Annotated[float, Field(description='of the documents among the best ten')]
-    ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
-    condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='mean P(answered); null: not known')]
-    unanswered: Annotated[
-        list[UnansweredQuestion],
-        Field(
-            description='those without a relevant document among the best ten, the greatest '
-            'P(answered) first'
-        ),
-    ]
-    change: Annotated[
-        ChangeResponse | None,
-        Field(description='null where the generation before was not asked the same judgments'),
-    ]
-
-
-class HistoryResponse(OfIndex):
-    """How well the judged questions were answered, generation by generation."""
-
-    generations: Annotated[
-        list[GenerationFigures], Field(description='those that were asked, the newest last')
-    ]
-    is_newest: Annotated[
-        bool,
-        Field(description='whether the last one is as documents, judgments and settings are now'),
-    ]

@@ -58,7 +58,7 @@ def check_origin(origin: str, allowed: Sequence[str] | None) -> Refused | None:
 
 
 def _name_in(address: str) -> str:
-    """The host of an address, without its port; empty for what is no address."""
+    """The host of an address, without its port; empty for what is not an address."""
     try:
         return urlsplit(address).hostname or ''
     except ValueError:

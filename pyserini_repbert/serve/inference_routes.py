@@ -289,7 +289,7 @@ async def model(
     names = _model_names(call)
     if model not in names:
         raise UnknownNameError(
-            f"'{model[:100]}' is no model here{did_you_mean(model, names)}: /v1/models lists them"
+            f"'{model[:100]}' is not a model here{did_you_mean(model, names)}: see /v1/models"
         )
     return json_response(_model(model))
 

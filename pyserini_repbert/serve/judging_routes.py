@@ -25,7 +25,6 @@ from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
-    history_answer,
     judgments_answer,
     learning_answer,
     make_pool,
@@ -296,17 +295,6 @@ async def use(call: Call, index: IndexName, body: UseRequest) -> Response:
 
     await call.service.run(change)
     return await _answer_learning(call, index)
-
-
-@router.get(
-    '/{index}/history',
-    summary='How well the judged questions were answered, generation by generation',
-    response_model=models.HistoryResponse,
-)
-async def history(call: Call, index: IndexName) -> Response:
-    learner = call.service.learner(index)
-    store = call.service.judgments(index)
-    return await _answer(call, index, lambda served, _: history_answer(served, store, learner))
 
 
 async def _answer_learning(call: Call, index: str) -> Response:

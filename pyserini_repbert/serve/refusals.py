@@ -227,7 +227,7 @@ def _error_response(
 
 
 async def _answer_malformed(request: Request, error: RequestValidationError) -> Response:
-    """The answer to a body that is no JSON, or to the first wrong value of a body or an address."""
+    """The answer to a body that is not JSON, or to the first wrong value in a request."""
     first = error.errors()[0]
     source, *path = [str(part) for part in first['loc']]
     if first['type'] == 'json_invalid':

@@ -5,20 +5,22 @@ request to search becomes, with its checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from pyserini_repbert.data.values import has_surrogates
+from pyserini_repbert.data.values import HALF_PAIR, has_surrogates
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import RANKINGS, SAMPLES
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
+from pyserini_repbert.serve.added_fields import added_parameters, with_added_parameters
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
@@ -70,22 +72,6 @@ Like = Annotated[
     Field(
         max_length=1000,
         description='find documents like this one: its docid, in place of a question',
-    ),
-]
-Confidence = Annotated[
-    bool,
-    Field(
-        description='of a collection: how likely the question is answered, and each hit relevant; '
-        'refused where that is not known'
-    ),
-]
-MinConfidence = Annotated[
-    FiniteFloat | None,
-    Field(
-        ge=0,
-        le=1,
-        description='of a collection: leave out hits that are less likely relevant; answers also '
-        "have what 'confidence' adds",
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
@@ -178,14 +164,13 @@ class PipelineRequest(StrictModel):
         return Search(query, hits or min(_HITS, limits.hits), self.system, spec, provenance)
 
 
+@with_added_parameters
 class SearchedRequest(PipelineRequest):
     """A question, or a document in its place, how many hits its answer has, and its pipeline."""
 
     query: str = Field('', description='the question', json_schema_extra=NOT_BLANK)
     like: Like = None
     hits: Hits = None
-    confidence: Confidence = False
-    min_confidence: MinConfidence = None
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
         """The search for the question, or for the document.
@@ -202,10 +187,8 @@ class SearchedRequest(PipelineRequest):
         if self.like is not None and self.query:
             raise InputError("'query' and 'like' were given: give one of them")
         search = self.search(self.query, self.hits, provenance, limits)
-        is_asked = self.confidence or self.min_confidence is not None
-        return replace(
-            search, like=self.like, confidence=is_asked, min_confidence=self.min_confidence
-        )
+        added = {name: getattr(self, name) for name in added_parameters()}
+        return replace(search, like=self.like, added=added)
 
 
 class BatchQuery(StrictModel):
@@ -316,8 +299,7 @@ class Search:
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     like : finds documents like this one: its docid; None: the question is asked
-    confidence : whether the answer says how far it can be believed
-    min_confidence : the least P(relevant) of a hit; None: any
+    added : the values of the parameters that extensions add, by name; empty: none is given
     """
 
     query: str
@@ -326,8 +308,7 @@ class Search:
     spec: PipelineSpec
     provenance: bool
     like: str | None = None
-    confidence: bool = False
-    min_confidence: float | None = None
+    added: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -369,16 +350,13 @@ def resolve_search(
     # Settings of another method are refused here.
     combiner(len(systems), spec.fusion_settings)
     rerankers.check(spec.stages)
-    if search.confidence:
-        if search.like is not None:
-            raise InputError(
-                "'confidence' is of a question, and 'like' is a document: leave one out"
-            )
-        # Refuses systems whose confidence is not known.
-        index.estimator(systems, spec)
+    resolved = replace(search, systems=systems, spec=spec)
+    for part in loaded('in_answers'):
+        # Refuses what it cannot follow.
+        part.follower(resolved, index, rerankers)
     if search.like is not None:
         _check_document(search.like, spec, index, systems)
-    return replace(search, systems=systems, spec=spec)
+    return resolved
 
 
 def _check_document(
@@ -401,7 +379,7 @@ def check_query(query: str, limits: Limits) -> None:
     """Raises InputError for a query that is empty, too long, or no text."""
     check_question(query)
     if has_surrogates(query):
-        raise InputError('the query has half of a surrogate pair, which is no character')
+        raise InputError(f'the query has {HALF_PAIR}')
     if len(query) > limits.query_characters:
         raise InputError(
             f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read'

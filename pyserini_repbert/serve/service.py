@@ -183,7 +183,7 @@ class Service:
         with self._renewing:
             index = current.newest
             # What was learned since then counts, too.
-            index.forget_confidence()
+            index.forget_learned()
             if index.has_newer_version():
                 settings = self.settings.indexes[alias]
                 newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
@@ -421,7 +421,7 @@ class Service:
             return self._explain_rankings(index, model, query, docids, trace)
         if model == RANKINGS:
             raise InputError(
-                f"index '{index.alias}' is no collection, whose rankings explain hits: name a "
+                f"index '{index.alias}' is not a collection, whose rankings explain hits: name a "
                 "reranker as 'model'"
             )
         name = self.rerankers.resolve_name(model)

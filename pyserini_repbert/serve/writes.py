@@ -332,7 +332,7 @@ def apply_edit(
 def read_document(docid: str, body: bytes) -> Edit:
     """The edit of one document: its docid, and a JSON object with the rest.
 
-    Raises InputError for a body that is no object or has another id, and for a document that no
+    Raises InputError for a body that is not an object or has another id, and for a document that no
     collection takes.
     """
     values = _parse(body, 'the body')
@@ -351,7 +351,7 @@ def read_documents(body: bytes) -> Edit:
     """The edit of several documents, given as JSON lines.
 
     A document with an `id` has this docid, whatever else it has. Raises InputError, with its line,
-    for the first that is no JSON or that no collection takes.
+    for the first that is not JSON or that no collection takes.
     """
     documents = []
     for number, line in enumerate(body.splitlines(), 1):

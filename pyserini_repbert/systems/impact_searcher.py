@@ -74,7 +74,7 @@ class EpicImpactSearcher(ImpactSearcher, recorded_as='EpicImpactSearcher'):
             unit = float(self.settings['step']) / QUERY_UNIT
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f'{folder} is no EPIC impact index: build one of that variant'
+                f'{folder} is not an EPIC impact index: build one of that variant'
             ) from error
         if model is None:
             model = built_with

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import entry_points, loaded_systems
+from pyserini_repbert.extension import entry_points, loaded
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.representations import Representation
@@ -127,7 +127,7 @@ def _defined() -> Iterable[System]:
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg:
             yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
-    yield from loaded_systems()
+    yield from loaded('systems')
     for entry_point in entry_points(ENTRY_POINTS):
         yield entry_point.load()
 

@@ -165,7 +165,7 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
         raise InputError(
-            f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it"
+            f"adapter.start '{start.name}' is not an adapter checkpoint: it has no {ADAPTER}"
         )
     settings = read_object(start.folder / ADAPTER_CONFIG)
     rank = settings.get('r')

@@ -24,8 +24,9 @@ Digests = dict[str, str | None]
 
 
 def input_digests(recipe: Recipe, base: Checkpoint) -> Digests:
-    """The digest of each input by its role and name; None for one that is no file of this machine,
-    such as a data set of ir_datasets.
+    """The digest of each input by its role and name.
+
+    It is None for an input that is not a file on this machine, such as an ir_datasets data set.
     """
     digests: Digests = {f'base {recipe.base}': _checkpoint_digest(base)}
     for source in recipe.inputs():

@@ -148,7 +148,7 @@ def _fold_folders(folds: Path) -> list[Path]:
                 numbers.append(int(match[1]))
     if not numbers or sorted(numbers) != list(range(1, len(numbers) + 1)):
         raise InputError(
-            f'{folds} is no folder of folds: expected fold-1, fold-2, …, as `evaluate '
+            f'{folds} is not a folder of folds: expected fold-1, fold-2, …, as `evaluate '
             'split-folds` writes them',
             parameters=('folds',),
         )

@@ -170,7 +170,7 @@ class TrainingOutput:
         if self.overwrite:
             if not (self.target / RECIPE).is_file():
                 raise InputError(
-                    f'output {self.target} is no trained checkpoint, so it is not overwritten: '
+                    f'output {self.target} is not a trained checkpoint, so it is not overwritten: '
                     f'give another output'
                 )
             TRAINED_FORM.check(self.target)
@@ -257,7 +257,7 @@ def _check_not_begun(work: Path) -> None:
     names = {path.name for path in work.iterdir() if not path.name.startswith('.')}
     if names - {REPLACES, INPUTS}:
         raise InputError(
-            f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped'
+            f'{work} is in the way: it holds no {RECIPE}, so it is not a training that was stopped'
         )
 
 

@@ -235,7 +235,7 @@ def _concerns(changed: str, entry: Sequence[str]) -> bool:
 def _apply_setting(values: Any, setting: str) -> Any:
     """A copy of a recipe's values, with one of them replaced.
 
-    Raises InputError if the setting is no 'key=value', or if the recipe has no such key.
+    Raises InputError if the setting is not 'key=value', or if the recipe has no such key.
     """
     key, equals, text = setting.partition('=')
     if not equals or not key:

@@ -53,4 +53,4 @@ def test_a_folder_that_is_there_is_refused_without_overwrite(folder, capsys):
 def test_another_folder_is_never_overwritten(folder, capsys):
     (folder / 'mine').mkdir()
     assert run(main, [*ADAPT, '--keep', '--overwrite']) == 2
-    assert 'mine is no adapted search that was made here' in capsys.readouterr().err
+    assert 'mine is not an adapted search that was made here' in capsys.readouterr().err

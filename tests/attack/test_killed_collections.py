@@ -5,7 +5,7 @@ KILLS=50 kills each command at 50 random points, instead of ten. The slow tests 
 four, with `--exhaustive` all, and copies of the folder from one run instead of kills: what a kill
 leaves. With a further model, they take one in eight of the points at which that model's files are
 made, each shard's in the same way, and one in 32 of the others, which are as without it: any file
-is removed in one way. A point before which nothing on the disk has changed is no point of its own.
+is removed in one way. A point before which nothing on the disk has changed does not count.
 """
 
 import hashlib

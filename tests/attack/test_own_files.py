@@ -46,11 +46,11 @@ fusion tune --runs a.txt b.txt --qrels qrels.txt --output topics.tsv => topics.t
 evaluate tradeoff scores.npz --qrels qrels.txt --csv topics.tsv => topics.tsv exists
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output topics.tsv => topics.tsv exists
 evaluate split-folds --folds folds.json --topics topics.tsv --output index => index exists already: overwrite it
-evaluate split-folds --folds folds.json --topics topics.tsv --output index --overwrite => index is no folder of folds
+evaluate split-folds --folds folds.json --topics topics.tsv --output index --overwrite => index is not a folder of folds
 adapt --index demo --topics topics.tsv --qrels qrels.txt --output index => index exists already: overwrite it
-adapt --index demo --topics topics.tsv --qrels qrels.txt --output index --overwrite => index is no adapted search
+adapt --index demo --topics topics.tsv --qrels qrels.txt --output index --overwrite => index is not an adapted search
 index lucene --corpus a.txt --output index => index exists already: overwrite it
-index lucene --corpus a.txt --output index --overwrite => index is no Lucene index
+index lucene --corpus a.txt --output index --overwrite => index is not a Lucene index
 """  # noqa: E501
 
 

@@ -82,7 +82,7 @@ OF_TERMS = {
         put(3, 255),
         r'terms.npy is damaged, it has term 511',
     ),
-    'a scale that is no number': ('scales', put((0, 1), np.nan), r'scales.npy is damaged, a value'),
+    'a scale of NaN': ('scales', put((0, 1), np.nan), r'scales.npy is damaged, a value'),
     'an infinite scale': (
         'scales',
         put((1, 0), np.inf),
@@ -219,7 +219,7 @@ def sign_collection(folder):
 
 
 OF_SHARDS = {
-    'a vector that is no number': ('vectors', put((0, 0), np.nan), 'a value of row 0', 'a vector'),
+    'a vector of NaN': ('vectors', put((0, 0), np.nan), 'a value of row 0', 'a vector'),
     'an infinite vector': ('vectors', put((2, 3), np.inf), 'a value of row 2', 'a vector'),
     'documents': ('documents', put(0, 2**30), 'is another passage', 'document numbers from'),
     'negative documents': ('documents', put(0, -1), 'is another passage', 'document numbers from'),

@@ -146,5 +146,5 @@ def test_folds_are_replaced_if_asked_for(tmp_path, capsys):
     assert sorted(path.name for path in output.iterdir()) == ['fold-1', 'fold-2', 'fold-3']
     (output / 'fold-1' / 'test.tsv').unlink()
     assert run(evaluate, [*given, '--overwrite']) == 2
-    line = f'error: {output} is no folder of folds that was made here: give another output\n'
+    line = f'error: {output} is not a folder of folds that was made here: give another output\n'
     assert capsys.readouterr().err == line

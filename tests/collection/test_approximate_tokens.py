@@ -239,7 +239,7 @@ def test_damage_is_one_line(collection, capsys, name, change, message):
 
 def test_what_is_not_ours_is_refused(collection):
     (collection.folder / 'tokens' / 'thesis.txt').write_text('mine')
-    with pytest.raises(DamagedFileError, match='is no part of a collection'):
+    with pytest.raises(DamagedFileError, match='is not part of a collection'):
         check_collection(collection.folder)
 
 

@@ -131,7 +131,7 @@ def test_deleting(open_collection):
         collection.sync(DOCUMENTS)
         with pytest.raises(InputError, match="never had a document 'none'"):
             collection.delete(['a', 'none'])
-        with pytest.raises(InputError, match='docid 1 is no text: put it in quotes'):
+        with pytest.raises(InputError, match='docid 1 is not text: put it in quotes'):
             collection.delete([1])
         assert str(collection.delete(['a', 'empty'])).startswith('0 added, 0 changed, 2 deleted')
         assert collection.delete('a').deleted == 0

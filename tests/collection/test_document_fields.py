@@ -149,7 +149,7 @@ def test_an_empty_title_of_a_header_is_none(title):
 def test_a_title_of_a_header_that_is_no_text():
     assert document_of_markdown('d', '---\ntitle: 1984\n---\nx').title == '1984'
     assert document_of_markdown('d', '---\ntitle: 2024-01-02\n---\nx').title == '2024-01-02'
-    with pytest.raises(ValueError, match='its title is no text: put it in quotes'):
+    with pytest.raises(ValueError, match='its title is not text: put it in quotes'):
         document_of_markdown('d', '---\ntitle: [One, Two]\n---\nx')
 
 
@@ -248,10 +248,10 @@ def test_a_header_of_toml():
     assert document_of_markdown('d', f'{header}x') == Document(
         'd', 'x', 'Learning C#', {'year': 2023}
     )
-    with pytest.raises(ValueError, match=r'no TOML .*remove the lines of \+\+\+'):
+    with pytest.raises(ValueError, match=r'is not TOML .*remove the lines of \+\+\+'):
         document_of_markdown('d', '+++\nyear = 007\n+++\nx')
     nested = '[' * 5000
-    with pytest.raises(ValueError, match='no TOML'):
+    with pytest.raises(ValueError, match='is not TOML'):
         document_of_markdown('d', f'+++\na = {nested}\n+++\nx')
 
 
@@ -326,7 +326,7 @@ def test_the_columns_of_a_frame_become_fields():
             'tags': ['p', 'q'],
         },
     )
-    # What is missing is no field.
+    # What is missing is not a field.
     assert second.fields == {'year': 2021, 'draft': False, 'tags': []}
 
 
@@ -357,7 +357,7 @@ def test_a_title_that_is_no_text_is_not_lost(tmp_path, title):
     path = tmp_path / 'corpus.jsonl'
     path.write_text(json.dumps(record), encoding='utf-8')
     for corpus in (open_corpus(path), corpus_of([record])):
-        with pytest.raises(InputError, match="title of document 'a' is no text: put it in quotes"):
+        with pytest.raises(InputError, match="title of document 'a' is not text: put it in quotes"):
             list(corpus.documents())
     for missing in (None, math.nan):
         (document,) = corpus_of([{**record, 'title': missing}]).documents()

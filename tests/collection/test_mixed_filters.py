@@ -15,7 +15,7 @@ from pyserini_repbert.errors import InputError
 
 NUMBERS = [2019, 2020, 2021, 2021.5, -3, 20.5]
 DATES = ['2019-12-31', '2020-01-01', '2021-03-05T10:00', '2024-06-30', '2024-12-31T23:59:59Z']
-# The last is no date: its t is small.
+# The last is not a date: its t is small.
 TEXTS = ['2021', '2021.0', 'spring 2021', '2021-03', 'soon', True, '2021-03-05t10:00']
 LISTS = [[2020, '2024-06-30'], [2019, '2021'], ['2019-12-31', 2021.5, 'soon'], []]
 FIELDS = {

@@ -1,4 +1,4 @@
-"""A phrase is a text: it is no number, whatever it looks like."""
+"""A phrase is a text: it is not a number, whatever it looks like."""
 
 import pytest
 

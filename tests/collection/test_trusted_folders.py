@@ -228,7 +228,7 @@ def test_names_of_mounts(monkeypatch, tmp_path, written, name):
 
 @pytest.mark.parametrize('encoding', ['ascii', 'utf-8'])
 def test_text_that_a_terminal_cannot_show(encoding, monkeypatch):
-    """A path that is no UTF-8, or a hit beyond ASCII, is no error once the work is done."""
+    """A path that is not UTF-8, or a hit beyond ASCII, is not an error once the work is done."""
     reading, writing = os.pipe()
     with open(writing, 'w', encoding=encoding) as stream:
         monkeypatch.setattr(sys, 'stdout', stream)

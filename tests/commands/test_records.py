@@ -147,7 +147,7 @@ def test_a_run_written_anew_has_no_record(made, capsys):
 @pytest.mark.parametrize('content', ['', '[]', '{"command": 1}', '\xff', '{' * 100_000])
 def test_a_damaged_record_is_named(made, content, capsys):
     record_path('first.txt').write_text(content, encoding='latin-1')
-    with pytest.raises(DamagedFileError, match=r'first.txt.record.json is no record of a command'):
+    with pytest.raises(DamagedFileError, match=r'record.json is not a record of a command'):
         read_record('first.txt')
 
 

@@ -151,7 +151,7 @@ def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
 
 
 def _status_of(end: SystemExit) -> int:
-    """The exit status of a script that ends so; what is no number is printed, as Python does."""
+    """The exit status of a script that ends so; what is not a number is printed, as Python does."""
     if end.code is None or isinstance(end.code, int):
         return end.code or 0
     print(end.code, file=sys.stderr)

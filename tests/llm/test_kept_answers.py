@@ -80,7 +80,7 @@ def test_costs_are_of_each_model_and_run(path, tmp_path, monkeypatch, capsys):
         ['n', '1', '1000000', '500000', '6.0000'],
     ]
     assert run(main, [*words, 'run.txt']) == 2
-    assert 'run.txt is no file of answers, and has no record' in capsys.readouterr().err
+    assert 'run.txt is not a file of answers, and has no record' in capsys.readouterr().err
     assert run(main, [*words, *prices[:2]]) == 2
     assert '--prompt-price and --answer-price go together' in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ from chat_server import chat_server
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging.asking import judged_questions
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection.judging.language_model_judge import LanguageModelJudge, parse_grade
 from pyserini_repbert.collection.judging.model_grades import (
@@ -17,7 +18,6 @@ from pyserini_repbert.collection.judging.model_grades import (
     ModelGradeStore,
     ModelJudge,
 )
-from pyserini_repbert.collection.judging.watching import judged_questions
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
@@ -122,7 +122,7 @@ def test_no_person_is_named_as_a_model_and_grades_follow_documents(store):
     [
         ("grade = 'x'", "is 'x', expected 0 to 3"),
         ('grade = 4', 'is 4, expected 0 to 3'),
-        ("judge = 'ann'", 'which is no language model'),
+        ("judge = 'ann'", 'which is not a language model'),
         ("question = 'none'", 'of a question that is not here'),
     ],
 )
@@ -293,7 +293,7 @@ def test_learning_takes_a_models_grades_only_where_asked(folder, capsys, monkeyp
         (['--with-model-grades', 'x'], '--with-model-grades is for --export-topics'),
         (
             ['--with-model-grades', 'x', '--export', 'e'],
-            "'x' is no language model that has judged here: expected one of none",
+            "'x' is not a language model that has judged here: expected one of none",
         ),
     ],
 )

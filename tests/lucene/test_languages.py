@@ -161,7 +161,7 @@ def test_feedback_and_pairs_follow_the_language(foreign, tmp_path):
     assert found == ['d1', 'd2', 'd4']
     pairs = LuceneSparseSearcher(foreign, SparseSettings(language='de', sdm=True))
     assert pairs.search('altes Haus', 1)[0].docid == 'd1'
-    # Feedback takes terms that are no Latin letters.
+    # Feedback takes terms that are not Latin letters.
     texts = {'a': 'القطط والكلاب', 'b': 'الكلاب تجري', 'c': 'السمك'}
     write_index(tmp_path / 'arabic', texts | others, 'ar')
     arabic = SparseSettings(language='ar', rm3=feedback)

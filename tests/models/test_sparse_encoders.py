@@ -205,7 +205,7 @@ def test_what_is_named_wrongly_is_one_line(splade, tmp_path, tiny_epic, capsys):
     output = ['--output', str(tmp_path / 'none')]
     epic = str(tiny_epic())
     assert run(index, ['sparse', '--corpus', corpus, '--encoder', epic, *output]) == 2
-    assert 'is no SparseEncoder' in capsys.readouterr().err
+    assert 'is not a SparseEncoder' in capsys.readouterr().err
     with pytest.raises(MismatchError, match='weights of terms'):
         document_encoder(folder)
     other = splade('distilbert')

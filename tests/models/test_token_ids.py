@@ -70,7 +70,7 @@ def test_workers_give_flat_arrays_of_the_same_ids(tokenizers):
     ].tolist() == [3, 4]
     assert set(first.token_type_ids) == {1}
     assert tokenizers[0].n_cut == sum(number % 7 > 0 for number in range(300))
-    with pytest.raises(InputError, match=r"'\\ud800' is no text"):
+    with pytest.raises(InputError, match=r"'\\ud800' is not text"):
         tokenizers[0].flat_ids([*TEXTS, '\ud800'])
 
 
@@ -140,7 +140,7 @@ def test_a_long_text_is_read_until_it_has_enough_wordpieces(tokenizers, monkeypa
         assert inputs.lengths[:4].tolist() == [1502, 3, 2, 1502]
         assert tokenizer.n_cut == 40
     assert len(here.ids(texts[:1])[0]) == 30_000
-    with pytest.raises(InputError, match='is no text that UTF-8 can hold'):
+    with pytest.raises(InputError, match='is not text that UTF-8 can hold'):
         here.ids(['cat ' * 10_000 + '\ud800'], 5)
 
 

@@ -140,7 +140,7 @@ def test_only_what_the_chosen_condition_needs_is_fetched(web, tmp_path, capsys):
 
 def test_a_condition_that_is_not_there_is_refused(web, tmp_path, capsys):
     assert fetch(tmp_path, '--condition', 'plane') == 2
-    message = "'plane' is no condition of these files (did you mean 'plain'?)"
+    message = "'plane' is not a condition of these files (did you mean 'plain'?)"
     assert message in capsys.readouterr().err
 
 

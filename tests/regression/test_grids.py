@@ -106,7 +106,7 @@ def test_a_table_in_html_has_the_commands_of_each_cell(render):
 def test_cells_in_html_say_what_is_known_and_why(render):
     page = render('.html')
     assert 'title="failed: &lt;b&gt;broke&lt;/b&gt;"' in page
-    assert '<td class="cannot"' in page
+    assert '<td class="unavailable"' in page
     assert '<tr class="rehearsed">' in page
 
 

@@ -75,18 +75,18 @@ def refusal(path):
 )
 def test_a_download_goes_below_its_folder(strange, path):
     message = refusal(strange("'{downloads}/a.txt'", f"'{path}'"))
-    assert 'is no path here: expected one below {data}/ or {downloads}/' in message
+    assert 'is not a path here: expected one below {data}/ or {downloads}/' in message
 
 
 @pytest.mark.parametrize('path', ['/etc/passwd', '{data}/../../etc/passwd', '{data}/./a'])
 def test_what_a_user_brings_is_below_a_folder(strange, path):
-    assert 'is no path here' in refusal(strange('{data}/qrels.txt', path))
+    assert 'is not a path here' in refusal(strange('{data}/qrels.txt', path))
 
 
 @pytest.mark.parametrize('name', ['../a.txt', '/tmp/a.txt', '..', 'x/a.txt', r'a\x1b.txt'])
 def test_the_name_of_a_download_has_no_folders(strange, name):
     changed = strange("address: 'https", f'unpack: gzip, file: "{name}", address: \'https')
-    assert 'is no name of a file' in refusal(changed)
+    assert 'is not a name of a file' in refusal(changed)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_a_label_does_not_lead_out_of_a_folder(strange):
     changed = strange(
         "made: {path: '{out}/made.txt',", "made: {grid: {n: ['../../x']}, path: '{out}/{n}',"
     )
-    assert 'is no path here' in refusal(changed)
+    assert 'is not a path here' in refusal(changed)
 
 
 def test_the_name_of_a_build_is_no_path(strange):
-    assert 'is no name of a file' in refusal(
+    assert 'is not a name of a file' in refusal(
         strange('  made: {', '  ../../made: {').parent / 'strange.yaml'
     )
 
@@ -118,12 +118,12 @@ def test_a_file_is_not_named_after_a_folder_of_others(strange, name):
 
 @pytest.mark.parametrize('shared', ['/etc/passwd', '../other.yaml'])
 def test_a_shared_file_lies_below_the_folder(strange, shared):
-    assert 'is no path here' in refusal(strange('title:', f'shared: {shared}\ntitle:'))
+    assert 'is not a path here' in refusal(strange('title:', f'shared: {shared}\ntitle:'))
 
 
 @pytest.mark.parametrize('run_file', ['--per-query', '{out}/../../x.txt'])
 def test_a_run_is_a_file(strange, run_file):
-    assert 'is no file' in refusal(strange("run: '{a}'", f"run: '{run_file}'"))
+    assert 'is not a file' in refusal(strange("run: '{a}'", f"run: '{run_file}'"))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_run_is_a_file(strange, run_file):
     ],
 )
 def test_an_address_is_one_of_the_web(strange, address):
-    assert 'is no address: expected https://' in refusal(
+    assert 'is not an address: expected https://' in refusal(
         strange('https://a.example/a.txt', address)
     )
 

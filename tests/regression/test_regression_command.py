@@ -114,7 +114,7 @@ def test_what_runs_nothing_has_no_report(flag, regression_file, data, capsys):
 @pytest.mark.parametrize(
     ('old', 'new', 'line', 'message'),
     [
-        ('title: Two', 'titel: Two', 2, "'titel' is no field here (did you mean 'title'?)"),
+        ('title: Two', 'titel: Two', 2, "'titel' is not a field here (did you mean 'title'?)"),
         ('name: small', 'name: large', 1, "'large' is not the name of the file"),
         ('--runs {{first}}', '--runs {c}', 17, "'{c}' is neither a resource, a build nor an axis"),
         ('python -m pyserini_repbert.fusion', 'rm -r', 17, "begins with 'python -m MODULE'"),

@@ -237,7 +237,7 @@ def test_it_gives_no_index(open_encoder, expected, colbert):
 
 
 def test_another_folder_is_none(tmp_path):
-    with pytest.raises(InputError, match='is no MultiVectorEncoder'):
+    with pytest.raises(InputError, match='is not a MultiVectorEncoder'):
         MultiVectorTextEncoder(write_body(tmp_path / 'body', 'bert'))
 
 

@@ -108,7 +108,7 @@ def test_another_file_is_refused(tmp_path, change):
     path = tmp_path / 'confidence.json'
     values = json.loads(dump_model(flat_model()))
     path.write_text(json.dumps(values | change))
-    with pytest.raises(DamagedFileError, match='is no model of confidence'):
+    with pytest.raises(DamagedFileError, match='is not a model of confidence'):
         read_model(path)
 
 

@@ -155,7 +155,7 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
         export_faiss(DenseBundle(index), tmp_path / 'faiss')
     export_faiss(DenseBundle(index), tmp_path / 'faiss', overwrite=True)
     assert len(FaissFolder(tmp_path / 'faiss')) == 40
-    with pytest.raises(InputError, match='is no FAISS index'):
+    with pytest.raises(InputError, match='is not a FAISS index'):
         export_faiss(DenseBundle(index), index, overwrite=True)
 
 
@@ -170,7 +170,7 @@ def test_faiss_folders_are_checked(index, checkpoint, tmp_path):
     with pytest.raises(DamagedFileError, match='40 vectors but 1 docids'):
         FaissFolder(tmp_path / 'faiss')
     (tmp_path / 'faiss' / 'index').write_bytes(b'nonsense')
-    with pytest.raises(DamagedFileError, match='no FAISS index'):
+    with pytest.raises(DamagedFileError, match='is not a FAISS index'):
         DenseSearcher(tmp_path / 'faiss', checkpoint)
 
 

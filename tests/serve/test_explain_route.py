@@ -168,5 +168,5 @@ def test_an_index_of_passages_is_explained_by_rerankers(client):
     refused = client.get('/v1/tiny/explain', params={'query': QUERY, 'docid': DOCIDS})
     assert refused.status_code == 400
     assert refused.json()['error'] == (
-        "index 'tiny' is no collection, whose rankings explain hits: name a reranker as 'model'"
+        "index 'tiny' is not a collection, whose rankings explain hits: name a reranker as 'model'"
     )

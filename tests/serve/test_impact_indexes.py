@@ -147,7 +147,8 @@ def test_what_cannot_be_served(impacts, bare):
 
     assert 'does not name its encoder: give encoder, as MODULE:CLASS' in of_impacts()
     assert 'stores no passages: name the Lucene index' in of_impacts(path=bare, encoder=ENCODER)
-    assert "'splade' is no encoder of impacts: give MODULE:CLASS" in of_impacts(encoder='splade')
+    refused = of_impacts(encoder='splade')
+    assert "'splade' is not an encoder of impacts: give MODULE:CLASS" in refused
     assert 'no.such' in of_impacts(encoder='no.such:Encoder')
     assert 'cannot be opened: invalid literal' in of_impacts(encoder=f'{ENCODER}@three')
     assert "has no method 'encode'" in of_impacts(encoder='collections:Counter')

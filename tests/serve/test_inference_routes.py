@@ -162,7 +162,7 @@ def test_a_model_by_its_id(client):
     answer = client.get('/v1/models/other')
     assert answer.status_code == 404
     error = answer.json()['error']
-    assert error['message'].startswith("'other' is no model here")
+    assert error['message'].startswith("'other' is not a model here")
     assert (error['type'], error['code'], error['param']) == (
         'invalid_request_error',
         'not_found',

@@ -176,7 +176,7 @@ def test_an_index_is_not_writable_unless_the_settings_say_it(folder, serving):
             "the body has the docno 'y', the address 'x'",
         ),
         ('documents/x', '{"docid": "x", "id": "y", "text": ""}', "the body has the id 'y'"),
-        ('documents/x', '{"text": "x", "title": 1984}', "the title of document 'x' is no text"),
+        ('documents/x', '{"text": "x", "title": 1984}', "the title of document 'x' is not text"),
         ('documents/x%20y', '{"text": "x"}', 'white space'),
         ('documents/x', '{"title": "x"}', 'text'),
         ('documents', '', 'the body has no documents'),

@@ -230,5 +230,5 @@ def test_wrong_sizes_and_other_folders_are_refused(tiny_recipe, tmp_path):
     recipe = tiny_recipe('multi-vector', ranking={'dimension': 99})
     with pytest.raises(InputError, match=r'ranking.dimension is 99, expected a whole number'):
         new_task(recipe, open_base(recipe.base), [])
-    with pytest.raises(InputError, match='is no MultiVectorEncoder'):
+    with pytest.raises(InputError, match='is not a MultiVectorEncoder'):
         MultiVectorTextEncoder(recipe.base)

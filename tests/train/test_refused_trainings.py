@@ -47,7 +47,7 @@ def test_only_what_a_training_wrote_is_overwritten(tiny_recipe, tmp_path):
     (tmp_path / 'mine/thesis.txt').write_text('precious')
     (tmp_path / 'file').write_text('precious')
     for name in ('mine', 'file'):
-        with pytest.raises(InputError, match='is no trained checkpoint'):
+        with pytest.raises(InputError, match='is not a trained checkpoint'):
             train(recipe, tmp_path / name, device='cpu', overwrite=True)
     train(recipe, out, device='cpu', tensorboard=True)
     assert TRAINED_FORM.foreign_entry(out) is None

@@ -116,7 +116,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is(arguments, folds, 
     assert 'fold-3 lacks test.run: make the folds with `evaluate split-folds --run`' in error
     elsewhere = [arguments[0], '--folds', str(tmp_path), *arguments[3:]]
     assert command.run(main, elsewhere) == 2
-    assert 'is no folder of folds: expected fold-1' in capsys.readouterr().err
+    assert 'is not a folder of folds: expected fold-1' in capsys.readouterr().err
     assert command.run(main, [*arguments[:1], '--seeds', '3']) == 2
     assert '--seeds and --measures are for --folds' in capsys.readouterr().err
     assert not (tmp_path / 'out').exists()

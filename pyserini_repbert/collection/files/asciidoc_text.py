@@ -1,6 +1,6 @@
 """What a person reads of AsciiDoc: its words and its code, without marks.
 
-Attributes, comments, names of styles and files that are included are no text.
+Attributes, comments, names of styles and files that are included are not text.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Reader(LineReader):
         return end
 
     def _take_fenced(self, row: int) -> int | None:
-        """Take a delimited block whose lines are no paragraphs, or the marks of one whose are."""
+        """Take a delimited block whose lines are not paragraphs, or the marks of one whose are."""
         fence = self.lines[row].rstrip()
         if fence.startswith(_CODE_FENCE):
             fence = _CODE_FENCE

@@ -176,7 +176,7 @@ def _plan_of_file(asked: CorpusRequest) -> Plan:
 def _guess_format(asked: CorpusRequest) -> str:
     """The format of one file; '' for a kind that needs no format.
 
-    Raises InputError for a file that is no text, and whose name says nothing.
+    Raises InputError for a file that is not text, and whose name says nothing.
     """
     try:
         kind = plan_file(asked.path, asked.fields, asked.selection).files[0].kind

@@ -6,7 +6,7 @@ import re
 from datetime import time, timedelta
 from typing import Any
 
-# What is no digit of a format: texts, colours, places to fill.
+# What is not a digit of a format: texts, colours, places to fill.
 _NO_DIGITS = re.compile(r'"[^"]{0,255}"|\\.|\[[^\]]{0,255}\]|_.|\*.')
 _DIGITS = re.compile(r'[#0?,]*(?:\.([0#?]+))?')
 _PADDED = re.compile(r'0{2,20}')

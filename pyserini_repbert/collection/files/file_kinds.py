@@ -169,7 +169,7 @@ def _fitting(document: Document) -> Document:
 
 
 def _without_surrogates(text: str) -> str:
-    """A text whose halves of surrogate pairs, which are no characters, are question marks."""
+    """A text whose halves of surrogate pairs, which are not characters, are question marks."""
     return text.encode('utf-8', 'replace').decode()
 
 

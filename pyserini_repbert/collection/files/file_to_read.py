@@ -73,7 +73,7 @@ def read_bytes(path: Path) -> bytes:
 def read_text(file: FileToRead) -> str:
     """The text of a file, whose line ends are LF; its encoding is noted if it had to be detected.
 
-    Raises UnreadableFile for what is no text, and for a file that is too large.
+    Raises UnreadableFile for what is not text, and for a file that is too large.
     """
     decoded = decode_text(read_bytes(file.path))
     file.note_encoding(decoded.encoding)

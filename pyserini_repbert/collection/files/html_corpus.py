@@ -48,7 +48,7 @@ class HtmlCorpus(FilesCorpus):
 
     A docid is a file's path in the folder, or its name in an archive, without .html or .htm. CACM
     comes in this form, for Anserini's HtmlCollection. White space and % are written as in
-    addresses. With `main_content`, navigation, headers and footers of pages are no text.
+    addresses. With `main_content`, navigation, headers and footers of pages are not text.
     """
 
     main_content = False

@@ -30,7 +30,7 @@ def document_of_html(docid: str, markup: str, main_content: bool = False) -> Doc
     `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
     again has a list, and keywords are one. Contents are texts, but for numbers, `true` and `false`.
 
-    With `main_content`, navigation, headers and footers of the page are no text (`read_html`).
+    With `main_content`, navigation, headers and footers of the page are not text (`read_html`).
     """
     start = parse_head(markup)
     title = _title(start)

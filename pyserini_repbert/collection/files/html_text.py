@@ -96,7 +96,7 @@ class _Part:
 
 
 def read_html(markup: str, main_content: bool = False) -> ReadPage:
-    """What a person reads of a page. `<title>` is no part of it.
+    """What a person reads of a page. `<title>` is not part of it.
 
     With `main_content`, what HTML and ARIA mark as navigation, search, header, footer or aside of
     the page is left out, and so is all that stands outside of its main content, if that is marked.
@@ -142,7 +142,7 @@ def _with_lines(markup: str) -> str:
 
 
 def _begins_below(markup: str, match: re.Match[str]) -> int:
-    """1 for the tag of a block of code behind which a line ends, which is no line of it; else 0."""
+    """1 if a line ends right after the tag of a block of code, which it does not count; else 0."""
     if match[0][1:].lower() not in _CODE:
         return 0
     end = markup.find('>', match.end(), match.end() + _MOST_TAG)

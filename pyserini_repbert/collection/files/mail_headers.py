@@ -28,8 +28,8 @@ _ENCODED_WORD = re.compile(r'=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[qb]\?)', 
 _UNKNOWN = 'unknown-8bit'
 # What programs name that do not know an encoding.
 _ASCII = ('', 'us-ascii', 'ascii')
-# Codecs that mail may name beside those of the web. Others of Python are no encodings of texts, and
-# take time that grows with the square of a text: punycode, idna.
+# Codecs that mail may name besides the web's. Some others of Python (punycode, idna) are not text
+# encodings, and take time that grows with the square of a text.
 _CODECS = re.compile(
     r'cp\d{3,4}|iso8859-\d{1,2}|iso2022_\w{2,5}|mac-?\w+|koi8-?\w|hp-roman8|ptcp154|kz1048|tis-620|'
     r'johab|shift_?jis\w*|euc_\w+|gb\w+|big5\w*|utf-(?:7|8|16|32)(?:-[bl]e)?'

@@ -1,4 +1,4 @@
-"""The text of a message: of all parts that are no attachments, in their order.
+"""The text of a message: of all parts that are not attachments, in their order.
 
 Of alternatives, it is the plain one, or the HTML without markup. `EmailMessage.get_body` takes one
 part alone: of a page with the footer of a list behind it, the footer.
@@ -34,7 +34,7 @@ _MORE_WORDS = 5
 
 
 def read_body(message: EmailMessage) -> str:
-    """The text of a message. A text that is the only content is no attachment."""
+    """The text of a message. A text that is the only content is not an attachment."""
     text = _join(_texts(message, with_attachments=False))
     return text or _join(_texts(message, with_attachments=True))
 
@@ -148,7 +148,7 @@ def _unflowed(text: str, deletes_space: bool) -> str:
     Parameters
     ----------
     text : whose lines were cut
-    deletes_space : whether the space at a line's end is no part of the text
+    deletes_space : whether the space at a line's end is not part of the text
     """
     paragraphs: list[str] = []
     quotes_above = -1

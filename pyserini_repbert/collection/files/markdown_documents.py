@@ -71,7 +71,7 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
     is the document's title, else the first heading, if no prose stands before it. A heading that is
     the title is left out of the text. A page without either is called `name`.
 
-    Raises ValueError for a header that is no YAML or no TOML, or has a list as title.
+    Raises ValueError for a header that is not YAML or TOML, or has a list as title.
     """
     text = _LINE_END.sub('\n', text)
     header = _read_header(text)
@@ -137,7 +137,7 @@ def _toml_header(header: str, end: int) -> _Header:
     try:
         values = tomllib.loads(header)
     except (ValueError, RecursionError) as error:
-        why = f'the header is no TOML ({error})'
+        why = f'the header is not TOML ({error})'
         raise ValueError(f'{why}: mend it, or remove the lines of +++') from error
     fields = plain_fields(values)
     return _Header(_checked_title(fields.pop(TITLE_KEY, None)), fields, end)
@@ -155,7 +155,7 @@ def _check_keys(header: str) -> None:
 def _checked_title(title: Any) -> str:
     """A title as text; '' for None. Raises ValueError for a list or a mapping."""
     if isinstance(title, (list, dict)):
-        raise ValueError('the header: its title is no text: put it in quotes')
+        raise ValueError('the header: its title is not text: put it in quotes')
     return '' if title is None else str(title)
 
 

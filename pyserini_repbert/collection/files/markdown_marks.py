@@ -63,7 +63,7 @@ _WIDTH = re.compile(r'\d{1,5}(?:x\d{1,5})?$')
 
 
 def without_marks(text: str) -> str:
-    """Markdown whose marks of dialects are no text any more; it has as many lines."""
+    """Markdown whose marks of dialects are not text any more; it has as many lines."""
     return '\n'.join(_plain_lines(text.split('\n')))
 
 
@@ -191,7 +191,7 @@ def anchor_of(heading: str) -> str:
 
 
 def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = False) -> str:
-    """Text, which is no code, without footnotes, attributes and the brackets of wiki links.
+    """Text, which is not code, without footnotes, attributes and the brackets of wiki links.
 
     Parameters
     ----------

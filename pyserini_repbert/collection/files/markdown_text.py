@@ -59,7 +59,7 @@ class _Reader:
     ----------
     page : gets lines and headings
     first_line : the number of the first line in the file
-    notes : the names of the footnotes that the file has; None: dialects of Markdown are no marks
+    notes : the names of the footnotes that the file has; None: dialects of Markdown are not marks
     """
 
     def __init__(self, page: ReadPage, first_line: int, notes: frozenset[str] | None) -> None:
@@ -206,7 +206,7 @@ def _words_of_parts(children: Sequence[Any], notes: frozenset[str] | None) -> li
     Parameters
     ----------
     children : the tokens of the parts
-    notes : the names of the footnotes that the file has; None: dialects are no marks
+    notes : the names of the footnotes that the file has; None: dialects are not marks
     """
 
     def plain(text: str) -> str:
@@ -232,7 +232,7 @@ def _words_of_parts(children: Sequence[Any], notes: frozenset[str] | None) -> li
 
 
 def _words_of_element(child: Any, is_in_link: bool) -> str:
-    """The words of a token that is no text; '' for one that begins or ends what has words."""
+    """The words of a token that is not text; '' for one that begins or ends what has words."""
     if child.type == 'code_inline':
         return str(child.content)
     if child.type == 'image' and not is_in_link:

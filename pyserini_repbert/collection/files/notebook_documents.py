@@ -35,7 +35,7 @@ def notebook_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _text_of_cell(cell: Any) -> str:
-    """The text of a cell, code between fences; '' for what is no cell."""
+    """The text of a cell, code between fences; '' for what is not a cell."""
     if not isinstance(cell, Mapping):
         return ''
     source = cell.get('source', '')

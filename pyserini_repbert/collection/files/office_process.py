@@ -41,7 +41,7 @@ _NOTE_SIGN = re.compile(r'<sup><a href="#(?:foot|end)note-[^"]*" id="[^"]*">\[\d
 def main() -> None:
     """Answer for each file until standard input ends."""
     answers = os.fdopen(os.dup(1), 'wb')
-    # What a library prints is no answer.
+    # What a library prints is not an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()
     convert = _converter()
@@ -77,7 +77,7 @@ def _converter() -> Callable[[str], ReadFile]:
             if suffix == '.docx':
                 return ReadFile(_html_of_word(stream))
             info = StreamInfo(extension=suffix)
-            # What a file's text has in common with Markdown is no mark.
+            # What a file's text has in common with Markdown is not a mark.
             result = by_suffix[suffix].convert(stream, info, escape_misc=True)
             return ReadFile(result.markdown, result.title or '')
 
@@ -138,7 +138,7 @@ def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
     text = result.text
     if len(text) > _MOST_TEXT:
         return {'problem': f'it has more than {_MOST_TEXT:,} characters of text'}
-    # Half of a surrogate pair is no character.
+    # Half of a surrogate pair is not a character.
     text = text.encode('utf-8', 'replace').decode()
     return {'title': result.title, 'text': text}
 

@@ -1,7 +1,8 @@
 """The text of PDF and Office files, from what the process that reads them answers.
 
-Word files come as HTML, and EPUB as Markdown, in which all that is no mark is escaped. The others
-come as lines, whose words are no Markdown: an address in angle brackets is text, and so is '<!--'.
+Word files come as HTML. EPUB comes as Markdown, in which everything but marks is escaped. The
+others come as lines, whose words are not Markdown: an address in angle brackets is text, and so is
+'<!--'.
 """
 
 from __future__ import annotations

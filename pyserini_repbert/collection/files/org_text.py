@@ -1,6 +1,6 @@
 """What a person reads of Org: its words and its code, without marks.
 
-Keywords, comments, drawers, dates of planning and the states and tags of headings are no text.
+Keywords, comments, drawers, dates of planning and the states and tags of headings are not text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALTERNATIVE = re.compile(
     r'[ \t]*#\+attr_html:.*?[ \t]:alt[ \t]+(\S.*?)(?:[ \t]+:[a-z-]+(?:[ \t].*)?)?', re.IGNORECASE
 )
 _TITLE = re.compile(r'[ \t]*#\+title:[ \t]*(.*)', re.IGNORECASE)
-# A row of signs alone is no text, either.
+# A row of signs alone is not text, either.
 _KEYWORD = re.compile(r'[ \t]*#(?:\+\S|[ \t]|#*[ \t]*$)')
 _PLANNING = re.compile(r'[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):[ \t]*(?:[<\[=]|$)')
 _FIXED = re.compile(r'^[ \t]*:(?:[ \t]|$)')

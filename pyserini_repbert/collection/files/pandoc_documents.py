@@ -24,7 +24,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import has_suffix, has_suffix_or_packed
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 
-# Files that are no text as they are written.
+# Files that are not text as they are written.
 PACKED_FORMATS = {'.odt': 'odt', '.rtf': 'rtf'}
 # Files that are read as they are written where pandoc is not there, or cannot read one.
 TEXT_FORMATS = {

@@ -116,7 +116,7 @@ class ReadPage:
             words.pop()
         n_empty = next((column for column, word in enumerate(words) if word), 0)
         row = CELL_END.join(words[n_empty:])
-        # White space around a block is no part of it: what stands in front is its indent.
+        # White space around a block is not part of it: what stands in front is its indent.
         self.add_block([row], number, indent=CELL_END * n_empty, is_tight=is_tight)
 
     def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:

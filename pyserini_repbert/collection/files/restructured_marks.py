@@ -31,7 +31,7 @@ _NO_ID = re.compile(r'[^a-z0-9]+')
 # Sphinx knows them from its settings.
 _OF_SETTINGS = ('version', 'release', 'today', 'project', 'copyright')
 _CODE_POINT = re.compile(r'(?:(?:0x|x|\\x|U\+|u|\\u|&#x)([0-9a-fA-F]{1,5});?|(?:&#)?(\d{1,6});?)')
-# Halves of pairs, which are no characters.
+# Halves of pairs, which are not characters.
 _SURROGATES = 0xD800
 _SURROGATES_END = 0xDFFF
 _MOST_LINES = 100  # of a substitution

@@ -190,7 +190,7 @@ def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
             column = item.end()
             sign = item[1]
         elif not rows:
-            # What is no list of lists.
+            # What is not a list of lists.
             rows.append((number, [[line.strip()]]))
         elif sign and indent_of(line) == column and line[column] == sign:
             rows[-1][1].append([line[column + 1 :].strip()])

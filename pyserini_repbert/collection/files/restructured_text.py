@@ -1,7 +1,7 @@
 """What a person reads of reStructuredText: its words and its code, without marks.
 
-Directives are read by what they hold: code as it is, words as words. Their options are no text, nor
-are comments, targets of links, and what names or includes another file.
+Directives are read by what they hold: code as it is, words as words. Their options are not text.
+Neither are comments, link targets, and what names or includes another file.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NO_TEXT = frozenset(
     'restructuredtext-test-directive'.split()
 )
 _PICTURES = ('image', 'figure')
-# What stands behind their names is no text.
+# What stands behind their names is not text.
 _WORDS_ALONE = frozenset(
     'container rst-class cssclass only ifconfig figure grid tab-set tabs glossary compound '
     'hlist list-table-row'.split()

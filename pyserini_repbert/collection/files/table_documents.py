@@ -60,7 +60,7 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     first = next(lines, '')
     named = _NAMED_DELIMITER.fullmatch(first)
     if named is not None:
-        # Excel's first line, which is no row.
+        # Excel's first line, which is not a row.
         rows = _rows_with_values(lines, named[1], first=2)
     else:
         rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
@@ -222,7 +222,7 @@ def _is_record(value: Any, fields: Sequence[str]) -> bool:
 
 
 def _text_lines(file: FileToRead) -> Iterator[str]:
-    """The lines of a file with their ends. Raises UnreadableFile for what is no text."""
+    """The lines of a file with their ends. Raises UnreadableFile for what is not text."""
     first = next(_raw_lines(file.path), b'')
     if is_utf_16(first) or _CARRIAGE_RETURN.search(first):
         yield from StringIO(read_text(file))

@@ -80,7 +80,7 @@ class TextCorpus(FilesCorpus):
         return docid_of_path(name)
 
     def _text(self, path: Path) -> str:
-        """A file's text. Raises ValueError for bytes that are no text."""
+        """A file's text. Raises ValueError for bytes that are not text."""
         with open_binary(path) as stream:
             decoded = decode_text(stream.read())
         if decoded.encoding:

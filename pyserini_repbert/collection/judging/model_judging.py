@@ -65,7 +65,7 @@ def grade_pool(
     even_if_circular : also where the same model taught how the collection ranks
     on_progress : called with 1 after each question
 
-    Raises InputError for a folder that is no collection, for one without questions, and where the
+    Raises InputError for a folder that is not a collection, for one without questions, and if the
     same model taught how it ranks; and the errors of `LanguageModelJudge.grade`.
     """
     kind_of(str(folder)).check_writable(str(folder))

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.judging.watching import ask_collection
+from pyserini_repbert.collection.judging.asking import ask_collection
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.evaluate.overlap import rank_biased_overlap
 from pyserini_repbert.indexes.kind import kind_of
@@ -50,7 +50,7 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     folder : of the collection
     device : where its encoder and its rerankers run
 
-    Raises InputError for a folder that is no collection.
+    Raises InputError for a folder that is not a collection.
     """
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)

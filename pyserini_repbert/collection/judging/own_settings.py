@@ -100,7 +100,7 @@ def set_settings(folder: Path, values: Mapping[str, Any]) -> None:
     folder : of the collection
     values : of `OWN_FIELDS`; what is not among them stays as it is
 
-    Raises InputError for a folder that is no collection, and for what it cannot be searched by.
+    Raises InputError for a folder that is not a collection, and for what it cannot be searched by.
     """
     _check_collection(folder)
     spec = PipelineSpec.of({**values, 'index': str(folder), 'adapted': NO_ADAPTATION})
@@ -146,7 +146,7 @@ def _chosen_others(search: _OwnSearch) -> frozenset[str]:
 def undo_settings(folder: Path) -> None:
     """Search a collection as before its last setting.
 
-    Raises InputError for a folder that is no collection, and where no setting is in use.
+    Raises InputError for a folder that is not a collection, and where no setting is in use.
     """
     _check_collection(folder)
     store = judgments_of(folder)
@@ -211,7 +211,7 @@ def bm25_settings(folder: Path) -> dict[str, float | None]:
 def own_settings(folder: Path) -> list[OwnSetting]:
     """How a collection is searched unless a user says otherwise, and whence.
 
-    Raises InputError for a folder that is no collection.
+    Raises InputError for a folder that is not a collection.
     """
     _check_collection(folder)
     search = _search_of(folder, judgments_of(folder).in_use())
@@ -272,7 +272,7 @@ def _fusion_text(spec: PipelineSpec) -> str:
 
 
 def _check_collection(folder: Path) -> None:
-    """Raises InputError for a folder that is no collection."""
+    """Raises InputError for a folder that is not a collection."""
     kind_of(str(folder)).check_writable(str(folder))
 
 

@@ -38,7 +38,7 @@ def read_questions(path: StrPath) -> list[str]:
 
 
 def _logged_question(path: StrPath, number: int, line: str) -> str:
-    """The question of a line of a log; '' for a request that is no search."""
+    """The question of a line of a log; '' for a request that is not a search."""
     try:
         entry: Any = parse_json(line)
     except ValueError as error:

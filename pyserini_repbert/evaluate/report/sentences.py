@@ -20,7 +20,7 @@ _UNEQUAL_SHARES = 0.1
 _MEANINGS = {
     'nDCG': 'how close the order of {hits} comes to the best one: 1 if the documents of the '
     'highest grades come first, 0 if none is found',
-    'RR': '1 divided by the rank of the first relevant document among {hits}; 0 if there is none',
+    'RR': '1 divided by the rank of the first relevant document among {hits}; 0 without one',
     'R': 'the share of the relevant documents that are among {hits}',
     'P': 'the share of {hits} that is relevant',
     'AP': 'the precision at the rank of each relevant document among {hits}, averaged over all '

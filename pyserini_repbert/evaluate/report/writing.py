@@ -174,7 +174,7 @@ def write_report(
         versions={name: known_versions[name] for name in _PACKAGES if name in known_versions},
     )
     with atomic_file(path) as stream:
-        # A file's name may hold bytes that are no UTF-8.
+        # A file's name may hold bytes that are not UTF-8.
         stream.write(plain(text))
 
 

@@ -146,7 +146,7 @@ class Tuned(NamedTuple):
     ----------
     held_out : mean over all topics
     against : the held-out values, and the values of runs alone and of untuned fusion, best first
-    whole : the best setting on all topics, for use on others; its value on these is no estimate
+    whole : the best setting on all topics, for use on others; its value on these is not an estimate
     run : of all topics, each fused by the setting of its fold
     """
 

@@ -49,7 +49,7 @@ class ConfidenceOfSearch(CommandPart):
         )
         command.refuse(
             options.confidence is not None and bool(options.like),
-            '--confidence is of a question, and --like is a document: leave one out',
+            '--confidence does not work with --like: leave one out',
         )
         command.refuse(
             options.rewrite is not None and _is_asked(options),
@@ -71,7 +71,7 @@ class ConfidenceOfSearch(CommandPart):
     def follow(
         self, options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
     ) -> SearchFollower | None:
-        """As in `CommandPart`. Raises InputError for an index that is no collection, or has no
+        """As in `CommandPart`. Raises InputError for an index that is not a collection, or has no
         model to estimate by.
         """
         if not _is_asked(options):

@@ -120,7 +120,7 @@ def folder_of(name: str | Path) -> Path:
         return Path(snapshot_download(str(name), local_files_only=True))
     except Exception as error:  # the client has errors of many classes
         raise UnknownNameError(
-            f"'{name}' is no folder here, and no repository in the hub's cache: check the path, "
+            f"'{name}' is not a folder here, and no repository in the hub's cache: check the path, "
             f'or fetch the '
             f'repository with `hf download {name}`'
         ) from error

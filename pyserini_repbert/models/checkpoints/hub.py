@@ -34,7 +34,7 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
         return snapshot
     if not (snapshot / 'config.json').is_file() or not _has_any(snapshot, (WEIGHTS, _LEGACY)):
         raise DamagedFileError(
-            f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint'
+            f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is not a checkpoint'
         )
     with atomic_folder(converted) as folder:
         _complete(snapshot, folder)

@@ -138,7 +138,7 @@ class AnswerFile:
             ) from error
         if not all(math.isfinite(logprob) for _, logprob in answer.top_tokens):
             raise DamagedFileError(
-                f'{self.path} is damaged, a probability in it is no number: {_ADVICE}'
+                f'{self.path} is damaged, a probability in it is not a number: {_ADVICE}'
             )
         return answer
 

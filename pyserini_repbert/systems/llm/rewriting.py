@@ -95,7 +95,7 @@ class RewritingSettings:
 
 
 def _read(text: str, key: str, value: str) -> Any:
-    """The value of a setting. Raises InputError for one that is no number, where it has to be."""
+    """The value of a setting. Raises InputError if it has to be a number, but is not."""
     if key == 'prompt':
         return value
     try:
@@ -307,7 +307,7 @@ _REWRITINGS = {
 def open_rewriting(text: str, llm: LanguageModelSettings | None) -> QueryRewriting:
     """What rewrites questions, as a user says it: 'hyde:passages=4'.
 
-    Raises InputError without a language model, and for what is no rewriting.
+    Raises InputError without a language model, and for what is not a rewriting.
     """
     settings = RewritingSettings.parse(text)
     if llm is None:

@@ -93,7 +93,7 @@ class MonoBertReranker(CrossEncoderReranker, recorded_as='MonoBertReranker'):
 
     def reason(self, query: str, hit: Candidate) -> str:
         if self.score_share is not None:
-            # A mixed score is no logarithm of a probability.
+            # A mixed score is not a logarithm of a probability.
             return super().reason(query, hit)
         # A score that was read from a run may be above 0.
         return f'relevant with p = {math.exp(min(hit.score, 0.0)):.4f}'

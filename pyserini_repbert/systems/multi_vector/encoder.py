@@ -231,7 +231,7 @@ class _TheirEngine(_Engine):
         for text in texts:
             if not isinstance(text, str) or has_surrogates(text):
                 raise InputError(
-                    f'{ascii(text)[:60]} is no text that UTF-8 can hold: mend or remove it'
+                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: mend or remove it'
                 )
         if limit is not None:
             for module in self._cutting:
@@ -324,8 +324,8 @@ class MultiVectorTextEncoder:
             self._engine = self._own_engine(open_trained(self.checkpoint), token_budget)
         else:
             raise InputError(
-                f"'{self.name}' is no MultiVectorEncoder of sentence-transformers: give a folder "
-                'of ColBERT or of a model like it, or a checkpoint that `train` made for '
+                f"'{self.name}' is not a MultiVectorEncoder of sentence-transformers: give a "
+                'folder of ColBERT or of a model like it, or a checkpoint that `train` made for '
                 f'{NAME}'
             )
         self.engine = self._engine.name

@@ -124,7 +124,7 @@ class MultiVectorTask(BiEncoderTask):
 
 
 def _attended(batch: Batch, prefix: str) -> Tensor:
-    """The tokens that are no padding, bool (n, length)."""
+    """The tokens that are not padding, bool (n, length)."""
     ids = batch[f'{prefix}input_ids']
     mask: Tensor = batch.get(f'{prefix}attention_mask', torch.ones_like(ids))
     return mask.bool()

@@ -181,7 +181,7 @@ def read_cross_encoder(folder: Path, name: str) -> CrossEncoderFolder:
         raise Unsupported(f'its modules are {", ".join(kinds)}')
     body_settings = read_body_settings(modules[0].folder)
     if body_settings.get('transformer_task') != 'sequence-classification':
-        raise Unsupported('its body is no classifier')
+        raise Unsupported('its body is not a classifier')
     settings = read_settings(folder)
     prompts = read_prompts(settings, 'CrossEncoder')
     if prompts.get(settings.get('default_prompt_name', '')):
@@ -275,13 +275,13 @@ def read_prompts(settings: Mapping[str, Any], model_type: str) -> Mapping[str, s
     settings : of the model
     model_type : what it has to be, if its settings name a type
 
-    Raises Unsupported for another type, and for what are no prompts.
+    Raises Unsupported for another type, and for what are not prompts.
     """
     if settings.get('model_type', model_type) != model_type:
         raise Unsupported(f'it is a {settings["model_type"]}')
     prompts = settings.get('prompts') or {}
     if not isinstance(prompts, dict):
-        raise Unsupported('its prompts are no object')
+        raise Unsupported('its prompts are not an object')
     for prompt in prompts.values():
         if not isinstance(prompt, str | None):
             raise Unsupported(f'it has a prompt {prompt}')
@@ -349,7 +349,7 @@ def _list_of_objects(path: Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise Unsupported(f'{path.name} is not JSON ({error})') from error
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise Unsupported(f'{path.name} is no list of modules')
+        raise Unsupported(f'{path.name} is not a list of modules')
     return values
 
 

@@ -411,7 +411,7 @@ def _check_specials(backend: Tokenizer, specials: Mapping[str, str]) -> None:
     }
     for key, token in specials.items():
         if token not in in_file:
-            raise Unsupported(f'its {key} {token!r} is no special token of its tokenizer.json')
+            raise Unsupported(f'its {key} {token!r} is not a special token of its tokenizer.json')
 
 
 def _check_form(backend: Tokenizer, kind: TokenizerClass, specials: Mapping[str, str]) -> None:

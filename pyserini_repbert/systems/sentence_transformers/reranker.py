@@ -317,13 +317,13 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
 
     def reason(self, query: str, hit: Candidate) -> str:
         if self.score_share is not None:
-            # A mixed score is no probability.
+            # A mixed score is not a probability.
             return super().reason(query, hit)
         if self._engine.n_outputs > 1:
             return f'relevant with p = {np.exp(min(hit.score, 0.0)):.4f}'
         if self._activation == 'sigmoid':
             return f'scored {hit.score:.4f} by the model, between 0 and 1'
-        return f'scored {hit.score:.4f} by the model, which is no probability'
+        return f'scored {hit.score:.4f} by the model, which is not a probability'
 
 
 def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:

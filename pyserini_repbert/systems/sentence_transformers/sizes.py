@@ -71,7 +71,7 @@ def _extent(folder: Path) -> _Extent | None:
     for path in files:
         try:
             with safe_open(path, framework='numpy') as tensors:
-                for name in tensors.keys():  # noqa: SIM118 - it is no mapping
+                for name in tensors.keys():  # noqa: SIM118 - it is not a mapping
                     n_tensors += 1
                     longest = max(longest, *tensors.get_slice(name).get_shape(), 1)
         except SafetensorError as error:

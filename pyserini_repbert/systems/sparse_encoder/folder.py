@@ -41,7 +41,7 @@ def sparse_folder(name: str | Path) -> Path:
     """The folder of a `SparseEncoder`. Raises InputError for anything else."""
     if not is_sparse_folder(name):
         raise InputError(
-            f"'{name}' is no SparseEncoder of sentence-transformers: give a folder of SPLADE or of "
-            f'a model like it, with a {MODULES}'
+            f"'{name}' is not a SparseEncoder of sentence-transformers: give a folder of SPLADE or "
+            f'of a model like it, with a {MODULES}'
         )
     return folder_of(name)

@@ -235,7 +235,7 @@ FLOWED = (
     ],
 )
 def test_flowed_lines_are_one(tmp_path, parameters, text):
-    """RFC 3676: a line that ends in a space goes on; with DelSp, the space is no part of it."""
+    """RFC 3676: a line that ends in a space goes on; with DelSp, the space is not part of it."""
     raw = f'Subject: S\nContent-Type: text/plain{parameters}\n\n{FLOWED}'.encode()
     assert document_of(tmp_path, raw).text == text
 

@@ -99,8 +99,7 @@ def test_headings_have_paths_and_anchors():
     for heading in origin.headings:
         assert document.text[heading.start :].startswith(heading.title)
     docker = document.text.index('Docker')
-    assert origin.longest_part(0, docker + 9) == 0
-    assert origin.longest_part(docker - 9, docker + 30) == docker
+    assert origin.parts(docker - 9, docker + 9) == [(docker - 9, docker), (docker, docker + 9)]
     for word, path in (('Intro', []), ('first', ['Docker', 'Ports']), ('The note', ['Docker'])):
         headings = origin.headings_at(document.text.index(word))
         assert [heading.title for heading in headings] == path
@@ -152,7 +151,7 @@ def test_titles_and_texts(text, document):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        # Code is no mark.
+        # Code is not a mark.
         ('Use `[^a-z]`, `{x=1}`, `{#id}` and `[[a|b]]`.', 'Use [^a-z], {x=1}, {#id} and [[a|b]].'),
         ('```\n{% for x in y %}\n{{< x >}}\n::: z\n```', '{% for x in y %}\n{{< x >}}\n::: z'),
         # What only looks like a mark.

@@ -58,7 +58,7 @@ def test_headings_of_latex_have_their_labels(tmp_path):
 
 
 def test_what_pandoc_refuses(tmp_path):
-    """Text is read as it is written; what is no text is named."""
+    """Text is read as it is written; what is not text is named."""
     pytest.importorskip('pypandoc')
     write_files(tmp_path, {'a.tex': '\\broken{', 'b.odt': 'no archive', 'c.tex': LATEX})
     corpus = open_corpus(tmp_path)
@@ -97,7 +97,7 @@ def test_texts_without_a_suffix(tmp_path):
 
 
 def test_a_text_without_a_suffix_beside_records(tmp_path):
-    """What tells about a corpus is no document of it."""
+    """What tells about a corpus is not a document of it."""
     record = json.dumps({'id': 'd1', 'contents': 'Beans.'})
     corpus = open_corpus(write_files(tmp_path, {'a.jsonl': record, 'md5sums': 'abc  a.jsonl'}))
     assert [passage.docid for passage in corpus] == ['d1']

@@ -69,7 +69,7 @@ def test_the_order_is_stored_and_only_unjudged_questions_have_one(folder, tmp_pa
     # A single ranking differs from nothing.
     assert store.chosen_qids() == set()
     assert list(store.problems()) == []
-    with pytest.raises(InputError, match='is no collection'):
+    with pytest.raises(InputError, match='is not a collection'):
         order_questions(tmp_path)
 
 

@@ -188,7 +188,7 @@ def test_a_map_that_was_learned_of_vectors_alone_is_searched_so(rescored, tmp_pa
         depth=1000,
         estimate={},
     )
-    # A map of zeros is no map.
+    # A map of zeros is not a map.
     assert open_query_map(tmp_path / 'learned', settings.dimension) is None
     learned = PipelineSpec(index=str(rescored), adapted=str(tmp_path / 'learned'))
     assert hits_by(learned) == hits_by(PipelineSpec(index=str(rescored), rankings=('dense',)))

@@ -22,7 +22,7 @@ export function likeLink({ about, state, docid, onlike }) {
   return h('a', { class: 'quiet like', href: addressOf(next), onclick: follow, 'aria-label': `More like ${docid}` }, 'More like this');
 }
 
-/** What is searched where it is no question; null for a question. */
+/** What is searched where it is not a question; null for a question. */
 export function likeNote({ query }, onend) {
   if (query.like === undefined) return null;
   return h('p', { class: 'note like-note' }, 'More like ', h('b', null, query.like), '. ', button('Ask a question instead', onend, { class: 'quiet' }));

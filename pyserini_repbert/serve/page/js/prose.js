@@ -32,7 +32,7 @@ export function unitsOf(text, characters) {
   return units;
 }
 
-/** The styles of a line's parts {start, end, kind}; signs that are no text have the kind 'hidden'. */
+/** The styles of a line's parts {start, end, kind}; signs that are not text have the kind 'hidden'. */
 function inlineStyles(text, start, end) {
   const styles = [];
   const line = text.slice(start, end);

@@ -47,8 +47,9 @@ function card(hit, { about, answer, state, onopen }) {
   return article;
 }
 
-/** What is said of an answer before its hits: null unless its confidence is known and low. */
-function doubt({ confidence }) {
+/** What is said of an answer before its hits: that its confidence is low, or known no more; else null. */
+function doubt({ confidence }, about) {
+  if (about.lost_confidence) return h('p', { class: 'note' }, `Whether these hits answer is not told any more: ${about.lost_confidence}.`);
   if (confidence?.found !== 'weak') return null;
   return h('p', { class: 'note' }, 'These may answer only in part.');
 }
@@ -64,5 +65,5 @@ export function hitElements(answer, { about, state, onopen, onmore }) {
     const nearest = h('details', { class: 'nearest' }, h('summary', null, `The nearest ${count(hits.length, 'hit')}`), list, more);
     return [warnings, message('info', 'Nothing here seems to answer this', ['Ask in other words, or look at what comes nearest.']), nearest];
   }
-  return [warnings, doubt(answer), list, more];
+  return [warnings, doubt(answer, about), list, more];
 }

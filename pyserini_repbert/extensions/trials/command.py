@@ -6,14 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.commands.watching import warn_of_few
+from pyserini_repbert.collection.commands.asking import warn_of_few
+from pyserini_repbert.collection.commands.flags import add_index_flag, add_settings
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.generation_manifest import GenerationManifest
-    from pyserini_repbert.collection.judging.trying import MeasureOfTrial, TrialComparison
     from pyserini_repbert.collection.settings import CollectionSettings
+    from pyserini_repbert.extensions.trials.comparing import MeasureOfTrial, TrialComparison
 
 # Attributes of `CollectionSettings` that are named where they differ, beside its further models.
 _SHOWN = ('passage_tokens', 'overlap', 'language', 'dtype', 'precision', 'dimension')
@@ -22,6 +23,15 @@ _TRIED = (
     *('encoder', 'passage_tokens', 'overlap', 'language', 'sparse', 'multi_vector'),
     *('precision', 'truncate_dim', 'dtype'),
 )
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `index try`."""
+    add_index_flag(parser)
+    add = parser.add_argument
+    add('--use', action='store_true', help='search as tried, from one new generation on')
+    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    add_settings(parser, takes_ray=False)
 
 
 def try_settings(options: argparse.Namespace) -> None:
@@ -35,11 +45,12 @@ def try_settings(options: argparse.Namespace) -> None:
     )
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.extensions.trials.trying import encode_trial, go_back, use_trial
 
     folder = Path(options.index)
     if options.use or options.go_back:
         with Collection.open(folder, device=options.device) as collection:
-            manifest = collection.use_trial() if options.use else collection.go_back()
+            manifest = use_trial(collection) if options.use else go_back(collection)
         how = 'as tried' if options.use else 'as before'
         print(
             f'{options.index}: searched {how}, generation {manifest.number}, encoder '
@@ -54,15 +65,15 @@ def try_settings(options: argparse.Namespace) -> None:
         command.progress(len(collection), 'try', 'documents', options.quiet) as bar,
     ):
         live = collection.generation.manifest
-        trial = collection.encode_trial(on_progress=bar.update)
+        trial = encode_trial(collection, bar.update)
     _print_trial(options.index, live, trial)
     _compare(options, live, trial)
 
 
 def _settings_of_trial(folder: Path) -> dict[str, Any]:
     """The arguments of `Collection.open` that a trial was made with."""
-    from pyserini_repbert.collection.side_folders import Side
-    from pyserini_repbert.collection.trials import required_side, wanted_of
+    from pyserini_repbert.extensions.trials.side_folders import Side
+    from pyserini_repbert.extensions.trials.trying import required_side, wanted_of
 
     settings = required_side(folder, Side.TRIAL).settings
     wanted = vars(wanted_of(settings))
@@ -102,7 +113,7 @@ def _compare(
     options: argparse.Namespace, live: GenerationManifest, trial: GenerationManifest
 ) -> None:
     """Print the trial against the search as it is now."""
-    from pyserini_repbert.collection.judging.trying import compare_trial
+    from pyserini_repbert.extensions.trials.comparing import compare_trial
 
     compared = compare_trial(Path(options.index), options.device)
     if compared is None:

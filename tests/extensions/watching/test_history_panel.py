@@ -61,7 +61,7 @@ def panel(opened, served_judging):
         own.page.route(re.compile('/v1/mine/learn$'), lambda route: route.fulfill(json=NOTHING))
         own.page.route(re.compile('/v1/mine/history$'), lambda route: route.fulfill(json=answer))
         own.page.add_init_script('localStorage.judge = "panel"')
-        own.open('?view=judge', '.history-place > *')
+        own.open('?view=judge', '.history .place > *')
         return own.page.locator('.history')
 
     return make

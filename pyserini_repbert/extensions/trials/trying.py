@@ -1,6 +1,6 @@
 """Another encoder, other passages or another language, tried beside the live ones.
 
-`encode_trial` encodes into shards of its own. `switch_to` publishes one generation with them, and
+`encode_trial` encodes into shards of its own. `use_trial` publishes one generation with them, and
 keeps what was there. Both are done by the collection's one writer; searches go on meanwhile.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.generation import Generation, open_generation
 from pyserini_repbert.collection.generation_manifest import (
     LUCENE,
@@ -32,19 +33,18 @@ from pyserini_repbert.collection.settings import (
     indexes_alike,
 )
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS, list_shards, open_shard
-from pyserini_repbert.collection.side_folders import (
-    Side,
-    is_searched_alike,
-    link_generation,
-    read_side,
-    remove_side,
-    settle_switch,
-    write_side,
-)
 from pyserini_repbert.collection.staging import NewRows
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.extensions.trials.side_folders import (
+    Side,
+    is_searched_alike,
+    link_generation,
+    read_side,
+    settle_switch,
+    write_side,
+)
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.systems.registry import representations
 
@@ -67,16 +67,64 @@ class TrialGeneration(Generation):
         return None if name is None else self.lucene_parent / name
 
 
-def encode_trial(writer: Writer, on_progress: Callable[[int], object]) -> GenerationManifest:
-    """Encode the documents of a collection by a writer's settings, beside the live generation.
+def encode_trial(
+    collection: Collection, on_progress: Callable[[int], object] = int
+) -> GenerationManifest:
+    """Encode all documents by the settings of a collection's `open`, beside those it is searched
+    by.
+
+    Searches go on, and answer as before. What a trial, or the live generation, has of these vectors
+    is not encoded again, also after a kill. `use_trial` then searches so. The trial before is
+    replaced.
 
     Parameters
     ----------
-    writer : was opened to rebuild the collection; it publishes nothing here
+    collection : was opened with the settings to try
     on_progress : called with the number of documents that were encoded since the last call
 
-    What a trial, or the live generation, has of these vectors is not encoded again. The trial
-    before is replaced. Raises InputError for settings that are in use already.
+    Returns what the trial has. Raises InputError for settings that are in use already, and
+    BusyError while another process writes.
+    """
+    collection.check_exists()
+    with collection.open_writer(rebuild=True, spare=_side_shards(collection.folder)) as writer:
+        return _encode(writer, on_progress)
+
+
+def use_trial(collection: Collection) -> GenerationManifest:
+    """Search by what was tried, from one new generation on; `go_back` returns.
+
+    Only documents that are new since the trial are encoded. Returns the new generation. Raises
+    InputError without a trial, MismatchError where its encoder is another one by now.
+    """
+    return _switch(collection, Side.TRIAL)
+
+
+def go_back(collection: Collection) -> GenerationManifest:
+    """Search as before `use_trial`, from one new generation on; that is the trial again.
+
+    Only documents that are new since then are encoded. Raises InputError where there is nothing to
+    go back to.
+    """
+    return _switch(collection, Side.BEFORE)
+
+
+def _switch(collection: Collection, side: Side) -> GenerationManifest:
+    collection.check_exists()
+    collection.check_folder()
+    manifest = _switch_to(collection.folder, side, collection.source)
+    collection.read_written()
+    return manifest
+
+
+def _side_shards(folder: Path) -> list[Path]:
+    """The folders of shards beside the collection's."""
+    return [folder / side / SHARDS for side in Side]
+
+
+def _encode(writer: Writer, on_progress: Callable[[int], object]) -> GenerationManifest:
+    """Encode the documents of a collection by a writer's settings, beside the live generation.
+
+    The writer was opened to rebuild the collection; it publishes nothing here.
     """
     live = writer.published
     if live is None:
@@ -201,7 +249,7 @@ def required_side(folder: Path, side: Side) -> GenerationManifest:
     raise InputError(f'collection {folder} has nothing to go back to: it went over to no trial')
 
 
-def switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationManifest:
+def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationManifest:
     """Search a collection by what a folder beside it has, from one new generation on.
 
     Parameters
@@ -226,8 +274,8 @@ def switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMani
     source.complete(settings)
     # Its vectors are as long as those that were encoded.
     _ = source.opened
-    folders = [folder / each / SHARDS for each in Side]
-    with Writer(folder, source, wanted_of(settings), rebuild=True, spare=folders) as writer:
+    wanted = wanted_of(settings)
+    with Writer(folder, source, wanted, rebuild=True, spare=_side_shards(folder)) as writer:
         live = writer.published
         if live is None:
             raise InputError(f'collection {folder} is still empty: run `index sync`')
@@ -260,10 +308,3 @@ def wanted_of(settings: CollectionSettings) -> WantedSettings:
         dtype=settings.dtype,
         **{kind.option: settings.name_of(kind) for kind in representations()},
     )
-
-
-def remove_trials(folder: Path) -> None:
-    """Remove the trial, and what was before a trial; the caller holds the writer's lock."""
-    for side in Side:
-        remove_side(folder, side.next)
-        remove_side(folder, side)

@@ -7,25 +7,12 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.collection.judging.asking import MeanOfQuestions
+
 _CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 _Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
-
-
-@dataclass(frozen=True, config=_CONFIG)
-class MeanOfQuestions:
-    """A mean over questions.
-
-    Attributes
-    ----------
-    mean : over the questions
-    low, high : of its 95% interval: the bootstrap percentiles over questions
-    """
-
-    mean: _Number
-    low: _Number
-    high: _Number
 
 
 @dataclass(frozen=True, config=_CONFIG)

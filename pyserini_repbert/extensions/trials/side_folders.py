@@ -14,26 +14,23 @@ import shutil
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
 from pyserini_repbert.collection.generation_manifest import LUCENE, GenerationManifest
-from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS, sync_to_disk
+from pyserini_repbert.collection.layout import LUCENES_FORM, SHARDS_FORM
+from pyserini_repbert.collection.parts import CollectionPart
+from pyserini_repbert.collection.settings import CollectionSettings, cuts_alike
+from pyserini_repbert.collection.shards import SHARDS, open_shard, sync_to_disk
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.generation import Generation
 
 MANIFEST = 'generation.json'
 _FORM = TypeAdapter(GenerationManifest)
-_UNFINISHED = r'\.unfinished'
-SHARD_FOLDER = re.compile(f'[0-9a-f]{{16}}|{_UNFINISHED}')
-LUCENE_FOLDER = re.compile(f'[0-9]{{6,}}|{_UNFINISHED}')
-_LUCENE_INDEX = FolderForm('Lucene index', LUCENE_FILES)
-SHARDS_FORM = FolderForm('folder of shards', SHARD_FORM.below(f'({SHARD_FOLDER.pattern})'))
-LUCENES_FORM = FolderForm(
-    'folder of Lucene indexes', _LUCENE_INDEX.below(f'({LUCENE_FOLDER.pattern})')
-)
 SIDE_FORM = FolderForm(
     'trial of a collection',
     (
@@ -59,7 +56,7 @@ class Side(StrEnum):
 def read_side(folder: Path, side: str) -> GenerationManifest | None:
     """The manifest of a folder beside the generation; None where there is none.
 
-    Raises DamagedFileError for one that is no manifest.
+    Raises DamagedFileError for one that is not a manifest.
     """
     path = folder / side / MANIFEST
     try:
@@ -163,3 +160,44 @@ def describe_side(kept: GenerationManifest, is_current: bool) -> str:
         f"encoder '{settings.encoder}', {settings.passage_tokens} wordpieces a passage, language "
         f"'{settings.language}', {kept.passages} passages{since}"
     )
+
+
+class SidesOfCollections(CollectionPart):
+    """The folders beside the generation, as collections know them."""
+
+    files = SIDE_FORM.below(
+        f'({"|".join(re.escape(name) for side in Side for name in (side, side.next))})'
+    )
+
+    def before_compacting(self, folder: Path) -> None:
+        for side in Side:
+            remove_side(folder, side.next)
+            remove_side(folder, side)
+
+    def describe(self, generation: Generation) -> list[str]:
+        lines = []
+        for side in Side:
+            kept = read_side(generation.folder, side)
+            if kept is not None:
+                is_current = kept.number == generation.number
+                lines.append(f'{side}: {describe_side(kept, is_current)}')
+        return lines
+
+    def check(self, generation: Generation) -> list[str]:
+        lines = []
+        for side in Side:
+            kept = read_side(generation.folder, side)
+            if kept is None:
+                continue
+            shards = generation.folder / side / SHARDS
+            for entry in kept.shards:
+                # One of another language alone has the vectors of the live generation.
+                if side is Side.BEFORE or not cuts_alike(generation.settings, kept.settings):
+                    open_shard(shards, entry.name).verify()
+            is_current = kept.number == generation.number
+            text = describe_side(kept, is_current)
+            lines.append(f'{generation.folder / side}: whole, {text}')
+        return lines
+
+
+IN_COLLECTIONS = SidesOfCollections()

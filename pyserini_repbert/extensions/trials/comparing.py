@@ -13,22 +13,22 @@ from pyserini_repbert.adapt.judged_topics import DEPTH
 from pyserini_repbert.adapt.weights import CUT
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.generation import Generation, open_generation
-from pyserini_repbert.collection.judging.watching import (
+from pyserini_repbert.collection.judging.asking import (
     JudgedQuestions,
+    MeanOfQuestions,
     judged_questions,
     mean_of_questions,
     question_values,
 )
-from pyserini_repbert.collection.measured import MeanOfQuestions
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
     learned_settings,
     open_collection_encoder,
 )
-from pyserini_repbert.collection.trials import open_trial
 from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.evaluate.significance import paired_t_test
+from pyserini_repbert.extensions.trials.trying import open_trial
 from pyserini_repbert.ranking import Run
 
 

@@ -8,17 +8,15 @@ import pytest
 from pyserini_repbert.collection import Collection, estimating
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.collection.judging import watching
-from pyserini_repbert.collection.judging.watching import is_measured, measure_generation
+from pyserini_repbert.collection.judging.asking import MeanOfQuestions
 from pyserini_repbert.collection.judgments import Judgment
-from pyserini_repbert.collection.measured import (
-    MeanOfQuestions,
-    MeasuredGeneration,
-    MeasuredQuestion,
-)
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extensions.watching import measuring
+from pyserini_repbert.extensions.watching.measured import MeasuredGeneration, MeasuredQuestion
+from pyserini_repbert.extensions.watching.measuring import is_measured, measure_generation
+from pyserini_repbert.extensions.watching.stored import stored_generations, stored_rankings
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.confidence import (
     HIT_FEATURES,
@@ -131,7 +129,7 @@ def test_a_lost_answer_fails_the_sync(judged, sync, documents):
     assert f'{best}: deleted' in printed
     sync(documents, '--watch')
     assert sync(others, '--fail-if-worse')[0] == 4
-    change = judgments_of(judged).measured()[-1].change
+    change = stored_generations(judgments_of(judged))[-1].change
     assert change.n_fallen >= 1
     assert change.questions[0].deleted == (best,)
     assert change.condensed.low <= change.condensed.mean < 0
@@ -140,9 +138,9 @@ def test_a_lost_answer_fails_the_sync(judged, sync, documents):
 def test_a_sync_that_changes_no_answer_prints_nothing_of_it(judged, sync, documents):
     worst = {'z': 'and and and'}
     measure_generation(judged)
-    before = judgments_of(judged).measured()[-1]
+    before = stored_generations(judgments_of(judged))[-1]
     _, printed, said = sync(documents | worst, '--watch')
-    change = judgments_of(judged).measured()[-1].change
+    change = stored_generations(judgments_of(judged))[-1].change
     assert change.since == before.generation
     assert ('judged questions' in printed) == bool(change.questions)
     assert (said == '') == (not change.questions)
@@ -170,7 +168,7 @@ def test_a_renamed_document_is_the_same(judged, sync, documents):
     best = best_of(judged, 'red cat')
     renamed = {('other' if docid == best else docid): text for docid, text in documents.items()}
     sync(renamed, '--watch')
-    change = judgments_of(judged).measured()[-1].change
+    change = stored_generations(judgments_of(judged))[-1].change
     assert change is not None
     assert not any(question.left for question in change.questions)
 
@@ -190,11 +188,11 @@ def test_a_document_with_the_name_of_a_deleted_one_keeps_its_grade(judged, sync,
     assert grades == {todo: 2}
     (record,) = caplog.records
     assert record.getMessage().startswith('1 judgments were of deleted documents')
-    assert len(store.measured()[-1].questions) == len(QUESTIONS) + 1
+    assert len(stored_generations(store)[-1].questions) == len(QUESTIONS) + 1
     # Bob judges the renamed one: the question has no relevant document any more.
     store.add([Judgment('which plan?', todo, 0, 'bob')])
     assert sync(renamed | {'new': 'big leaf'}, '--watch')[0] == 0
-    assert len(store.measured()[-1].questions) == len(QUESTIONS)
+    assert len(stored_generations(store)[-1].questions) == len(QUESTIONS)
 
 
 def test_a_question_with_zeros_alone_found_nothing(judged, capsys):
@@ -220,10 +218,10 @@ def test_questions_of_two_generations_are_paired_by_their_qids():
     run_now = {qid: Ranking(['a'], [1.0]) for qid in 'xyz'}
     qrels = {qid: {'a': 1} for qid in 'xyz'}
     before = measured(1, {'x': 0.5, 'y': 1.0})
-    change = watching._change(before, measured(2, {'y': 0.25, 'z': 1.0}), {}, run_now, qrels)
+    change = measuring._change(before, measured(2, {'y': 0.25, 'z': 1.0}), {}, run_now, qrels)
     assert change.ndcg.mean == -0.75
     assert [question.after.qid for question in change.questions] == ['y']
-    assert watching._change(before, measured(2, {'z': 1.0}), {}, run_now, qrels) is None
+    assert measuring._change(before, measured(2, {'z': 1.0}), {}, run_now, qrels) is None
 
 
 @pytest.fixture
@@ -274,25 +272,25 @@ def test_a_file_of_an_earlier_release_has_no_history(judged, tmp_path):
         connection.execute('DROP TABLE measured_rankings')
         connection.execute('DROP TABLE next_questions')
     connection.close()
-    assert store.measured() == []
-    assert store.measured_rankings() == {}
+    assert stored_generations(store) == []
+    assert stored_rankings(store) == {}
     assert list(store.problems()) == []
     measure_generation(judged)
     copy_collection(judged, tmp_path / 'copy')
-    assert judgments_of(tmp_path / 'copy').measured() == store.measured()
+    assert stored_generations(judgments_of(tmp_path / 'copy')) == stored_generations(store)
     assert list(store.problems()) == []
 
 
 def test_a_history_is_read_whatever_other_tables_are_missing(judged):
     measure_generation(judged)
     store = judgments_of(judged)
-    measured = store.measured()
-    rankings = store.measured_rankings()
+    measured = stored_generations(store)
+    rankings = stored_rankings(store)
     with sqlite3.connect(store.path) as connection:
         connection.execute('DROP TABLE next_questions')
     connection.close()
-    assert measured and store.measured() == measured
-    assert rankings and store.measured_rankings() == rankings
+    assert measured and stored_generations(store) == measured
+    assert rankings and stored_rankings(store) == rankings
     assert store.next_questions() == []
 
 
@@ -303,7 +301,7 @@ def test_a_damaged_history_is_said(judged):
         connection.execute("""UPDATE measured SET report = '{"generation": 1}'""")
     connection.close()
     with pytest.raises(DamagedFileError, match='what was measured is not as it is stored'):
-        store.measured()
+        stored_generations(store)
 
 
 def test_questions_without_an_answer_cannot_be_asked(sync, documents, tmp_path):

@@ -8,13 +8,13 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.encoding import PassageEncoder
-from pyserini_repbert.collection.judging.trying import compare_trial
 from pyserini_repbert.collection.judgments import Judgment
-from pyserini_repbert.collection.side_folders import Side, read_side
-from pyserini_repbert.collection.trials import open_trial
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extensions.trials import compare_trial, encode_trial, go_back, use_trial
+from pyserini_repbert.extensions.trials.side_folders import Side, read_side
+from pyserini_repbert.extensions.trials.trying import open_trial
 
 DOCUMENTS = [
     (
@@ -63,23 +63,23 @@ def hits(folder, question='cat on the moon'):
 def test_a_trial_is_used_and_left_without_encoding(folder, other, encoded):
     before = hits(folder)
     with Collection.open(folder, encoder=other) as collection:
-        trial = collection.encode_trial()
+        trial = encode_trial(collection)
         assert len(encoded) == trial.passages > len(DOCUMENTS)
-        assert collection.encode_trial() == trial
+        assert encode_trial(collection) == trial
     assert hits(folder) == before
     assert 'trial: whole' in check_collection(folder).splitlines()[1]
     encoded.clear()
     with Collection.open(folder) as collection:
-        assert collection.use_trial().number == 2
+        assert use_trial(collection).number == 2
     assert encoded == []
     assert read_side(folder, Side.TRIAL) is None
     after = hits(folder)
     assert after != before
     check_collection(folder)
     with Collection.open(folder) as collection:
-        assert collection.go_back().settings.encoder != other
-        assert collection.use_trial().settings.encoder == other
-        assert collection.go_back().number == 5
+        assert go_back(collection).settings.encoder != other
+        assert use_trial(collection).settings.encoder == other
+        assert go_back(collection).number == 5
     assert encoded == []
     assert hits(folder) == before
     with Collection.open(folder) as collection:
@@ -91,16 +91,16 @@ def test_a_trial_is_used_and_left_without_encoding(folder, other, encoded):
 
 def test_a_trial_ranks_as_the_collection_then_does(folder, other):
     with Collection.open(folder, encoder=other) as collection:
-        collection.encode_trial()
+        encode_trial(collection)
     judgments_of(folder).add([Judgment('cat on the moon', 'd1', 2), Judgment('sea', 'd4', 1)])
     compared = compare_trial(folder)
     assert compared.n_questions == 2
     with contextlib.closing(open_trial(folder)) as generation:
         assert [len(live.shard) for live in generation.shards] == [generation.manifest.passages]
     with Collection.open(folder) as collection:
-        collection.use_trial()
+        use_trial(collection)
     with Collection.open(folder, encoder=read_side(folder, Side.BEFORE).settings.encoder) as live:
-        live.encode_trial()
+        encode_trial(live)
     again = compare_trial(folder)
     assert again.condensed.now == compared.condensed.trial
     assert again.ndcg.trial == compared.ndcg.now
@@ -109,27 +109,27 @@ def test_a_trial_ranks_as_the_collection_then_does(folder, other):
 
 def test_only_what_is_new_since_the_trial_is_encoded(folder, other, encoded):
     with Collection.open(folder, encoder=other) as collection:
-        collection.encode_trial()
+        encode_trial(collection)
     with Collection.open(folder) as collection:
         collection.add([('new', 'red fish')])
         encoded.clear()
         with pytest.raises(InputError, match='has changed since it was tried'):
             open_trial(folder)
         assert 'as of generation 1' in check_collection(folder)
-        collection.use_trial()
+        use_trial(collection)
     assert encoded == ['red fish']
     with Collection.open(folder) as collection:
         encoded.clear()
-        assert collection.go_back().documents == len(DOCUMENTS) + 1
+        assert go_back(collection).documents == len(DOCUMENTS) + 1
     assert encoded == []
 
 
 def test_another_language_has_words_of_its_own_and_the_same_vectors(folder, encoded):
     with Collection.open(folder, passage_tokens=5, overlap=1) as collection:
-        assert collection.encode_trial().settings.passage_tokens == 5
+        assert encode_trial(collection).settings.passage_tokens == 5
     encoded.clear()
     with Collection.open(folder, language='de') as collection:
-        trial = collection.encode_trial()
+        trial = encode_trial(collection)
     assert encoded == []
     assert [shard.name for shard in trial.shards] == [
         shard.name for shard in Collection.open(folder).generation.manifest.shards
@@ -139,18 +139,18 @@ def test_another_language_has_words_of_its_own_and_the_same_vectors(folder, enco
 
 def test_what_cannot_be_tried(folder, open_collection):
     with pytest.raises(InputError, match='is searched by these settings already'):
-        Collection.open(folder).encode_trial()
+        encode_trial(Collection.open(folder))
     with pytest.raises(InputError, match='has no trial: name what to try'):
-        Collection.open(folder).use_trial()
+        use_trial(Collection.open(folder))
     with pytest.raises(InputError, match='has nothing to go back to'):
-        Collection.open(folder).go_back()
+        go_back(Collection.open(folder))
     with pytest.raises(InputError, match='holds no collection'):
-        open_collection('none').encode_trial()
+        encode_trial(open_collection('none'))
 
 
 def test_a_damaged_trial_is_found_and_encoded_again(folder, other, encoded):
     with Collection.open(folder, encoder=other) as collection:
-        trial = collection.encode_trial()
+        trial = encode_trial(collection)
     vectors = folder / 'trial' / 'shards' / trial.shards[0].name / 'vectors.npy'
     content = bytearray(vectors.read_bytes())
     content[-1] ^= 1
@@ -159,13 +159,13 @@ def test_a_damaged_trial_is_found_and_encoded_again(folder, other, encoded):
         check_collection(folder)
     encoded.clear()
     with Collection.open(folder) as collection:
-        collection.use_trial()
+        use_trial(collection)
     assert len(encoded) == trial.passages
     check_collection(folder)
     manifest = folder / 'before' / 'generation.json'
     manifest.write_text('{}', encoding='utf-8')
     with pytest.raises(DamagedFileError, match='is not the manifest of a trial'):
-        Collection.open(folder).go_back()
+        go_back(Collection.open(folder))
 
 
 @pytest.fixture

@@ -1,15 +1,16 @@
 // How well the judged questions are answered: by generation, what the newest one moved, and what it cannot answer.
 
-import { address, ask } from './api.js';
-import { freshId, h } from './dom.js';
-import { table } from './figures.js';
-import { failure, message } from './messages.js';
-import { count, measure, percent, signed } from './words.js';
+import { address, ask } from '../../js/api.js';
+import { freshId, h } from '../../js/dom.js';
+import { table } from '../../js/figures.js';
+import { failure, message } from '../../js/messages.js';
+import { addPart } from '../../js/parts.js';
+import { count, measure, percent, signed } from '../../js/words.js';
 
 /** The panel {section, load}; load() asks the service again. */
-export function historyPanel(about) {
+function historyPanel(about) {
   const title = freshId('history');
-  const place = h('div', { class: 'history-place' });
+  const place = h('div', { class: 'place' });
 
   async function load() {
     try {
@@ -61,3 +62,5 @@ function moved({ since, questions }) {
     return [own.question, measure(own.after.ndcg), h('span', { class: change < 0 ? 'down' : 'up' }, signed(change)), lost.join(', ')];
   }));
 }
+
+addPart('judging', (about) => about.learning && historyPanel(about));

@@ -7,94 +7,49 @@ figures: nDCG@10, and nDCG@10 of the judged documents alone, which are Sakai's c
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from pyserini_repbert.adapt.judged_topics import DEPTH
-from pyserini_repbert.adapt.weights import CUT, ndcg
+from pyserini_repbert.adapt.weights import CUT
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankings
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.generation import Generation, read_known
+from pyserini_repbert.collection.judging.asking import (
+    DIGITS,
+    JudgedQuestions,
+    ask_collection,
+    judged_questions,
+    mean_of_questions,
+    question_values,
+)
 from pyserini_repbert.collection.judgments import JudgmentStore
-from pyserini_repbert.collection.measured import (
+from pyserini_repbert.data.qrels import Qrels
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.watching.measured import (
     GenerationChange,
-    MeanOfQuestions,
     MeasuredGeneration,
     MeasuredQuestion,
     MovedQuestion,
 )
-from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import judged_only
-from pyserini_repbert.evaluate.significance import bootstrap_interval
-from pyserini_repbert.indexes.kind import kind_of
-from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.pipeline.opening import open_resolved
-from pyserini_repbert.pipeline.resolving import resolve
-from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.extensions.watching.stored import (
+    store_generation,
+    stored_generations,
+    stored_rankings,
+)
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.trace import Notes
 
-# Figures of fewer questions say little of others.
-FEW_QUESTIONS = 20
-# A P(answered) that moves by less is no news.
+# A P(answered) that moves by less is not news.
 _LEAST_MOVE = 0.1
-_DIGITS = 6
-
-
-@dataclass(frozen=True)
-class JudgedQuestions:
-    """The judged questions of a collection.
-
-    Attributes
-    ----------
-    topics : those with a relevant document
-    qrels : the judgments of these
-    without_relevant : those of which nobody judged a document relevant
-    """
-
-    topics: Sequence[Query]
-    qrels: Qrels
-    without_relevant: Sequence[Query] = ()
-
-    @property
-    def all_topics(self) -> list[Query]:
-        """All judged questions."""
-        return [*self.topics, *self.without_relevant]
-
-
-def judged_questions(folder: Path) -> JudgedQuestions:
-    """The questions that are asked again. Raises InputError for a folder that is no collection."""
-    kind_of(str(folder)).check_writable(str(folder))
-    store = judgments_of(folder)
-    qrels = {}
-    for qid, grades in store.qrels().items():
-        if any(grade > 0 for grade in grades.values()):
-            qrels[qid] = grades
-    topics = []
-    without_relevant = []
-    for topic in store.topics():
-        if topic.qid in qrels:
-            topics.append(topic)
-        else:
-            without_relevant.append(topic)
-    return JudgedQuestions(topics, qrels, without_relevant)
 
 
 def is_measured(folder: Path) -> bool:
     """Whether the newest generation was asked the questions as they are judged and searched now."""
     store = judgments_of(folder)
-    measured = store.measured()
+    measured = stored_generations(store)
     if not measured:
         return False
     newest = measured[-1]
@@ -115,7 +70,7 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
     """
     store = judgments_of(folder)
     if is_measured(folder):
-        return store.measured()[-1]
+        return stored_generations(store)[-1]
     judged = judged_questions(folder)
     if not judged.topics:
         raise InputError(
@@ -123,59 +78,19 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
             'import judgments with `index judgments`'
         )
     asked = _digest(store)
-    before = store.measured()
+    before = stored_generations(store)
     with ask_collection(folder, judged.all_topics, device) as answers:
         generation = answers.generation
         run = answers.run
         measured = _measure(generation, judged, run, answers.answered)
         measured = replace(measured, asked=asked)
         if before and before[-1].asked == asked and before[-1].generation < generation.number:
-            change = _change(before[-1], measured, store.measured_rankings(), run, judged.qrels)
+            change = _change(before[-1], measured, stored_rankings(store), run, judged.qrels)
             if change is not None:
                 measured = replace(measured, change=_mark_deleted(change, generation))
     rankings = {topic.qid: run[topic.qid].docids[:CUT] for topic in judged.topics}
-    store.add_measured(measured, rankings)
+    store_generation(store, measured, rankings)
     return measured
-
-
-@dataclass(frozen=True)
-class CollectionAnswers:
-    """What a collection answers to questions, by its search as it is now.
-
-    Attributes
-    ----------
-    generation : that was asked
-    run : of the search, with the rerankers to which a person set the collection
-    runs : of each ranking of it
-    answered : P(answered) of each question, by qid; empty where it is not known
-    """
-
-    generation: Generation
-    run: Run
-    runs: Mapping[str, Run]
-    answered: Mapping[str, float]
-
-
-@contextlib.contextmanager
-def ask_collection(
-    folder: Path, topics: Sequence[Query], device: str
-) -> Iterator[CollectionAnswers]:
-    """The answers of a collection, whose generation stays open meanwhile."""
-    machine = Machine(devices=(device,))
-    resolved = resolve(PipelineSpec(index=str(folder)), machine)
-    pipeline: Any = open_resolved(resolved, machine).pipeline
-    with contextlib.closing(pipeline):
-        notes = Notes()
-        run = pipeline.rank(topics, None, DEPTH, notes)
-        rerankers = {}
-        if pipeline.rerankers is not None:
-            stages = map(str, resolved.spec.stages)
-            rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
-        of_search = notes.parts['search']
-        first = pipeline.first
-        answered = answered_by_question(first, topics, run, of_search, rerankers)
-        runs = runs_of_rankings(first, of_search)
-        yield CollectionAnswers(first.generation, run, runs, answered)
 
 
 def _digest(store: JudgmentStore) -> str:
@@ -189,62 +104,6 @@ def _digest(store: JudgmentStore) -> str:
         judgments.append([judgment.question, judgment.judge, judgment.judged, judgment.grade])
     parts = [None if in_use is None else in_use.number, sorted(judgments)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def answered_by_question(
-    first: CollectionSearcher,
-    topics: Sequence[Query],
-    run: Run,
-    notes: Notes,
-    rerankers: Mapping[str, Reranker] | None = None,
-) -> dict[str, float]:
-    """P(answered) of each question, by qid; empty where it is not known.
-
-    Parameters
-    ----------
-    first : the search of a collection
-    topics : the questions
-    run : of the search, or reranked
-    notes : what the search reported
-    rerankers : by which the run was reranked, by their stages
-    """
-    rerankers = rerankers or {}
-    try:
-        estimator = ConfidenceEstimator.of(first, stages=tuple(rerankers))
-    except InputError:
-        # Nothing was learned that could tell it.
-        return {}
-    runs = runs_of_rankings(first, notes)
-    answered = {}
-    for topic in topics:
-        rankings = {name: ranked[topic.qid] for name, ranked in runs.items()}
-        docids = run[topic.qid].docids[:CUT]
-        relevances = None
-        if rerankers:
-            relevances = relevances_of(run[topic.qid], list(rerankers.values())[-1])
-        estimated = estimator.estimate(topic.text, docids, rankings, relevances)
-        answered[topic.qid] = estimated.answered
-    return answered
-
-
-@dataclass(frozen=True)
-class QuestionValues:
-    """nDCG@10 of each question, plain, and of the judged documents alone."""
-
-    ndcg: Sequence[float]
-    condensed: Sequence[float]
-
-
-def question_values(judged: JudgedQuestions, run: Run) -> QuestionValues:
-    """How well a run answers each question."""
-    judged_run = judged_only(run, judged.qrels)
-    plain = []
-    condensed = []
-    for topic in judged.topics:
-        grades = judged.qrels[topic.qid]
-        plain.append(round(ndcg(run[topic.qid], grades), _DIGITS))
-        condensed.append(round(ndcg(judged_run[topic.qid], grades), _DIGITS))
-    return QuestionValues(plain, condensed)
 
 
 def _measure(
@@ -269,10 +128,10 @@ def _measure(
         manifest_sha256=generation.sha256,
         measured=datetime.now(UTC).isoformat(timespec='seconds'),
         asked='',
-        judged_share=round(n_judged / max(n_hits, 1), _DIGITS),
+        judged_share=round(n_judged / max(n_hits, 1), DIGITS),
         ndcg=mean_of_questions(values.ndcg),
         condensed=mean_of_questions(values.condensed),
-        answered=round(fmean(answered.values()), _DIGITS) if answered else None,
+        answered=round(fmean(answered.values()), DIGITS) if answered else None,
         questions=tuple(questions),
         without_relevant=tuple(without_relevant),
     )
@@ -287,18 +146,7 @@ def _measured_question(
         question=topic.text,
         ndcg=ndcg_value,
         condensed=condensed,
-        answered=None if probability is None else round(probability, _DIGITS),
-    )
-
-
-def mean_of_questions(values: Sequence[float]) -> MeanOfQuestions:
-    """The mean of a value of each question, and its 95% interval."""
-    mean = fmean(values)
-    if len(set(values)) == 1:
-        return MeanOfQuestions(mean, mean, mean)
-    interval = bootstrap_interval(values, [0.0] * len(values))
-    return MeanOfQuestions(
-        round(mean, _DIGITS), round(interval.low, _DIGITS), round(interval.high, _DIGITS)
+        answered=None if probability is None else round(probability, DIGITS),
     )
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_repbert.collection.commands.asking import warn_of_few
+from pyserini_repbert.collection.commands.parts import WritePart
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.command import EXIT_WORSE
 from pyserini_repbert.commands.console import json_text, printable
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.measured import (
+    from pyserini_repbert.collection.judging.asking import MeanOfQuestions
+    from pyserini_repbert.collection.syncing import Changes
+    from pyserini_repbert.extensions.watching.measured import (
         GenerationChange,
-        MeanOfQuestions,
         MeasuredGeneration,
         MovedQuestion,
     )
@@ -31,36 +35,48 @@ _MOST_DOCUMENTS = 3
 _BLOCKS = '▁▂▃▄▅▆▇█'
 
 
-def add_watch_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags of `index sync` by which it asks the judged questions again."""
-    add = parser.add_argument
-    add(
-        '--watch',
-        action='store_true',
-        help='ask the judged questions before and after, and print what moved',
-    )
-    add(
-        '--fail-if-worse',
-        nargs='?',
-        type=command.finite_number,
-        const=_LOSS,
-        metavar='LOSS',
-        help='as --watch; the exit status is 4 if nDCG@10 of the judged documents falls by more '
-        f'than LOSS; without a number: {_LOSS}',
-    )
+class WatchedSync(WritePart):
+    """Asks the judged questions before and after `index sync`."""
+
+    def add_flags(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add(
+            '--watch',
+            action='store_true',
+            help='ask the judged questions before and after, and print what moved',
+        )
+        add(
+            '--fail-if-worse',
+            nargs='?',
+            type=command.finite_number,
+            const=_LOSS,
+            metavar='LOSS',
+            help='as --watch; the exit status is 4 if nDCG@10 of the judged documents falls by '
+            f'more than LOSS; without a number: {_LOSS}',
+        )
+
+    def begin(self, options: argparse.Namespace) -> Callable[[Changes], int] | None:
+        if not options.watch and options.fail_if_worse is None:
+            return None
+        _measure_before(options)
+        return lambda changes: _status_after(options, changes)
 
 
-def is_watched(options: argparse.Namespace) -> bool:
-    """Whether a sync asks the judged questions."""
-    return options.watch or options.fail_if_worse is not None
+IN_SYNC = WatchedSync()
 
 
-def measure_before(options: argparse.Namespace) -> None:
+def _status_after(options: argparse.Namespace, changes: Changes) -> int:
+    is_worse = changes.is_published and _measure_after(options)
+    return EXIT_WORSE if is_worse else 0
+
+
+def _measure_before(options: argparse.Namespace) -> None:
     """Ask the judged questions before a sync, unless the newest generation was asked already.
 
     Raises InputError for --fail-if-worse without a judged question.
     """
-    from pyserini_repbert.collection.judging.watching import judged_questions, measure_generation
+    from pyserini_repbert.collection.judging.asking import judged_questions
+    from pyserini_repbert.extensions.watching.measuring import measure_generation
     from pyserini_repbert.index.manifest import is_collection
 
     folder = Path(options.index)
@@ -75,10 +91,11 @@ def measure_before(options: argparse.Namespace) -> None:
         measure_generation(folder, options.device)
 
 
-def measure_after(options: argparse.Namespace) -> bool:
+def _measure_after(options: argparse.Namespace) -> bool:
     """Ask the judged questions after a sync, and print what moved; returns whether it failed."""
-    from pyserini_repbert.collection.judging.watching import judged_questions, measure_generation
+    from pyserini_repbert.collection.judging.asking import judged_questions
     from pyserini_repbert.evaluate.calibration import counts_unjudged
+    from pyserini_repbert.extensions.watching.measuring import measure_generation
 
     folder = Path(options.index)
     judged = judged_questions(folder)
@@ -99,18 +116,6 @@ def measure_after(options: argparse.Namespace) -> bool:
     difference = change.ndcg if counts_unjudged(judged.qrels) else change.condensed
     most = options.fail_if_worse
     return most is not None and difference.mean < -most
-
-
-def warn_of_few(n_questions: int) -> None:
-    """Say on stderr that so few questions say little of others, if they do."""
-    from pyserini_repbert.collection.judging.watching import FEW_QUESTIONS
-
-    if n_questions < FEW_QUESTIONS:
-        questions = command.count_text(n_questions, 'judged question')
-        print(
-            f'warning: {questions} say little of others: judge {FEW_QUESTIONS} or more',
-            file=sys.stderr,
-        )
 
 
 def _print_change(change: GenerationChange, n_questions: int) -> None:
@@ -175,18 +180,16 @@ def add_history_flags(parser: argparse.ArgumentParser) -> None:
 def show_history(options: argparse.Namespace) -> None:
     """Print what the judged questions found in each generation that was asked."""
     from pyserini_repbert.collection.adaptation import judgments_of
-    from pyserini_repbert.collection.judging.watching import (
-        is_measured,
-        judged_questions,
-        measure_generation,
-    )
+    from pyserini_repbert.collection.judging.asking import judged_questions
+    from pyserini_repbert.extensions.watching.measuring import is_measured, measure_generation
+    from pyserini_repbert.extensions.watching.stored import stored_generations
 
     folder = Path(options.index)
-    # Refuses a folder that is no collection.
+    # Refuses a folder that is not a collection.
     judged_questions(folder)
     if options.ask:
         measure_generation(folder, options.device)
-    measured = judgments_of(folder).measured()
+    measured = stored_generations(judgments_of(folder))
     if options.json:
         print(json_text([asdict(generation) for generation in measured], indent=1))
         return
