@@ -115,6 +115,7 @@ WORDS = {
     PARTS: ('--filter', '--confidence', 'index sync', '  serve ', '--even-if-worse'),
     ('extensions/confidence',): ('--confidence', '--min-confidence'),
     ('extensions/following',): ('--follow',),
+    ('extensions/off_topic',): ('off_topic', 'extensions/off_topic/'),
     ('extensions/several',): ('several collections',),
     ('extensions/trials',): ('    try ',),
     ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),

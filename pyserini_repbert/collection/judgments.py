@@ -547,6 +547,13 @@ class JudgmentStore:
                 for problem in _row_problems(connection):
                     yield f'{self.path}: {problem}'
 
+    def copy_to(self, path: Path) -> None:
+        """Copy the file; raises DamagedFileError for one that holds other tables."""
+        with self._reading() as reading:
+            if reading is not None:
+                with contextlib.closing(sqlite3.connect(path)) as writing:
+                    reading.backup(writing)
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction; makes the file where there is none."""
@@ -691,7 +698,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
-    refuse_code(connection, path, ADVICE)
+    refuse_code(connection, path, ADVICE, _make)
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

@@ -331,6 +331,11 @@ def _name_of(record: bytes) -> str:
     return hashlib.sha256(record).hexdigest()[:_NAME_LENGTH]
 
 
+def is_shard_name(name: str) -> bool:
+    """Whether a shard can have this name."""
+    return re.fullmatch(_NAME, name) is not None
+
+
 def list_shards(parent: Path) -> list[str]:
     """The names of the shards in a folder, in order."""
     if not parent.is_dir():
