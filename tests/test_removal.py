@@ -114,6 +114,9 @@ def test_words_that_leave_are_there(folders):
 WORDS = {
     PARTS: ('--filter', '--confidence', 'index sync', '  serve ', '--even-if-worse'),
     ('extensions/confidence',): ('--confidence', '--min-confidence'),
+    ('extensions/following',): ('--follow',),
+    ('extensions/off_topic',): ('off_topic', 'extensions/off_topic/'),
+    ('extensions/several',): ('several collections',),
     ('extensions/trials',): ('    try ',),
     ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),
 }

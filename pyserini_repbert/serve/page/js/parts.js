@@ -4,7 +4,8 @@ const makers = new Map();
 
 /**
  * Show something more. where: 'judging', below the learning, made by make(about): {section, load}, or a falsy value for nothing;
- * load() is called when a learning has ended.
+ * load() is called when a learning has ended. 'hits', above the hits of an answer, made by make(answer): an element, or a falsy
+ * value for nothing.
  */
 export function addPart(where, make) {
   makers.set(where, [...(makers.get(where) ?? []), make]);

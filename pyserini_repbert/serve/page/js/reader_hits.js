@@ -2,6 +2,7 @@
 
 import { button, h } from './dom.js';
 import { message } from './messages.js';
+import { partsOf } from './parts.js';
 import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
 import { whyHere } from './reasons.js';
@@ -86,7 +87,7 @@ function doubt({ confidence }, about) {
 /** The elements of an answer. onopen(state): a document is opened; onmore(): more hits are wanted, null where there are no more. */
 export function hitElements(answer, { about, state, onopen, onmore }) {
   const hits = answer.candidates;
-  const warnings = (answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text));
+  const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text)), ...partsOf('hits', answer)];
   if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
   const shown = withoutCopies(hits);
   const titles = shown.map((own) => own.hit.title);
