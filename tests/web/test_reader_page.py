@@ -269,16 +269,17 @@ PROSE = """async () => {
 
 LINES = """async () => {
   const { proseElements } = await import('/js/prose.js');
-  const flowing = 'A line of a text that a mail program broke\\nat seventy or so characters, since it was full.\\nEnd.';
-  const verse = 'Ring a ring\\no’ roses';
-  return [flowing, verse].map((text) => proseElements(text, {}).map((own) => own.textContent).join('|'));
+  const flowing = 'A line of a text that a mail program broke\\n'
+    + 'where it was full, at seventy or so characters, as such programs do.\\nEnd.';
+  const textOf = (text) => proseElements(text, {}).map((own) => own.textContent).join('|');
+  return [textOf(flowing), textOf('Ring a ring\\no’ roses')];
 }"""
 
 
 def test_lines_that_were_full_flow_on_and_verse_stays(mine):
     flowing, verse = mine.open(ASKED, '.hit').evaluate(LINES)
     assert flowing.count('\n') == 0
-    assert flowing.startswith('A line of a text that a mail program broke at seventy')
+    assert flowing.startswith('A line of a text that a mail program broke where it was full')
     assert verse == 'Ring a ring\no’ roses'
 
 
@@ -320,13 +321,20 @@ def test_the_start_offers_what_was_asked_last(mine):
 
 TITLES = """async () => {
   const { hitElements } = await import('/js/reader_hits.js');
-  const hit = (title, file, doc) => ({ title, docid: file, doc, display: [{ text: doc, match: false }],
-    passage: { file, start: 0, end: 3, headings: [] } });
-  const candidates = [hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'), hit('Recipes', 'y/two.md', 'c'),
-    hit('Recipes', 'copy/two.md', 'c'), hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e')];
-  const about = { name: 'mine' };
-  const [, , list] = hitElements({ candidates, query: {} }, { about, state: { chosen: [] }, onopen: () => {}, onmore: null });
-  return [...list.querySelectorAll('.hit')].map((own) => [own.querySelector('h2').textContent, own.querySelector('.crumbs')?.textContent]);
+  const hit = (title, file, doc) => ({
+    title, docid: file, doc, display: [{ text: doc, match: false }],
+    passage: { file, start: 0, end: 3, headings: [] },
+  });
+  const candidates = [
+    hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'),
+    hit('Recipes', 'y/two.md', 'c'), hit('Recipes', 'copy/two.md', 'c'),
+    hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
+  ];
+  const page = { about: { name: 'mine' }, state: { chosen: [] }, onopen: () => {}, onmore: null };
+  const place = document.createElement('div');
+  place.append(...hitElements({ candidates, query: {} }, page).flat().filter(Boolean));
+  const text = (own, selector) => own.querySelector(selector).textContent;
+  return [...place.querySelectorAll('.hit')].map((own) => [text(own, 'h2'), text(own, '.crumbs')]);
 }"""
 
 
