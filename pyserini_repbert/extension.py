@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -72,7 +72,16 @@ class Extension:
         does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
-        `commands.parts.CommandPart`, with flags of its own
+        `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
+        `collection.commands.parts.WritePart`
+    in_collections : what it does in collections, when a generation is published and in their
+        folders: a `collection.parts.CollectionPart`
+    in_answers : what it adds to searches of the service, over HTTP and MCP: a
+        `serve.answer_parts.AnswerPart`
+    routes : of the service: each an `APIRouter` of FastAPI
+    page : its part of the search page: the scripts and style sheets that a page loads, by the
+        page, 'reader' or 'laboratory'; they lie in the folder `page` of the package. A script
+        calls `addPart` of `js/parts.js`, which says what is shown where
     """
 
     name: str
@@ -82,6 +91,10 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    in_collections: tuple[str, ...] = ()
+    in_answers: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+    page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
         """What 'module:attribute' names, imported on first use."""
@@ -108,8 +121,20 @@ def _defined() -> Iterator[Extension]:
     """The `EXTENSION` of each folder, then entry points."""
     for package in _packages():
         yield importlib.import_module(package).EXTENSION
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(ENTRY_POINTS):
         yield entry_point.load()
+
+
+@cache
+def all_entry_points() -> Any:
+    """What installed packages offer: it is read once, from the files of all of them."""
+    return metadata.entry_points()
+
+
+def entry_points(group: str) -> Iterable[metadata.EntryPoint]:
+    """What installed packages offer to a group."""
+    points: metadata.EntryPoints = all_entry_points().select(group=group)
+    return points
 
 
 def _packages() -> Iterator[str]:
@@ -130,17 +155,12 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
             yield module
 
 
-def loaded_systems() -> Iterator[Any]:
-    """The systems of all extensions."""
+def loaded(hook: str) -> Iterator[Any]:
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_collections',
+    'in_answers' or 'routes'.
+    """
     for extension in extensions().values():
-        for name in extension.systems:
-            yield extension.load(name)
-
-
-def loaded_index_kinds() -> Iterator[Any]:
-    """The kinds of indexes of all extensions."""
-    for extension in extensions().values():
-        for name in extension.index_kinds:
+        for name in getattr(extension, hook):
             yield extension.load(name)
 
 

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,11 @@ SHELF = sorted(
 )
 CASES = {'the plugin alone': PARTS, **{folder: (folder,) for folder in SHELF}}
 IMPORT_ALL = """
-import contextlib, importlib, io, pkgutil, sys
+import contextlib, importlib, json, pkgutil, sys
 import pyserini_repbert
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import InputError, MissingDependencyError
 
 failed = []
 for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert.', onerror=str):
@@ -40,9 +42,18 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(f'{module.name}: {error}')
 print(failed)
-for words in (['--help'], ['search', '--help'], ['adapt', '--help'], ['index', '--help']):
-    with contextlib.suppress(SystemExit):
-        main(words)
+for command in ('', 'search', 'adapt', 'index', 'index sync'):
+    # An action may be gone.
+    with contextlib.suppress(SystemExit, InputError):
+        main([*command.split(), '--help'])
+with contextlib.suppress(ImportError):
+    # The HTTP description and the page; the service may be gone, or its extra not installed.
+    from pyserini_repbert.serve.app import create_app, page_text
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+    settings = ServeSettings(indexes={'mine': IndexSettings(path='mine')})
+    print(json.dumps(create_app(settings).openapi()))
+    print(page_text('index.html') + page_text('lab.html'))
 sys.stderr = sys.stdout
 print('status', run(main, ['search', '--index', sys.argv[1], '--query', 'slugs']))
 """
@@ -73,6 +84,13 @@ def output_without(folders, folder):
     return shown.stdout
 
 
+@cache
+def shown_with_all():
+    """What all of the package prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        return output_without((), Path(folder))
+
+
 @pytest.mark.parametrize('folders', CASES.values(), ids=CASES)
 def test_everything_else_imports(folders, tmp_path):
     shown = output_without(folders, tmp_path)
@@ -84,10 +102,23 @@ def test_everything_else_imports(folders, tmp_path):
         assert shown.endswith('status 2\n')
 
 
-# Words of help that leave with a part.
+@pytest.mark.parametrize('folders', CASES.values(), ids=CASES)
+def test_words_that_leave_are_there(folders):
+    """Words that nothing shows would prove nothing."""
+    shown = shown_with_all()
+    for words in WORDS[folders]:
+        assert words in shown, words
+
+
+# Words of help, of the HTTP description and of the page that leave with a part.
 WORDS = {
     PARTS: ('--filter', '--confidence', 'index sync', '  serve ', '--even-if-worse'),
     ('extensions/confidence',): ('--confidence', '--min-confidence'),
+    ('extensions/following',): ('--follow',),
+    ('extensions/off_topic',): ('off_topic', 'extensions/off_topic/'),
+    ('extensions/several',): ('several collections',),
+    ('extensions/trials',): ('    try ',),
+    ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),
 }
 
 

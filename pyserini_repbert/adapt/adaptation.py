@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import Values
-from pyserini_repbert.evaluate.significance import paired_t_test, t_interval
+from pyserini_repbert.data.topics import normal_form
+from pyserini_repbert.evaluate.significance import (
+    TTest,
+    bootstrap_gain,
+    paired_t_test,
+    t_interval,
+)
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
 
 _CONVINCING = 0.05  # the p below which a gain is more than noise
+# A gain that is less sure is worth its risk from this probability on, below this expected loss.
+_LIKELY = 0.8
+_LEAST_LOSS = 0.005
 # Means that differ by less are equal: sums of floats differ in their last digits.
 _DIGITS = 9
 
@@ -37,6 +46,9 @@ class Estimate:
     gain, standard_error : of `after` over `before`
     low, high : the 95% interval of the gain, by Student's t over texts
     p : of the paired t-test over texts, two-sided
+    probability, expected_loss : of the gain, as in `BootstrappedGain`
+    agrees : whether the judgments fit their own questions better than others, by the search as it
+        is now: else they say little, or it finds next to nothing
     """
 
     topics: int
@@ -51,11 +63,20 @@ class Estimate:
     low: float
     high: float
     p: float
+    probability: float
+    expected_loss: float
+    agrees: bool
 
     @property
     def is_convincing(self) -> bool:
         """Whether what is offered is above the search as it is now, and by more than noise."""
         return self.gain > 0 and self.p < _CONVINCING
+
+    @property
+    def is_worth_using(self) -> bool:
+        """Whether what is offered is convincing, or likely to be better at little risk."""
+        is_likely = self.probability >= _LIKELY and self.expected_loss < _LEAST_LOSS
+        return self.is_convincing or (self.agrees and is_likely)
 
     @property
     def keeps_now(self) -> bool:
@@ -94,6 +115,9 @@ class Adaptation:
     steps : values with the query map, then also fused, then also reranked, each learnt from the
         topics of other folds
     chosen : values of the best of all ways, which was chosen by the topics of other folds
+    agreement : as in `UntunedSearches`
+    fold_maps : of each fold, the map that all other folds taught
+    fold_of_text : of each text, the fold that held it out
     """
 
     query_map: NDArray[np.float32]
@@ -106,6 +130,16 @@ class Adaptation:
     ways: dict[str, UntunedWay]
     steps: dict[str, Values]
     chosen: Values
+    agreement: TTest
+    fold_maps: tuple[NDArray[np.float32], ...]
+    fold_of_text: tuple[int, ...]
+
+    def fold_of(self, text: str) -> int:
+        """The fold whose map a text did not teach; the first one for a text that taught none."""
+        folds = {}
+        for known, fold in zip(self.texts, self.fold_of_text, strict=True):
+            folds[normal_form(known)] = fold
+        return folds.get(normal_form(text), 0)
 
     @property
     def learned(self) -> str:
@@ -143,6 +177,7 @@ class Adaptation:
         after = self.after.tolist()
         gains = self.after - self.before
         interval = t_interval(after, before)
+        bootstrapped = bootstrap_gain(after, before)
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
@@ -156,6 +191,9 @@ class Adaptation:
             low=interval.low,
             high=interval.high,
             p=paired_t_test(after, before).p,
+            probability=bootstrapped.probability,
+            expected_loss=bootstrapped.expected_loss,
+            agrees=self.agreement.t > 0 and self.agreement.p < _CONVINCING,
         )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, ndcg
-from pyserini_repbert.data.topics import Qrels, normal_form
+from pyserini_repbert.adapt.weights import CUT, AlignedRankings, align, align_reranked, ndcg
+from pyserini_repbert.data.qrels import Qrels
+from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher
@@ -19,6 +20,8 @@ from pyserini_repbert.search.document_rows import DocumentRows
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
 DEPTH = 1000  # hits of each ranking that are fused
+# Other texts whose judgments are tried on a ranking.
+_OTHERS = 20
 
 Values = NDArray[np.float64]  # nDCG@10 of each text, (n texts,)
 
@@ -89,6 +92,19 @@ class JudgedTopics:
     def values(self, run: Run) -> Values:
         """nDCG@10 of a run."""
         of_topics = [ndcg(run[topic.query.qid], topic.grades) for topic in self.topics]
+        return self.average_by_text(of_topics)
+
+    def values_by_others(self, run: Run) -> Values:
+        """nDCG@10 of a run by the judgments of other texts: the mean over some of them."""
+        numbers = np.array(self.text_numbers)
+        draw = np.random.default_rng(0)
+        of_topics = []
+        for number, topic in zip(self.text_numbers, self.topics, strict=True):
+            others = np.flatnonzero(numbers != number)
+            drawn = draw.choice(others, min(_OTHERS, len(others)), replace=False)
+            ranking = run[topic.query.qid][:CUT]
+            values = [ndcg(ranking, self.topics[position].grades) for position in drawn]
+            of_topics.append(float(np.mean(values)))
         return self.average_by_text(of_topics)
 
     def rerank(self, run: Run, reranker: Ranker) -> list[AlignedRankings]:

@@ -27,7 +27,7 @@ from pyserini_repbert.adapt.judged_topics import (
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.untuned import search_untuned
 from pyserini_repbert.adapt.weights import AlignedRankings, learn_weights
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.fusion.fusing import fuse_runs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -103,6 +103,9 @@ def adapt(
         ways=untuned.ways,
         steps=steps,
         chosen=choose_held_out(untuned.values, learned, judged.fold_of_text),
+        agreement=untuned.agreement,
+        fold_maps=held_out.maps,
+        fold_of_text=tuple(judged.fold_of_text.tolist()),
     )
 
 
@@ -114,10 +117,12 @@ class HeldOutRuns:
     ----------
     single : of all topics, each with the map that its own fold did not teach
     pairs : of the topics of each two folds, with the map that neither of the two taught
+    maps : those of `single`, fold by fold
     """
 
     single: Run
     pairs: dict[frozenset[int], Run]
+    maps: tuple[NDArray[np.float32], ...]
 
 
 class _MapLearner:
@@ -154,16 +159,18 @@ class _MapLearner:
     def search_held_out(self) -> HeldOutRuns:
         """The runs of each fold's topics, and of each two folds' topics, held out."""
         single: Run = {}
+        maps = []
         for fold in range(FOLDS):
-            single |= self._search_folds((fold,))
+            query_map = self.learn((fold,))
+            maps.append(query_map)
+            single |= self._search_folds((fold,), query_map)
         pairs = {}
         for two_folds in combinations(range(FOLDS), 2):
-            pairs[frozenset(two_folds)] = self._search_folds(two_folds)
-        return HeldOutRuns(single, pairs)
+            pairs[frozenset(two_folds)] = self._search_folds(two_folds, self.learn(two_folds))
+        return HeldOutRuns(single, pairs, tuple(maps))
 
-    def _search_folds(self, folds: tuple[int, ...]) -> Run:
-        """The run of these folds' topics, with the map that the others teach."""
-        query_map = self.learn(folds)
+    def _search_folds(self, folds: tuple[int, ...], query_map: NDArray[np.float32]) -> Run:
+        """The run of these folds' topics, with the map that the others taught."""
         topics: list[JudgedTopic] = []
         for fold in folds:
             topics += self.judged.in_fold(fold)

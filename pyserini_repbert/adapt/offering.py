@@ -130,6 +130,7 @@ def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
         'high': estimate.high,
         'p': estimate.p,
         'is_convincing': estimate.is_convincing,
+        'is_worth_using': estimate.is_worth_using,
         'baseline': estimate.now,
         'winner': estimate.winner,
         'topics': estimate.topics,
@@ -156,6 +157,11 @@ def _sentence(learnt: Adaptation, estimate: Estimate) -> str:
     )
     if estimate.is_convincing:
         return f'It helps: {offered} is better than the search as it is now. {measured}'
+    if estimate.is_worth_using:
+        return (
+            f'It probably helps: {offered} is better than the search as it is now with a '
+            f'probability of {estimate.probability:.2f}. {measured}'
+        )
     if estimate.keeps_now:
         return f'The search as it is now is the best. With {offered} {measured}'
     return f'No gain can be told from noise. With {offered} {measured}'

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyserini_repbert.adapt.adaptation import UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
+from pyserini_repbert.evaluate.significance import TTest, paired_t_test
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run
@@ -23,11 +24,14 @@ class UntunedSearches:
     now : the name of the search as it is now
     values : of each, by its name; first the search as it is now
     ways : those that can be stored
+    agreement : nDCG@10 of the search as it is now, without a reranker, above that by the judgments
+        of other texts
     """
 
     now: str
     values: dict[str, Values]
     ways: dict[str, UntunedWay]
+    agreement: TTest
 
 
 def search_untuned(
@@ -60,11 +64,12 @@ def search_untuned(
         now_run = now.rank(judged.queries, None, DEPTH)
 
     values = {now_name: judged.values(now_run)}
+    agreement = paired_t_test(values[now_name].tolist(), judged.values_by_others(now_run).tolist())
     for name, way in ways.items():
         if name not in values:
             values[name] = judged.values(way.fusion.fused(runs, judged.qids, CUT))
     if reranker is None:
-        return UntunedSearches(now_name, values, ways)
+        return UntunedSearches(now_name, values, ways, agreement)
     reranked_name = f'{now_name}, {reranker.label}'
     half_name = f'{reranked_name}:weight=0.5'
     reranked = _reranked_values(judged, now_run, reranker)
@@ -72,7 +77,7 @@ def search_untuned(
     if now_name in ways:
         values[half_name] = reranked.half
         ways[half_name] = UntunedWay(ways[now_name].fusion, rerank_weight=0.5)
-    return UntunedSearches(reranked_name, values, ways)
+    return UntunedSearches(reranked_name, values, ways, agreement)
 
 
 def _usual_fusion(dense: VectorSearcher, names: Sequence[str]) -> RunFusion:

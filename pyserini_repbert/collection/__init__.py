@@ -58,16 +58,6 @@ EXTENSION = Extension(
             'commands.actions:run_settings',
             'commands.actions:add_settings_flags',
         ),
-        'index try': Command(
-            'try another encoder, other passages or another language beside the live ones',
-            'commands.trying:try_settings',
-            'commands.actions:add_try_flags',
-        ),
-        'index history': Command(
-            'show how well the judged questions were answered, generation by generation',
-            'commands.watching:show_history',
-            'commands.watching:add_history_flags',
-        ),
         'index status': Command(
             'show sources, documents, files that could not be read, generation and size',
             'commands.actions:run_status',

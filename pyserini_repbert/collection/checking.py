@@ -16,16 +16,15 @@ from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
 from pyserini_repbert.collection.layout import ann_folders, check_layout
-from pyserini_repbert.collection.settings import CollectionSettings, cuts_alike
-from pyserini_repbert.collection.shards import SHARDS, open_shard
-from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
+from pyserini_repbert.collection.parts import CollectionPart
+from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.sources import SyncReport
 from pyserini_repbert.collection.store import (
     ADVICE,
     ALIVE,
     FOREVER,
     LATER_TABLE_NAMES,
-    LINK_NAMES,
+    OPTIONAL_NAMES,
     ORIGIN_NAMES,
     STORE,
     make_store,
@@ -35,6 +34,7 @@ from pyserini_repbert.collection.store import (
 )
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.index.ann import ANN
 from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.lucene.updating import check_lucene_index
@@ -56,8 +56,8 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     on_difference : called with a line for each of the first 20 things that do not fit
 
     Returns a line that says what the collection holds, and further ones for its approximate
-    indexes, its graph of neighbours, its trial, and what was before it went over to one, if there
-    are any. Raises DamagedFileError, which names the first difference.
+    indexes, its graph of neighbours, and what extensions keep there, if there are any. Raises
+    DamagedFileError, which names the first difference.
     """
     check_layout(folder)
     found = _Differences(on_difference)
@@ -69,7 +69,6 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
-        sides = [found.note(partial(_check_side, side), generation) for side in Side]
         anns = []
         if any((parent / ANN).exists() for parent in ann_folders(folder)):
             # Their modules import PyTorch.
@@ -79,6 +78,9 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
             anns.append(found.note(describe_ann, generation))
             anns.append(found.note(describe_further_anns, generation))
         neighbours = found.note(_check_neighbours, generation)
+        of_parts = []
+        for part in loaded('in_collections'):
+            of_parts.append(found.note(partial(_check_part, part), generation))
     if found.lines:
         raise _damage(folder, found)
     manifest = generation.manifest
@@ -89,7 +91,12 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
     )
-    return '\n'.join(text for text in (line, *anns, neighbours, *sides) if text)
+    return '\n'.join(text for text in (line, *anns, neighbours, *of_parts) if text)
+
+
+def _check_part(part: CollectionPart, generation: Generation) -> str:
+    """What an extension says of its files, a line each; '' without any."""
+    return '\n'.join(part.check(generation))
 
 
 def _check_neighbours(generation: Generation) -> str:
@@ -143,7 +150,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
     ):
         yield from integrity_problems(connection)
         manifest = generation.manifest
-        may_lack = list(LINK_NAMES)
+        may_lack = list(OPTIONAL_NAMES)
         if manifest.origins_digest is None:
             may_lack += ORIGIN_NAMES
         if manifest.sources_sha256 is None:
@@ -345,20 +352,6 @@ def _check_adaptation(generation: Generation) -> str:
         if adapted.query_map is not None and fits_models(learning, generation.settings):
             open_query_map(folder, generation.settings.dimension)
     return ''
-
-
-def _check_side(side: Side, generation: Generation) -> str:
-    """Compare the files of a trial, or of what was before one; returns what to say of it."""
-    kept = read_side(generation.folder, side)
-    if kept is None:
-        return ''
-    shards = generation.folder / side / SHARDS
-    for entry in kept.shards:
-        # One of another language alone has the vectors of the live generation.
-        if side is Side.BEFORE or not cuts_alike(generation.settings, kept.settings):
-            open_shard(shards, entry.name).verify()
-    is_current = kept.number == generation.number
-    return f'{generation.folder / side}: whole, {describe_side(kept, is_current)}'
 
 
 def _check_lucene(generation: Generation) -> str:

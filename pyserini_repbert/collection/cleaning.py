@@ -15,10 +15,9 @@ from pyserini_repbert.collection.generation_manifest import (
     manifest_path,
     read_manifest,
 )
-from pyserini_repbert.collection.layout import ann_folders
+from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER, ann_folders
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
-from pyserini_repbert.collection.side_folders import LUCENE_FOLDER, SHARD_FOLDER
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.index.ann import ANN
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM

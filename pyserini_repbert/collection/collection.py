@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,8 +22,8 @@ from pyserini_repbert.collection.settings import (
     WantedSettings,
     named_models,
 )
-from pyserini_repbert.collection.shards import SHARDS, PassageShard
-from pyserini_repbert.collection.side_folders import Side
+from pyserini_repbert.collection.shards import PassageShard
+from pyserini_repbert.collection.source_files import open_file_records
 from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
@@ -33,7 +34,8 @@ from pyserini_repbert.collection.syncing import (
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
@@ -45,7 +47,6 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
-    from pyserini_repbert.collection.generation_manifest import GenerationManifest
     from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
     from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
+
+logger = logging.getLogger(__name__)
 
 # Modules of search import PyTorch, which writing needs only where it encodes.
 
@@ -75,6 +78,7 @@ class Collection:
     Attributes
     ----------
     folder : where the collection is
+    source : its encoders, as they are asked for, opened when they are needed
     expected : the collection that it has to be; None: any, and a new one is made where there is
         none
     """
@@ -86,7 +90,7 @@ class Collection:
         wanted: WantedSettings,
     ) -> None:
         self.folder = Path(folder)
-        self._source = source
+        self.source = source
         self._wanted = wanted
         self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
@@ -174,6 +178,7 @@ class Collection:
         merge: bool = False,
         rebuild: bool = False,
         strict: bool = False,
+        checksum: bool = False,
         on_progress: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
@@ -185,7 +190,7 @@ class Collection:
         have the same docids. How the files of a source are read is stored with it, and so is that
         only the main content of pages is read. Files that are not read are `Changes.unread`. A file
         of a folder that cannot be read as a whole is not read at all, and its documents stay as
-        they are.
+        they are. A file of a folder is not opened if its size and its times are as before.
 
         Parameters
         ----------
@@ -204,6 +209,7 @@ class Collection:
         rebuild : let the settings of `open` and the prefix replace those stored, and redo what
             depends on them
         strict : raise InputError for the first file of a folder that cannot be read as a whole
+        checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
@@ -213,7 +219,7 @@ class Collection:
         """
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
-        with self._writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
+        with self.open_writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
             known = _find_source(writer.sources, source, named)
             before = known.reading
             if rebuild:
@@ -221,15 +227,21 @@ class Collection:
             corpus = corpus.as_stored(before)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)
+            known = writer.sources.prefixed(known, prefix, replaces=rebuild)
+            files = _whole_files(corpus, strict)
+            writer.file_records = open_file_records(
+                writer.connection, known, checksum=checksum, anew=rebuild
+            )
+            files.records = writer.file_records
             changes = sync_documents(
                 writer,
-                _whole_files(corpus, strict),
-                writer.sources.prefixed(known, prefix, replaces=rebuild),
+                files,
+                known,
                 delete_most=delete_most,
                 merge=merge,
                 on_progress=on_progress,
             )
-        self.refresh()
+        self.read_written(changes.is_published)
         return changes
 
     def add(
@@ -254,9 +266,9 @@ class Collection:
         while another process writes. Nothing is changed then.
         """
         corpus = _whole_files(open_documents(documents), strict)
-        with self._writer(defaults=self._defaults_for(corpus)) as writer:
+        with self.open_writer(defaults=self._defaults_for(corpus)) as writer:
             changes = add_documents(writer, corpus, merge=merge, on_progress=on_progress)
-        self.refresh()
+        self.read_written(changes.is_published)
         return changes
 
     def delete(self, docids: str | Iterable[str], *, merge: bool = False) -> Changes:
@@ -264,24 +276,23 @@ class Collection:
 
         Raises InputError for a docid that the collection never had; nothing is deleted then.
         """
-        self._check_exists()
+        self.check_exists()
         names = [docids] if isinstance(docids, str) else docids
-        with self._writer() as writer:
+        with self.open_writer() as writer:
             changes = delete_documents(writer, names, merge=merge)
-        self.refresh()
+        self.read_written(changes.is_published)
         return changes
 
     def compact(self) -> Changes:
         """Remove deleted documents from all files, which frees their disk space.
 
-        Nothing is encoded. Lucene's segments are merged. A trial is removed, and what was there
-        before the collection went over to one.
+        Nothing is encoded. Lucene's segments are merged. What extensions keep and a search does
+        not need is removed: a trial, and what was there before the collection went over to one.
         """
-        from pyserini_repbert.collection.trials import remove_trials
-
-        self._check_exists()
-        with self._writer() as writer:
-            remove_trials(self.folder)
+        self.check_exists()
+        with self.open_writer() as writer:
+            for part in loaded('in_collections'):
+                part.before_compacting(self.folder)
             manifest = writer.finish(merge=True, compact=True)
             changes = Changes(
                 added=0,
@@ -292,56 +303,8 @@ class Collection:
                 generation=manifest.number,
                 is_published=writer.has_published,
             )
-        self.refresh()
+        self.read_written(changes.is_published)
         return changes
-
-    def encode_trial(self, on_progress: Callable[[int], object] = int) -> GenerationManifest:
-        """Encode all documents by the settings of `open`, beside those that are searched.
-
-        Searches go on, and answer as before. What is encoded already is not encoded again, also
-        after a kill. `use_trial` then searches so. Another trial is replaced.
-
-        Parameters
-        ----------
-        on_progress : called with the number of documents that were encoded since the last call
-
-        Returns what the trial has. Raises InputError for settings that are in use already, and
-        BusyError while another process writes.
-        """
-        from pyserini_repbert.collection.trials import encode_trial
-
-        self._check_exists()
-        with self._writer(rebuild=True, spare=self._side_shards()) as writer:
-            return encode_trial(writer, on_progress)
-
-    def use_trial(self) -> GenerationManifest:
-        """Search by what was tried, from one new generation on; `go_back` returns.
-
-        Only documents that are new since the trial are encoded. Returns the new generation. Raises
-        InputError without a trial, MismatchError where its encoder is another one by now.
-        """
-        return self._switch_to(Side.TRIAL)
-
-    def go_back(self) -> GenerationManifest:
-        """Search as before `use_trial`, from one new generation on; that is the trial again.
-
-        Only documents that are new since then are encoded. Raises InputError where there is nothing
-        to go back to.
-        """
-        return self._switch_to(Side.BEFORE)
-
-    def _switch_to(self, side: Side) -> GenerationManifest:
-        from pyserini_repbert.collection.trials import switch_to
-
-        self._check_exists()
-        self._check_folder()
-        manifest = switch_to(self.folder, side, self._source)
-        self.refresh()
-        return manifest
-
-    def _side_shards(self) -> list[Path]:
-        """The folders of shards beside the collection's."""
-        return [self.folder / side / SHARDS for side in Side]
 
     def build_ann(
         self,
@@ -367,8 +330,8 @@ class Collection:
         """
         from pyserini_repbert.collection.approximate_representation import build_ranking_ann
 
-        self._check_exists()
-        self._check_folder()
+        self.check_exists()
+        self.check_folder()
         return build_ranking_ann(
             self.folder, ranking, settings, overwrite=overwrite, on_progress=on_progress
         )
@@ -427,7 +390,7 @@ class Collection:
         rerankers = {}
         for stage in read_description(self._learned).stages:
             if stage not in self._rerankers:
-                self._rerankers[stage] = stored_reranker(stage, self._source.device)
+                self._rerankers[stage] = stored_reranker(stage, self.source.device)
             rerankers[stage] = self._rerankers[stage]
         return rerankers
 
@@ -436,7 +399,7 @@ class Collection:
 
         It is opened once for a generation and a learning.
         """
-        self._check_folder()
+        self.check_folder()
         learned = adaptation_in_use(self.folder, self.generation.settings)
         searcher = self._searcher
         is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
@@ -478,7 +441,7 @@ class Collection:
         from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
 
         asked = SearchSettings(rankings=rankings, aggregation=aggregate, ann=ann)
-        self._check_folder()
+        self.check_folder()
         generation = open_generation(self.folder, self._opened_shards)
         try:
             encoder = query_encoder
@@ -490,7 +453,7 @@ class Collection:
                 generation,
                 lambda: encoder,
                 settings,
-                self._source.device,
+                self.source.device,
                 self._further_encoders,
             )
         except BaseException:
@@ -533,7 +496,7 @@ class Collection:
     def _share_further_encoders(self, generation: Generation) -> None:
         """Let searches use the further models that are open for writing, if they are the same."""
         for kind, model in generation.settings.further_models.items():
-            source = self._source.further[kind]
+            source = self.source.further[kind]
             if source.is_opened and model.difference(source.model) is None:
                 self._further_encoders.keep(kind, model, source.opened)
 
@@ -550,14 +513,14 @@ class Collection:
     @property
     def models(self) -> tuple[Model, ...]:
         """The checkpoint that this object has encoded with; empty if it has not opened one."""
-        return self._source.models
+        return self.source.models
 
     def refresh(self) -> bool:
         """Read the newest generation from now on; returns whether it is another one.
 
         The generation before is closed. Shards that both have stay open.
         """
-        self._check_folder()
+        self.check_folder()
         before = self._generation
         newest = open_generation(self.folder, self._opened_shards)
         if before is not None and before.sha256 == newest.sha256:
@@ -568,6 +531,18 @@ class Collection:
         if before is not None:
             before.close()
         return True
+
+    def read_written(self, is_published: bool = True) -> None:
+        """Read the newest generation; if this object has published it, tell extensions."""
+        self.refresh()
+        if not is_published:
+            return
+        for part in loaded('in_collections'):
+            try:
+                part.after_publication(self)
+            except PyseriniRepbertError as error:
+                number = self.generation.number
+                logger.warning('generation %d of %s is published: %s', number, self.folder, error)
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -596,11 +571,11 @@ class Collection:
         from pyserini_repbert.collection.searching import open_collection_encoder
 
         if self._query_encoder is None or self._encoder_of != generation.settings.model_key():
-            open_encoder = self._source.opened if self._source.is_opened else None
+            open_encoder = self.source.opened if self.source.is_opened else None
             self._query_encoder = open_collection_encoder(
-                generation, device=self._source.device, open_encoder=open_encoder
+                generation, device=self.source.device, open_encoder=open_encoder
             )
-            self._source.query_encoder = self._query_encoder
+            self.source.query_encoder = self._query_encoder
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
 
@@ -609,15 +584,21 @@ class Collection:
             self._searcher.close()
             self._searcher = None
 
-    def _writer(
+    def open_writer(
         self,
         rebuild: bool = False,
         spare: Sequence[Path] = (),
         defaults: Defaults | None = None,
     ) -> Writer:
+        """What writes the collection, by the settings of `open`; it holds the writer's lock.
+
+        Parameters
+        ----------
+        rebuild, spare, defaults : as of `Writer`
+        """
         return Writer(
             self.folder,
-            source=self._source,
+            source=self.source,
             wanted=self._wanted,
             rebuild=rebuild,
             expected=self._known(),
@@ -633,7 +614,7 @@ class Collection:
 
         return defaults_for(
             _whole_files(corpus, strict=False),
-            needs_encoder=self._source.name is None,
+            needs_encoder=self.source.name is None,
             needs_language=self._wanted.language is None,
         )
 
@@ -643,13 +624,13 @@ class Collection:
             return self.expected
         return self._generation.known
 
-    def _check_folder(self) -> None:
+    def check_folder(self) -> None:
         """Raises LostCollectionError where the folder is not what this object has opened."""
         known = self._known()
         if known is not None:
             known.check(read_known(self.folder))
 
-    def _check_exists(self) -> None:
+    def check_exists(self) -> None:
         """Raises InputError for a folder that is not a collection: none is made."""
         if self._known() is None and not is_collection(self.folder):
             raise InputError(

@@ -40,12 +40,17 @@ if TYPE_CHECKING:
 # Where a learning's report has its models: of its search, and of the same without rerankers.
 MODEL = 'model'
 PLAIN_MODEL = 'model_without_rerankers'
-# Of the search that was offered, where it is another and has no query map.
+# Of the search that was offered, where it is another, and of the same without rerankers.
 OFFERED_MODEL = 'model_of_offered'
-MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL)
+OFFERED_PLAIN_MODEL = 'model_of_offered_without_rerankers'
+MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL, OFFERED_PLAIN_MODEL)
 PRIORS = RESOURCES / 'confidence'
 # Of models that do not say of which search they are.
 _EARLIER_VERSION = 1
+
+
+class ConfidenceLostError(InputError):
+    """A search has no probabilities, and another search of the collection had some."""
 
 
 @dataclass(frozen=True)
@@ -149,20 +154,17 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
     search : its rankings and their fusion
     stages : its rerankers, as NAME@K
 
-    Raises InputError where there is none, and where tests do not support its numbers.
+    Raises InputError where there is none, and where tests do not support its numbers; where another
+    search has one that is shown, ConfidenceLostError.
     """
     settings = search.dense.generation.settings
-    if search.dense.query_map is not None:
-        raise InputError(
-            'confidence is not known for a search with a learned query map, which has seen the '
-            'questions that would judge it: search without what was learned',
-            parameters=('adapted=none',),
-        )
     learned = _learned_models(search.dense.generation.folder, settings.models_sha256)
     model = _model_of_search(learned, search, stages) or find_prior(search, stages)
+    shown_elsewhere = any(other.why_not_shown() is None for other in learned)
+    error_type = ConfidenceLostError if shown_elsewhere else InputError
     if model is None and learned:
         differences = _differences_text(learned[0], search, stages)
-        raise InputError(
+        raise error_type(
             f'confidence was learned for another search ({differences}): search as the collection '
             'does, or set it to search so, and let it learn'
         )
@@ -174,7 +176,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
         )
     problem = model.why_not_shown()
     if problem is not None:
-        raise InputError(
+        raise error_type(
             f'confidence cannot be told here: {problem}: judge more questions, and let the '
             'collection learn'
         )
@@ -196,7 +198,7 @@ def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
         for name in MODELS:
             values = stored.get(name)
             is_earlier = isinstance(values, dict) and values.get('version') == _EARLIER_VERSION
-            if not is_earlier and (name == MODEL or name in stored):
+            if not is_earlier and name in stored:
                 models.append(parse_model(values, store.path))
     return models
 

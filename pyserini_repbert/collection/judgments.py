@@ -19,11 +19,8 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from pyserini_repbert.collection.measured import MeasuredGeneration
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
-from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
@@ -43,7 +40,7 @@ SETTINGS = 'settings'
 MAX_MODEL_GRADE = 3
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
-_ADVICE = 'restore it from a copy'
+ADVICE = 'restore it from a copy'
 _APPLICATION = 0x70726A64  # says in the file's header that it is ours
 _FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
@@ -114,7 +111,6 @@ CREATE TABLE learnings (
 );
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
 {_LATER_TABLES}"""
-_MEASURED = TypeAdapter(MeasuredGeneration)
 
 
 @dataclass(frozen=True)
@@ -234,7 +230,7 @@ class JudgmentStore:
         Raises InputError for one that is empty or too long.
         """
         questions = [_checked_text(text) for text in texts]
-        with self._writing() as connection:
+        with self.writing() as connection:
             return sum(_add_question(connection, text) for text in questions)
 
     def questions(self) -> list[Query]:
@@ -247,14 +243,14 @@ class JudgmentStore:
         rows = []
         for place, question in enumerate(questions):
             rows.append((question.qid, place, str(question.reason)))
-        with self._writing() as connection:
+        with self.writing() as connection:
             # The reasons of questions that were judged since stay.
             connection.execute('UPDATE next_questions SET place = NULL')
             connection.executemany('INSERT OR REPLACE INTO next_questions VALUES (?, ?, ?)', rows)
 
     def next_questions(self) -> list[str]:
         """The texts of the questions that are to be judged first, in order."""
-        rows = self._select_from(
+        rows = self.select_from(
             'next_questions',
             'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
             'ORDER BY place',
@@ -263,7 +259,7 @@ class JudgmentStore:
 
     def chosen_qids(self) -> set[str]:
         """The qids of questions that were chosen to be judged early, and not at random."""
-        rows = self._select_from(
+        rows = self.select_from(
             'next_questions',
             'SELECT qid FROM next_questions WHERE reason <> :random',
             random=str(WhyNext.RANDOM),
@@ -280,7 +276,7 @@ class JudgmentStore:
         docids : in the order in which they are shown
         """
         text = _checked_text(question)
-        with self._writing() as connection:
+        with self.writing() as connection:
             _add_question(connection, text)
             connection.execute(
                 'INSERT OR REPLACE INTO pools VALUES (?, ?, ?, ?)',
@@ -290,7 +286,7 @@ class JudgmentStore:
     def pool_sizes(self) -> dict[str, int]:
         """How many documents the newest pool of each question has, by the question's text."""
         rows = self._select('SELECT question, docids FROM pools ORDER BY made')
-        return {question: len(self._parsed(docids, list)) for question, docids in rows}
+        return {question: len(self.parsed(docids, list)) for question, docids in rows}
 
     def add(self, judgments: Sequence[Judgment]) -> None:
         """Store judgments, all or none; one of the same question, document and judge is replaced.
@@ -299,7 +295,7 @@ class JudgmentStore:
         run file can hold, and a text that is too long.
         """
         checked = [_checked(judgment) for judgment in judgments]
-        with self._writing() as connection:
+        with self.writing() as connection:
             for judgment in checked:
                 _add_question(connection, judgment.question)
                 _replace_judgment(connection, replace(judgment, judged=judgment.judged or _now()))
@@ -308,7 +304,7 @@ class JudgmentStore:
         """Take a judgment back; returns how many there were: 0 or 1."""
         if not self.path.is_file():
             return 0
-        with self._writing() as connection:
+        with self.writing() as connection:
             cursor = connection.execute(
                 'DELETE FROM judgments WHERE question = ? AND docid = ? AND judge = ?',
                 [question_text(question), docid, judge],
@@ -333,7 +329,7 @@ class JudgmentStore:
         if not self.path.is_file():
             return 0
         n_displaced = 0
-        with self._writing() as connection:
+        with self.writing() as connection:
             for old, new in docids.items():
                 for table in ('judgments', 'model_grades'):
                     displaced = connection.execute(
@@ -349,7 +345,7 @@ class JudgmentStore:
             for table in ('pools', 'measured_rankings'):
                 rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
                 for row, text in rows:
-                    before = self._parsed(text, list)
+                    before = self.parsed(text, list)
                     after = [docids.get(docid, docid) for docid in before]
                     if after != before:
                         connection.execute(
@@ -373,7 +369,7 @@ class JudgmentStore:
         versions : of documents that are deleted now, by docid
         """
         rows = [(version, docid) for docid, version in versions.items()]
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.executemany(
                 "UPDATE judgments SET version = ? WHERE docid = ? AND version = ''", rows
             )
@@ -399,7 +395,7 @@ class JudgmentStore:
         for judgment in judgments:
             if not isinstance(judgment.grade, int):
                 raise DamagedFileError(
-                    f'{self.path} is damaged, a grade is {judgment.grade!r:.40}: {_ADVICE}'
+                    f'{self.path} is damaged, a grade is {judgment.grade!r:.40}: {ADVICE}'
                 )
         return judgments
 
@@ -450,7 +446,7 @@ class JudgmentStore:
                 kept = max(grade, 0)
                 judgments.append(Judgment(texts[qid], docid, kept, judge, judged=now))
         checked = [_checked(judgment) for judgment in judgments]
-        with self._writing() as connection:
+        with self.writing() as connection:
             for qid, text in texts.items():
                 _add_topic(connection, qid, text)
             for judgment in checked:
@@ -474,7 +470,7 @@ class JudgmentStore:
     def add_learning(self, learning: Learning) -> None:
         """Remember what was learned; it is not in use before `use` says it."""
         values = {**asdict(learning), 'report': json.dumps(learning.report), 'in_use': 0}
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(
                 'INSERT INTO learnings VALUES (:number, :folder, :learned, :generation, '
                 ':judgments, :encoder_weights, :in_use, :report)',
@@ -491,7 +487,7 @@ class JudgmentStore:
         for row in rows:
             learning = Learning(*row)
             in_use = bool(learning.in_use)
-            report = self._parsed(learning.report, dict)
+            report = self.parsed(learning.report, dict)
             learnings.append(replace(learning, in_use=in_use, report=report))
         return learnings
 
@@ -505,7 +501,7 @@ class JudgmentStore:
 
     def use(self, number: int | None) -> None:
         """Search as a learning says; None: as before any learning."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute('UPDATE learnings SET in_use = (number IS ?)', [number])
 
     def in_use(self) -> Learning | None:
@@ -515,57 +511,19 @@ class JudgmentStore:
 
     def set_progress(self, state: Mapping[str, Any]) -> None:
         """Say how far a learning is, for all programs that ask."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute('INSERT OR REPLACE INTO progress VALUES (1, ?)', [json.dumps(state)])
 
     def progress(self) -> dict[str, Any]:
         """What `set_progress` said last; empty before."""
         rows = self._select('SELECT state FROM progress')
-        return self._parsed(rows[0][0], dict) if rows else {}
+        return self.parsed(rows[0][0], dict) if rows else {}
 
-    def add_measured(
-        self, measured: MeasuredGeneration, rankings: Mapping[str, Sequence[str]]
-    ) -> None:
-        """Remember what a generation's questions found, in place of what is known of it.
-
-        Parameters
-        ----------
-        measured : the figures
-        rankings : the best docids of each question, by qid; those of other generations are dropped
-        """
-        report = _MEASURED.dump_json(measured).decode()
-        with self._writing() as connection:
-            # A later one is of a collection that was in the folder before.
-            connection.execute('DELETE FROM measured WHERE generation >= ?', [measured.generation])
-            connection.execute('INSERT INTO measured VALUES (?, ?)', [measured.generation, report])
-            connection.execute('DELETE FROM measured_rankings')
-            rows = [(qid, json.dumps(list(docids))) for qid, docids in rankings.items()]
-            connection.executemany('INSERT INTO measured_rankings VALUES (?, ?)', rows)
-
-    def measured(self) -> list[MeasuredGeneration]:
-        """What was measured, by generation."""
-        generations = []
-        rows = self._select_from('measured', 'SELECT report FROM measured ORDER BY generation')
-        for (report,) in rows:
-            self._parsed(report, dict)
-            try:
-                generations.append(_MEASURED.validate_json(report))
-            except ValidationError as error:
-                raise DamagedFileError(
-                    f'{self.path} is damaged, what was measured is not as it is stored: {_ADVICE}'
-                ) from error
-        return generations
-
-    def measured_rankings(self) -> dict[str, list[str]]:
-        """The best docids of each question, by qid, in the generation that was measured last."""
-        rows = self._select_from('measured_rankings', 'SELECT qid, docids FROM measured_rankings')
-        return {qid: self._parsed(docids, list) for qid, docids in rows}
-
-    def _parsed(self, text: Any, kind: type) -> Any:
+    def parsed(self, text: Any, kind: type) -> Any:
         """The list or object of a JSON text. Raises DamagedFileError for anything else."""
         if not _is_json(text, kind):
             raise DamagedFileError(
-                f'{self.path} is damaged, it has other JSON than is stored there: {_ADVICE}'
+                f'{self.path} is damaged, it has other JSON than is stored there: {ADVICE}'
             )
         return json.loads(text)
 
@@ -589,10 +547,17 @@ class JudgmentStore:
                 for problem in _row_problems(connection):
                     yield f'{self.path}: {problem}'
 
+    def copy_to(self, path: Path) -> None:
+        """Copy the file; raises DamagedFileError for one that holds other tables."""
+        with self._reading() as reading:
+            if reading is not None:
+                with contextlib.closing(sqlite3.connect(path)) as writing:
+                    reading.backup(writing)
+
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction; makes the file where there is none."""
-        with sqlite_errors(self.path, _ADVICE):
+        with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection), transaction(connection):
                 if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
@@ -610,7 +575,7 @@ class JudgmentStore:
                 return []
             return connection.execute(statement, parameters).fetchall()
 
-    def _select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
+    def select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
         """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
         names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
         return self._select(statement, **parameters) if names else []
@@ -619,7 +584,7 @@ class JudgmentStore:
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
         """A connection to the file; None where another program is about to make its tables."""
         address = file_address(self.path, 'mode=ro')
-        with sqlite_errors(self.path, _ADVICE):
+        with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
             with contextlib.closing(connection):
                 if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
@@ -733,7 +698,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
-    refuse_code(connection, path, _ADVICE)
+    refuse_code(connection, path, ADVICE, _make)
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

@@ -7,21 +7,32 @@ that lies on another disk is linked as a whole.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import LEARNING_LOCK
 from pyserini_repbert.collection.judgments import JUDGMENTS
 from pyserini_repbert.collection.locks import WRITER_LOCK
-from pyserini_repbert.collection.side_folders import LUCENES_FORM, SHARDS_FORM, SIDE_FORM, Side
+from pyserini_repbert.collection.shards import SHARD_FORM
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.index.neighbours import NEIGHBOURS_FILES
+from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
 from pyserini_repbert.systems.registry import representations
 
 _NUMBER = '[0-9]{6,}'
+_UNFINISHED = r'\.unfinished'
+SHARD_FOLDER = re.compile(f'[0-9a-f]{{16}}|{_UNFINISHED}')
+LUCENE_FOLDER = re.compile(f'{_NUMBER}|{_UNFINISHED}')
+_LUCENE_INDEX = FolderForm('Lucene index', LUCENE_FILES)
+SHARDS_FORM = FolderForm('folder of shards', SHARD_FORM.below(f'({SHARD_FOLDER.pattern})'))
+LUCENES_FORM = FolderForm(
+    'folder of Lucene indexes', _LUCENE_INDEX.below(f'({LUCENE_FOLDER.pattern})')
+)
 # The folders of further models whose vectors have an approximate index.
 _ANN_FOLDERS = tuple(kind.name for kind in representations() if kind.has_ann)
 _FURTHER_ANN = FolderForm('folder of an approximate index', (re.escape(ANN_LOCK), *ANN_FILES))
@@ -37,23 +48,27 @@ _GENERATIONS = FolderForm(
 _LEARNED = FolderForm(
     'folder of what was learned', ADAPTED_FORM.below(rf'({_NUMBER}|\.{_NUMBER}\.{TEMPORARY})')
 )
-_SIDES = f'({"|".join(re.escape(name) for side in Side for name in (side, side.next))})'
-COLLECTION_FORM = FolderForm(
-    'collection',
-    (
-        # With the files that SQLite keeps beside its own.
-        rf'({re.escape(COLLECTION_FILE)}|{re.escape(JUDGMENTS)})(-wal|-shm|-journal)?',
-        *map(re.escape, (WRITER_LOCK, LEARNING_LOCK, ANN_LOCK)),
-        *SHARDS_FORM.below('shards'),
-        *_GENERATIONS.below('generations'),
-        *LUCENES_FORM.below('lucene'),
-        *_LEARNED.below('adapted'),
-        *ANN_FILES,
-        *_FURTHER_ANN.below(f'({"|".join(_ANN_FOLDERS)})'),
-        *NEIGHBOURS_FILES,
-        *SIDE_FORM.below(_SIDES),
-    ),
+_OWN_FILES = (
+    # With the files that SQLite keeps beside its own.
+    rf'({re.escape(COLLECTION_FILE)}|{re.escape(JUDGMENTS)})(-wal|-shm|-journal)?',
+    *map(re.escape, (WRITER_LOCK, LEARNING_LOCK, ANN_LOCK)),
+    *SHARDS_FORM.below('shards'),
+    *_GENERATIONS.below('generations'),
+    *LUCENES_FORM.below('lucene'),
+    *_LEARNED.below('adapted'),
+    *ANN_FILES,
+    *_FURTHER_ANN.below(f'({"|".join(_ANN_FOLDERS)})'),
+    *NEIGHBOURS_FILES,
 )
+
+
+@cache
+def collection_form() -> FolderForm:
+    """The files of a collection, with what extensions keep there."""
+    files = list(_OWN_FILES)
+    for part in loaded('in_collections'):
+        files += part.files
+    return FolderForm('collection', tuple(files))
 
 
 def ann_folders(folder: Path) -> list[Path]:
@@ -65,7 +80,7 @@ def ann_folders(folder: Path) -> list[Path]:
 
 def check_layout(folder: Path) -> None:
     """Raise DamagedFileError for an entry that no collection has, and for a link."""
-    name = COLLECTION_FORM.foreign_entry(folder)
+    name = collection_form().foreign_entry(folder)
     if name is None:
         return
     if (folder / name).is_symlink():
@@ -73,4 +88,7 @@ def check_layout(folder: Path) -> None:
             f'{folder / name} is a link, which no collection has: put what it leads to in its '
             'place, or move the whole collection and link that'
         )
-    raise DamagedFileError(f'{folder / name} is not part of a collection: move it out of {folder}')
+    raise DamagedFileError(
+        f'{folder / name} is not part of a collection: move it out of {folder}, or install the '
+        'extension that keeps it there'
+    )

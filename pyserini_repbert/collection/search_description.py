@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, Self
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
@@ -14,6 +15,7 @@ from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 
 _WEIGHT_DIGITS = 6
+_MAP = 'query_map'
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class SearchedRankings:
         """All that decides the hits but models, filter and rerankers, as JSON has it."""
         settings = None if self.words is None else self.words.settings
         feedback = self.dense.feedback
+        query_map = {}
+        # Earlier models have no such key: they are of searches without a map.
+        if self.dense.query_map is not None:
+            query_map[_MAP] = sha256(self.dense.query_map.tobytes()).hexdigest()
         return {
             **self._fusion_values(),
             'aggregate': str(self.dense.aggregation),
@@ -61,6 +67,7 @@ class SearchedRankings:
             'max_length': getattr(self.dense.query_encoder, 'limit', None),
             'ann': self.is_approximate,
             'prf': None if feedback is None else asdict(feedback),
+            **query_map,
         }
 
     def _fusion_values(self) -> dict[str, Any]:
@@ -86,9 +93,19 @@ def differences_text(learned: Mapping[str, Any], searched: Mapping[str, Any]) ->
     """What differs between two descriptions, as 'fusion interpolation, here rrf'."""
     texts = []
     for name, value in learned.items():
-        if name in searched and searched[name] != value:
+        if name in searched and name != _MAP and searched[name] != value:
             texts.append(f'{name} {_text_of(value)}, here {_text_of(searched[name])}')
+    before = learned.get(_MAP)
+    here = searched.get(_MAP)
+    if before != here:
+        is_other = before is not None and here is not None
+        texts.append(f'{_map_text(before)}, here {"another" if is_other else _map_text(here)}')
     return '; '.join(texts)
+
+
+def _map_text(digest: str | None) -> str:
+    """A query map, by its digest."""
+    return 'no query map' if digest is None else 'a query map'
 
 
 def _text_of(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -286,6 +286,18 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             self._filtered[wanted] = tuple(part.within(wanted) for part in self._all_parts)
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
 
+    def with_query_map(self, query_map: NDArray[np.float32]) -> CollectionSearcher:
+        """The same search with another map of the dense ranking's queries."""
+        dense = self.dense
+        searcher = CollectionSearcher(
+            self.generation,
+            lambda: dense.query_encoder,
+            replace(self._search_settings, query_map=query_map),
+            dense.device_name,
+            self.further_encoders,
+        )
+        return searcher.within(self.filter)
+
     def by_documents(self) -> Self:
         """As in `Ranker`: a document is searched by the mean of its passages' vectors, and by its
         best terms or their mean weights; its hits have the passages that are nearest to that mean.
@@ -341,7 +353,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         excerpts = None
         if not self._dense.is_open:
             # To open it takes longer than to see that there is nothing to choose.
-            excerpts = self.generation.only_excerpts(ranking.docids)
+            excerpts = self.generation.only_excerpts(query, ranking.docids)
         if excerpts is None:
             excerpts = self.dense.excerpts(query, ranking.docids, n_excerpts)
         return ranking.with_excerpts(excerpts)

@@ -13,6 +13,7 @@ import numpy as np
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.renaming import Rename, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
+from pyserini_repbert.collection.source_files import documents_of_files
 from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
@@ -125,6 +126,7 @@ def sync_documents(
     is_new = not writer.sources.find(source.name).is_known
     seen = _SeenNumbers()
     counts = _put(writer, corpus, source, seen, on_progress)
+    _keep_unchanged(writer, source, seen, counts)
     if is_new:
         _check_not_empty(corpus, counts)
     kept = _kept_documents(writer, corpus, source)
@@ -331,6 +333,22 @@ def _put(
         on_progress(len(batch))
     writer.staging.flush()
     return counts
+
+
+def _keep_unchanged(
+    writer: Writer,
+    source: DocumentSource,
+    seen: _SeenNumbers,
+    counts: WrittenCounts,
+) -> None:
+    """Count the documents of files that were not read, since they are as they were."""
+    records = writer.file_records
+    if records is None or not records.unchanged:
+        return
+    documents = documents_of_files(writer.staging.connection, source, records.unchanged)
+    docnos = [docno for docno, _ in documents]
+    seen.add(docnos)
+    counts.unchanged += len(docnos)
 
 
 def _check_owners(writer: Writer, corpus: Corpus, source: DocumentSource) -> None:

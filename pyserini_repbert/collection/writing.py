@@ -36,7 +36,7 @@ from pyserini_repbert.collection.identity import (
     no_collection,
     read_identity,
 )
-from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
+from pyserini_repbert.collection.layout import check_layout, collection_form
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.renaming import Rename
@@ -50,6 +50,7 @@ from pyserini_repbert.collection.settings import (
     indexes_alike,
 )
 from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
+from pyserini_repbert.collection.source_files import store_file_records
 from pyserini_repbert.collection.sources import DocumentSource, Sources
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
@@ -60,6 +61,7 @@ from pyserini_repbert.collection.store import (
     open_for_writing,
     sqlite_errors,
 )
+from pyserini_repbert.data.file_records import FileRecords
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.sqlite_files import transaction
@@ -87,6 +89,7 @@ class Writer:
     published : the newest generation; None before the first
     sources : where the collection's documents come from
     source : which is stored with the next generation; None: none
+    file_records : of the source's files, which are stored with it; None: none
     renames : documents that only get another docid with the next generation; judgments follow
 
     Raises BusyError where another process writes the collection, MismatchError for settings that
@@ -115,6 +118,7 @@ class Writer:
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
         self.source: DocumentSource | None = None
+        self.file_records: FileRecords | None = None
         self.renames: Sequence[Rename] = ()
 
     def __enter__(self) -> Self:
@@ -144,7 +148,7 @@ class Writer:
     def _remove_refused(self) -> None:
         """Remove the folder that was made for a collection whose settings are refused."""
         if self._leaves_nothing:
-            COLLECTION_FORM.remove(self.folder)
+            collection_form().remove(self.folder)
 
     def _begin(self) -> None:
         newest = last_published(self.connection)
@@ -367,6 +371,8 @@ class Writer:
     def _store_source(self) -> None:
         if self.source is not None:
             self.sources.store(self.source)
+            if self.file_records is not None:
+                store_file_records(self.connection, self.source, self.file_records)
 
 
 def _differ(manifest: GenerationManifest, before: GenerationManifest) -> bool:

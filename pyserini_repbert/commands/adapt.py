@@ -27,7 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
         'adapt',
         'Learn the weights of a fusion and a map of query vectors from your '
         'judgments, in seconds. Choose among that, all that needs no judgments, and the search '
-        'as it is now. Write --output if the gain is more than noise; '
+        'as it is now. Write --output if the gain is likely and its risk small; '
         '`search --adapted` uses it.',
     )
     add = parser.add_argument
@@ -59,8 +59,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Learn from judgments and print the gain; write the folder --output if the gain is more than
-    noise.
+    """Learn from judgments and print the gain; write the folder --output if the gain is likely and
+    its risk small.
     """
     options = make_parser().parse_args(arguments)
     for part in parts_of('adapt'):
@@ -109,7 +109,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     estimate = learnt.estimate()
     names = [dense.name, *(ranker.name for ranker in sparse)]
     _print_estimate(learnt, estimate, [dense.name, *(spec.sparse or names[1:])])
-    if not options.keep and not estimate.is_convincing:
+    if not options.keep and not estimate.is_worth_using:
         print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
         return
     offered = offered_search(learnt, names)

@@ -71,7 +71,7 @@ def _run(main: Callable[[list[str]], int | None], arguments: list[str]) -> int:
             message += ': to continue, run it again with --resume'
         status = EXIT_INTERRUPTED
     except Exception as error:
-        message = _message(error)
+        message = error_message(error)
         status = EXIT_ERROR
         if not message:
             raise
@@ -108,7 +108,7 @@ def _prepare_process() -> None:
     )
 
 
-def _message(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What to tell the user; '' for an unexpected error.
 
     A limit of the system explains what it has caused.
@@ -206,7 +206,7 @@ class Parser(argparse.ArgumentParser):
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):
-            from pyserini_repbert.download import forbid_downloads
+            from pyserini_repbert.offline import forbid_downloads
 
             forbid_downloads(True)
         return options, rest

@@ -116,7 +116,8 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
 
 
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
-    add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
+    add_flags(flags, 'index', action='append')
+    add_flags(flags, 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
     add_flags(flags, 'prf', 'rewrite', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
@@ -470,9 +471,12 @@ def _follow(
         followed = follower.follow(topic, ranking, watcher)
         if followed.line:
             lines.append(followed.line)
-        marks = [(*marks[row], followed.marks[row]) for row in followed.rows]
-        scores = [ranking.scores[row] for row in followed.rows]
-        ranking = ranking.select_rows(followed.rows, scores)
+        if followed.marks:
+            marks = [(*own, mark) for own, mark in zip(marks, followed.marks, strict=True)]
+        if followed.rows is not None:
+            marks = [marks[row] for row in followed.rows]
+            scores = [ranking.scores[row] for row in followed.rows]
+            ranking = ranking.select_rows(followed.rows, scores)
     return _Said(ranking, lines, marks)
 
 

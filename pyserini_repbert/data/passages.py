@@ -22,6 +22,7 @@ from pyserini_repbert.data.documents import (
     plain_fields,
     size_problem,
 )
+from pyserini_repbert.data.file_records import FileRecords
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadFiles
@@ -90,6 +91,8 @@ class Corpus(ABC):
     reading : how the files are read, where that could differ: it is stored with a source
     reopen : gives the corpus, read in another way, but for what the caller chose; None: there is
         one way
+    records : of the files of a corpus; files that are unchanged are then passed over by
+        `documents`; None: all files are read
     by_file : gives the corpus for a collection that is kept up to date: a file that cannot be read
         as a whole is not read at all (`BadFiles`); None: it is not one of several files
     """
@@ -111,6 +114,7 @@ class Corpus(ABC):
         self.reading = Reading()
         self.reopen: Callable[[Reading], Corpus] | None = None
         self.by_file: Callable[[BadFiles], Corpus] | None = None
+        self.records: FileRecords | None = None
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:

@@ -33,6 +33,11 @@ def has_no_reader(error: UnreadableFile) -> bool:
     return error.group == NO_READER
 
 
+def is_broken(error: UnreadableFile) -> bool:
+    """Whether the reader of a file failed, so that somebody has to look at it."""
+    return error.group == BROKEN
+
+
 def without_text(reason: str = 'it has no text') -> UnreadableFile:
     """The error for a file that has no text."""
     return UnreadableFile(reason, 'without text')
@@ -104,7 +109,7 @@ class UnreadFile:
     def of_error(cls, path: Path, docid: str, error: UnreadableFile) -> UnreadFile:
         """A file that cannot be read."""
         group = FileGroup.of_suffix(path, error.group)
-        return cls(path, group, str(error), docid, is_broken=error.group == BROKEN)
+        return cls(path, group, str(error), docid, is_broken=is_broken(error))
 
 
 class UnreadFiles:

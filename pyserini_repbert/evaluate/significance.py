@@ -189,6 +189,44 @@ def bootstrap_interval(
     return Interval(float(interval.low), float(interval.high))
 
 
+@dataclass(frozen=True)
+class BootstrappedGain:
+    """What a bootstrap over topics says of a mean difference.
+
+    Attributes
+    ----------
+    probability : the share of draws whose mean difference is above 0
+    expected_loss : the mean over draws of how far the mean difference is below 0
+    """
+
+    probability: float
+    expected_loss: float
+
+
+def bootstrap_gain(
+    first: Sequence[float], second: Sequence[float], samples: int = SAMPLES, seed: int = 0
+) -> BootstrappedGain:
+    """How surely the mean of `first` is above that of `second`, by draws as in
+    `bootstrap_interval`; parameters as there.
+    """
+    import numpy as np
+
+    differences = np.subtract(first, second)
+    n = len(differences)
+    random = np.random.default_rng(seed)
+    n_above = 0
+    loss = 0.0
+    most = _samples_at_once(n)
+    for start in range(0, samples, most):
+        size = min(most, samples - start)
+        drawn = random.integers(0, n, (size, n))
+        means = differences[drawn].mean(axis=1)
+        # What is equal on paper may differ by rounding.
+        n_above += int(np.count_nonzero(means > _ROUNDING))
+        loss += float(np.maximum(-means, 0.0).sum())
+    return BootstrappedGain(n_above / samples, loss / samples)
+
+
 def t_interval(
     first: Sequence[float], second: Sequence[float], confidence: float = 0.95
 ) -> Interval:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded_index_kinds
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations
@@ -427,7 +427,7 @@ class Index(Generations, ABC):
 def kinds() -> Mapping[str, IndexKind]:
     """All kinds of indexes by name: those of extensions, then the folders of this package."""
     package = __name__.rpartition('.')[0]
-    found: dict[str, IndexKind] = {kind.name: kind for kind in loaded_index_kinds()}
+    found: dict[str, IndexKind] = {kind.name: kind for kind in loaded('index_kinds')}
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if module.ispkg:
             kind: IndexKind = importlib.import_module(f'{package}.{module.name}').KIND

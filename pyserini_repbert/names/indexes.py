@@ -124,7 +124,7 @@ def _label(encoder: str) -> str:
 
 
 def _requirements(named: NamedIndex) -> str:
-    """What building the index takes, in words: downloads and disk."""
+    """What building the index takes, in words: downloads, disk, and hours where they are known."""
     encoder = catalog.find('encoders', named.encoder)
     collection = named.collection
     parts = []
@@ -137,7 +137,11 @@ def _requirements(named: NamedIndex) -> str:
     disk = human_size(passages * dimension * _BYTES[dtype])
     free = human_size(_free_bytes(named.folder))
     what = f'{passages:,} x {dimension} {dtype} vectors'
-    return '; '.join([*parts, f'{disk} of disk for {what} ({free} are free)'])
+    parts.append(f'{disk} of disk for {what} ({free} are free)')
+    hours = named.entry.values.get('hours', {})
+    if named.encoder in hours:
+        parts.append(hours[named.encoder])
+    return '; '.join(parts)
 
 
 def _free_bytes(folder: Path) -> int:
@@ -212,11 +216,14 @@ def ready_folder(
         return location
     if not (location.folder / MANIFEST).is_file():
         if not (location.builds_itself or asked_to_build):
-            raise MissingResourceError(
-                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; "
-                f'building it takes {_requirements(location)}: ask for it to be built',
-                parameters=('build',),
-            )
+            sentences = [
+                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}",
+                f'building it takes {_requirements(location)}',
+            ]
+            if 'instead' in location.entry.values:
+                sentences.append(location.entry.values['instead'])
+            sentences.append('ask for the index to be built')
+            raise MissingResourceError('; '.join(sentences), parameters=('build',))
         # Where no build was asked for, `corpus` names the passages to rerank.
         passages = corpus if asked_to_build else None
         _build(location, device, passages, precision, on_build(location))

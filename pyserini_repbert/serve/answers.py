@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
-from pyserini_repbert.collection.estimating import AnswerConfidence
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
@@ -18,7 +18,6 @@ from pyserini_repbert.serve.answer_models import (
     API,
     CandidateResponse,
     CompareResponse,
-    ConfidenceOfAnswer,
     DocumentResponse,
     IndexInfo,
     Judged,
@@ -183,7 +182,7 @@ def excerpt_fields(
             }
         shown['fields'] = own_fields
         if options.display:
-            text = hit.excerpts[0].text if hit.excerpts else ''
+            text = hit.excerpts[0].shown_text if hit.excerpts else ''
             shown['display'] = snippet_parts(query, text, index.find_words)
         fields.append(shown)
     if not options.parse:
@@ -246,17 +245,6 @@ def document_answer(
     return answer
 
 
-def _add_confidence(response: SearchResponse, confidence: AnswerConfidence) -> None:
-    """Add how far an answer and its hits can be believed."""
-    response['confidence'] = ConfidenceOfAnswer(
-        found=confidence.found,
-        answered=round(confidence.answered, _SCORE_DIGITS),
-        source=confidence.source,
-    )
-    for candidate, relevant in zip(response['candidates'], confidence.relevant, strict=False):
-        candidate['probability'] = round(relevant, _SCORE_DIGITS)
-
-
 def search_answer(
     index: ServedIndex,
     answer: Answer,
@@ -288,8 +276,9 @@ def search_answer(
         'rerank': [str(stage) for stage in search.spec.stages],
         'steps': [part.step for part in answer.parts],
     }
-    if answer.confidence is not None:
-        _add_confidence(response, answer.confidence)
+    response.update(cast(SearchResponse, answer.added))
+    for candidate, fields in zip(candidates, answer.of_hits, strict=False):
+        candidate.update(cast(CandidateResponse, fields))
     if qid is not None:
         response['qid'] = qid
     if explanations is not None:
@@ -430,11 +419,12 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics.by_qid),
-        'confidence': index.tells_confidence,
         'judging': index.alias in service.judgment_stores,
         'learning': index.alias in service.learners,
         'judged_topics': len(index.topics.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
     }
+    for part in loaded('in_answers'):
+        info.update(cast(IndexInfo, part.about(index)))
     info.update(cast(IndexInfo, index.index.about()))
     return info

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
+from pyserini_repbert.extension import extensions, loaded
 
 with needs('fastapi', __name__, 'serve'):
     from fastapi import FastAPI
@@ -42,6 +43,11 @@ _LABORATORY = 'lab.html'
 # What both begin with, and the line that stands for it.
 _HEAD = 'head.html'
 _HEAD_LINE = f'<!-- {_HEAD} -->\n'
+# The line that stands for the scripts and style sheets of extensions, and their address.
+_EXTENSIONS_LINE = '<!-- extensions -->\n'
+_EXTENSIONS = 'extensions'
+# Their names of the two pages.
+_PAGES = {'reader': _READER, 'laboratory': _LABORATORY}
 # What only the laboratory shows: an address that names one of these is its own.
 _OF_LABORATORY = frozenset(
     'view system fusion weights normalize rrf_k rerank like open why'.split()
@@ -86,6 +92,8 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.router.routes.extend(inference_routes.router.routes)
     app.router.routes.extend(write_routes.router.routes)
     app.router.routes.extend(judging_routes.router.routes)
+    for router in loaded('routes'):
+        app.router.routes.extend(router.routes)
     app.router.routes.extend(reading_routes.router.routes)
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:
@@ -110,6 +118,10 @@ def _add_page(app: FastAPI) -> None:
     """Serve the page's files, by all names that no route has."""
     for folder in ('js', 'style'):
         app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
+    for extension in extensions().values():
+        if extension.page:
+            address = f'/{_EXTENSIONS}/{extension.name}'
+            app.mount(address, StaticFiles(packages=[(extension.package, 'page')]))
     files = StaticFiles(directory=PAGE)
 
     @app.api_route('/', methods=operations.PROBED, include_in_schema=False)
@@ -123,9 +135,28 @@ def _add_page(app: FastAPI) -> None:
 
 @cache
 def page_text(name: str) -> str:
-    """One of the two pages, with the head that they share; its files are read once."""
+    """One of the two pages, with the head that they share, and with what extensions bring; its
+    files are read once.
+    """
     head = (PAGE / _HEAD).read_text(encoding='utf-8')
-    return (PAGE / name).read_text(encoding='utf-8').replace(_HEAD_LINE, head)
+    text = (PAGE / name).read_text(encoding='utf-8').replace(_HEAD_LINE, head)
+    return text.replace(_EXTENSIONS_LINE, _extension_tags(name))
+
+
+def _extension_tags(name: str) -> str:
+    """The elements that load what extensions bring to a page, a line each."""
+    lines = ''
+    for extension in extensions().values():
+        for page, files in extension.page.items():
+            if _PAGES[page] != name:
+                continue
+            for file in files:
+                address = f'{_EXTENSIONS}/{extension.name}/{file}'
+                if file.endswith('.css'):
+                    lines += f'<link rel="stylesheet" href="{address}">\n'
+                else:
+                    lines += f'<script type="module" src="{address}"></script>\n'
+    return lines
 
 
 def _page_response(name: str, request: Request) -> Response:

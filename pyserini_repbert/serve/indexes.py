@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.collection.confidence import KNOWN_HITS
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.errors import (
     InputError,
     MismatchError,
@@ -22,7 +20,6 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.fusion.fused import Fusion, look_deeper
-from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
@@ -62,12 +59,13 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
     InputError if they name what an index of the type does not take.
     """
     location = settings.location
-    if not catalog.find('indexes', location) and not Path(location).is_dir():
+    kind = kind_of(location)
+    is_there = Path(location).is_dir() or kind.holds(Path(location))
+    if not is_there and not catalog.find('indexes', location):
         near = catalog.did_you_mean(location, catalog.entries('indexes'))
         raise UnknownNameError(
             f"index '{alias}': '{location}' is neither a folder nor an index of the catalog{near}"
         )
-    kind = kind_of(location)
     index_type = kind.index_type(location)
     expected = settings.index_type or index_type
     if (expected, index_type) == ('impact', 'tf'):
@@ -90,7 +88,7 @@ def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
-    if kind.is_writable and (settings.base_index or settings.sparse):
+    if kind.finds_passages and (settings.base_index or settings.sparse):
         raise InputError(
             f"index '{alias}' is {kind.what}, which has its own rankings: leave base_index and "
             'sparse out'
@@ -143,24 +141,6 @@ def sparse_specs(
     return specs
 
 
-@dataclass(frozen=True)
-class _EstimatedSearch:
-    """What decides of which search an estimator is.
-
-    Attributes
-    ----------
-    systems : in the order of fusion
-    fusion : of several systems
-    prf : feedback of the dense one
-    stages : that rerank, as NAME@K
-    """
-
-    systems: tuple[str, ...]
-    fusion: FusionSettings | None
-    prf: str | None
-    stages: tuple[str, ...]
-
-
 class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
@@ -189,12 +169,13 @@ class ServedIndex:
     passage_finder : gives hits the passages that fit the query best; None where hits are passages
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
-    encoder : name of the encoder of its dense vectors; None without any
+    encoder : name of the encoder of its dense vectors; None without any, or with several
     encoder_location : of that encoder: a catalog name or a folder
     query_encoder : the encoder itself, of queries
     language : of Lucene's analyzer; None without one
     find_words : finds the words of a query in a text
     topics : its topics and their judgments
+    known_to_parts : what extensions keep for further searches, until something is learned
     """
 
     def __init__(
@@ -216,7 +197,7 @@ class ServedIndex:
         self._rankers: dict[str, BatchedRanker] = {}
         # By approximate systems whose index is gone, the rankings that are searched in their place.
         self._exact: dict[str, str] = {}
-        self._estimators: dict[_EstimatedSearch, ConfidenceEstimator] = {}
+        self.known_to_parts: dict[Any, Any] = {}
         self.index_type = index_type_of(alias, settings)
         self.encoder: str | None = None
         self.encoder_location = ''
@@ -272,9 +253,10 @@ class ServedIndex:
             # Not in the queue, where requests to the earlier generation wait.
             dense = self._open_dense()
         self._rankers[DENSE] = BatchedRanker(dense, queue, DENSE)
-        self.query_encoder = dense.query_encoder
-        self.encoder_location = self.index.encoder or ''
-        self.encoder = Path(self.encoder_location).name
+        if self.index.encoder is not None:
+            self.query_encoder = dense.query_encoder
+            self.encoder_location = self.index.encoder
+            self.encoder = Path(self.encoder_location).name
 
     def _open_dense(self) -> Ranker:
         machine = self._machine.model_copy(update={'threads': 1})
@@ -541,60 +523,9 @@ class ServedIndex:
         """Whether a model reads the queries of a system."""
         return system == ADAPTED or system in self.index.offered.of_models
 
-    def estimator(self, systems: Sequence[str], spec: PipelineSpec) -> ConfidenceEstimator:
-        """What says how far the hits of these systems can be believed.
-
-        Parameters
-        ----------
-        systems : their names, in the order of fusion
-        spec : their fusion, the feedback of the dense one, and the stages that rerank
-
-        Raises InputError where that is not known.
-        """
-        fusion = spec.fusion_settings if len(systems) > 1 else None
-        key = _EstimatedSearch(tuple(systems), fusion, spec.prf, tuple(map(str, spec.stages)))
-        estimator = self._estimators.get(key)
-        if estimator is None:
-            search = self._searched_rankings(key)
-            estimator = ConfidenceEstimator(search, stages=key.stages)
-            self._estimators[key] = estimator
-        return estimator
-
-    def _searched_rankings(self, search: _EstimatedSearch) -> SearchedRankings:
-        """The rankings of a search whose hits may have probabilities."""
-        systems = search.systems
-        if systems == (ADAPTED,) and self._rankers[ADAPTED].keeps_parts:
-            adapted: Any = self._rankers[ADAPTED].ranker
-            return SearchedRankings.of(adapted)
-        offered = self.index.offered
-        known_rankings = offered.with_confidence
-        searched = systems
-        if systems == (offered.usual,):
-            searched = (*(offered.fused or (DENSE,)), offered.usual)
-        if DENSE not in searched or not known_rankings.issuperset(systems):
-            names = ', '.join(sorted(known_rankings))
-            known = f'name some of {names}' if names else 'leave it out'
-            raise InputError(
-                f"'confidence' is of a collection's rankings, and {', '.join(systems)} was asked: "
-                f'{known}'
-            )
-        dense: Any = self.ranker(DENSE, PipelineSpec(prf=search.prf)).ranker
-        words: Any = self.ranker(BM25).ranker if BM25 in searched else None
-        return SearchedRankings(dense, words, searched, search.fusion)
-
-    def forget_confidence(self) -> None:
-        """Read anew what the collection learned of its confidence, when it is asked next."""
-        self._estimators.clear()
-
-    @property
-    def tells_confidence(self) -> bool:
-        """Whether a search that names no systems can say how far it can be believed."""
-        try:
-            usual = self.with_usual_fusion(PipelineSpec(stages=self.default_stages), self.default)
-            self.estimator(self.default, usual)
-        except InputError:
-            return False
-        return True
+    def forget_learned(self) -> None:
+        """Read anew what extensions know of what the collection learned, when they are asked."""
+        self.known_to_parts.clear()
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, and for any if this is not a collection."""

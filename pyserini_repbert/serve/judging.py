@@ -10,15 +10,13 @@ from typing import Any, cast
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.collection.judging.own_settings import learning_in_use
-from pyserini_repbert.collection.judging.watching import is_measured
 from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, question_text
-from pyserini_repbert.collection.measured import MeasuredGeneration
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.serve.added_fields import added_parameters
 from pyserini_repbert.serve.answer_models import (
     API,
     AgreementInfo,
-    GenerationFigures,
-    HistoryResponse,
     JudgmentInfo,
     JudgmentsResponse,
     LearningReport,
@@ -40,6 +38,8 @@ from pyserini_repbert.trace import Trace
 _DOCUMENTS_AT_ONCE = 20
 # Hits whose P(relevant) orders a pool.
 _DOUBT_DEPTH = 100
+# Who says it: a parameter of a search.
+_CONFIDENCE = 'confidence'
 # One in so many documents of a pool that is ordered by doubt is drawn at random.
 _RANDOM_EVERY = 3
 
@@ -97,10 +97,16 @@ def order_by_doubt(
     Raises InputError where confidence is not known.
     """
     limits = service.settings.limits
-    request = SearchedRequest(query=question, confidence=True, hits=min(_DOUBT_DEPTH, limits.hits))
+    if _CONFIDENCE not in added_parameters():
+        raise InputError(
+            f"an order by doubt needs the extension '{_CONFIDENCE}', which is not installed here"
+        )
+    asked = {'query': question, 'hits': min(_DOUBT_DEPTH, limits.hits), _CONFIDENCE: True}
+    request = SearchedRequest.model_validate(asked)
     answer = service.search(index, request.asked_search(False, limits), trace)
-    assert answer.confidence is not None
-    relevant = dict(zip(answer.hits.docids, answer.confidence.relevant, strict=True))
+    relevant = {}
+    for docid, fields in zip(answer.hits.docids, answer.of_hits, strict=True):
+        relevant[docid] = fields['probability']
     doubtful = sorted(docids, key=lambda docid: abs(relevant.get(docid, 0.0) - 0.5))
     at_random = list(docids)
     ordered: list[str] = []
@@ -334,36 +340,3 @@ def learning_answer(
         questions_needed=LEAST_TOPICS,
         report=report,
     )
-
-
-def history_answer(
-    index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
-) -> HistoryResponse:
-    """How well the judged questions of a collection were answered, generation by generation."""
-    generations = [_generation_figures(measured) for measured in store.measured()]
-    return HistoryResponse(
-        api=API,
-        index=index.alias,
-        generations=generations,
-        is_newest=is_measured(learner.folder),
-    )
-
-
-def _generation_figures(measured: MeasuredGeneration) -> GenerationFigures:
-    """What a client reads of a generation; of its questions, those that moved or have no answer."""
-    values = asdict(measured)
-    values['questions'] = measured.n_asked
-    values['with_relevant'] = len(measured.questions)
-    values['unanswered'] = [
-        {'question': question.question, 'answered': question.answered}
-        for question in measured.unanswered
-    ]
-    for name in ('manifest_sha256', 'asked', 'without_relevant'):
-        del values[name]
-    if values['change'] is not None:
-        for moved in values['change']['questions']:
-            moved['question'] = moved['after']['question']
-            for figures in (moved['before'], moved['after']):
-                del figures['qid']
-                del figures['question']
-    return cast(GenerationFigures, values)

@@ -12,8 +12,8 @@ from pyserini_repbert.collection.judging.from_judgments import (
     learn_from_judgments,
     learning_state,
 )
-from pyserini_repbert.collection.judging.watching import measure_generation
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.serve.child import ChildProcess
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class CollectionLearner:
         is_working = self._thread is not None and self._thread.is_alive()
         state = learning_state(self.folder, is_starting=is_working)
         if is_working and state['state'] == 'done':
-            # The judged questions are being asked.
+            # Extensions work with what was learned.
             return state | {'state': 'running', 'done': state['total']}
         return state
 
@@ -77,5 +77,5 @@ class CollectionLearner:
 def _learn(folder: str, device: str) -> None:
     """What the process does."""
     learn_from_judgments(Path(folder), device)
-    # What was learned may tell P(answered).
-    measure_generation(Path(folder), device)
+    for part in loaded('in_collections'):
+        part.after_learning(Path(folder), device)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
@@ -21,6 +22,7 @@ from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
+from pyserini_repbert.serve.added_fields import added_parameters
 from pyserini_repbert.serve.answer_models import DocumentResponse, SearchResponse
 from pyserini_repbert.serve.answers import (
     AnswerOptions,
@@ -103,8 +105,7 @@ class ServiceTools:
         filter: requests.FilterText = None,
         prf: requests.Feedback = None,
         like: requests.Like = None,
-        confidence: requests.Confidence = False,
-        min_confidence: requests.MinConfidence = None,
+        **added: Any,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -133,8 +134,7 @@ class ServiceTools:
                 'query': text,
                 'like': like,
                 'hits': hits,
-                'confidence': confidence,
-                'min_confidence': min_confidence,
+                **added,
             }
         )
         search = whole.asked_search(provenance, self.service.settings.limits)
@@ -309,7 +309,25 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
             logger.exception('tool %s failed', tool.__name__)
             raise ToolError('the service failed: its log says why') from error
 
+    _name_added(answer, tool)
     return answer
+
+
+def _name_added(answer: Any, tool: _Tool) -> None:
+    """Give a tool the parameters that extensions add, in place of `**added`."""
+    signature = inspect.signature(tool)
+    parameters = dict(signature.parameters)
+    if parameters.pop('added', None) is None:
+        return
+    annotations = dict(tool.__annotations__)
+    del annotations['added']
+    for name, (annotation, default) in added_parameters().items():
+        parameters[name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+        annotations[name] = annotation
+    answer.__signature__ = signature.replace(parameters=list(parameters.values()))
+    answer.__annotations__ = annotations
 
 
 def _tool_error(error: ValidationError) -> ToolError:

@@ -5,8 +5,8 @@ request to search becomes, with its checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
@@ -14,11 +14,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 from pyserini_repbert.data.values import HALF_PAIR, has_surrogates
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import RANKINGS, SAMPLES
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
+from pyserini_repbert.serve.added_fields import added_parameters, with_added_parameters
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
@@ -37,10 +39,8 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
 NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 NotBlank = Annotated[str, Field(json_schema_extra=NOT_BLANK)]
 _DIFFERENT: dict[str, Any] = {'uniqueItems': True}
-_SYSTEMS = (
-    "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is dense and "
-    "bm25, or the learned sparse one in its place; default: all that the index's `default` names"
-)
+_SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is "
+"dense and bm25, or dense and the learned sparse ranking; default: the index's `default`"
 _STAGES = (
     'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '
     'passages of each document of a collection; repeatable'
@@ -69,23 +69,7 @@ Like = Annotated[
     str | None,
     Field(
         max_length=1000,
-        description='find documents like this one: its docid, in place of a question',
-    ),
-]
-Confidence = Annotated[
-    bool,
-    Field(
-        description='of a collection: how likely the question is answered, and each hit relevant; '
-        'refused where that is not known'
-    ),
-]
-MinConfidence = Annotated[
-    FiniteFloat | None,
-    Field(
-        ge=0,
-        le=1,
-        description='of a collection: leave out hits that are less likely relevant; answers also '
-        "have what 'confidence' adds",
+        description='find documents like this one: its docid, instead of a question',
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
@@ -101,7 +85,7 @@ Fields = Annotated[
 ]
 Display = Annotated[
     bool,
-    Field(description='also the passage, cleaned up for reading, with words of the query marked'),
+    Field(description="also the passage, cleaned up for reading, with the query's words marked"),
 ]
 
 
@@ -178,14 +162,13 @@ class PipelineRequest(StrictModel):
         return Search(query, hits or min(_HITS, limits.hits), self.system, spec, provenance)
 
 
+@with_added_parameters
 class SearchedRequest(PipelineRequest):
     """A question, or a document in its place, how many hits its answer has, and its pipeline."""
 
     query: str = Field('', description='the question', json_schema_extra=NOT_BLANK)
     like: Like = None
     hits: Hits = None
-    confidence: Confidence = False
-    min_confidence: MinConfidence = None
 
     def asked_search(self, provenance: bool, limits: Limits) -> Search:
         """The search for the question, or for the document.
@@ -202,10 +185,8 @@ class SearchedRequest(PipelineRequest):
         if self.like is not None and self.query:
             raise InputError("'query' and 'like' were given: give one of them")
         search = self.search(self.query, self.hits, provenance, limits)
-        is_asked = self.confidence or self.min_confidence is not None
-        return replace(
-            search, like=self.like, confidence=is_asked, min_confidence=self.min_confidence
-        )
+        added = {name: getattr(self, name) for name in added_parameters()}
+        return replace(search, like=self.like, added=added)
 
 
 class BatchQuery(StrictModel):
@@ -218,7 +199,7 @@ class BatchQuery(StrictModel):
 
 
 class BatchRequest(PipelineRequest):
-    """Queries that are answered together."""
+    """Queries answered together."""
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
     hits: Hits = None
@@ -244,7 +225,7 @@ class SearchRequest(SearchedRequest):
     explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
         [], description='rerankers that explain the best hits'
     )
-    explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
+    explain_hits: int = Field(1, ge=1, le=10, description='the number of best hits to explain')
 
 
 class CompareRequest(QueryRequest):
@@ -262,18 +243,17 @@ class ExplainRequest(StrictModel):
     query: str = Field(description='a question', json_schema_extra=NOT_BLANK)
     model: str = Field(
         RANKINGS,
-        description="a reranker's name, or a system: epic, cedr, duobert, monobert; or of a "
-        'collection a ranking: dense, bm25, sparse; default: the rankings of a collection that '
-        'answer where none is named',
+        description="a reranker's name, or a system: epic, cedr, duobert, monobert; or a "
+        "collection's ranking: dense, bm25, sparse; default: a collection's default rankings",
     )
     docid: list[str] = Field(
         min_length=1,
         description='a hit to explain; repeatable',
         json_schema_extra=_DIFFERENT,
     )
-    top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
+    top: int = Field(10, ge=0, le=100, description='EPIC: the number of expansion terms')
     layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
-        (), description='CEDR: layers, as 0,6; default: the last'
+        (), description='CEDR: layers, such as 0,6; default: the last'
     )
     samples: int = Field(
         SAMPLES,
@@ -316,8 +296,7 @@ class Search:
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     like : finds documents like this one: its docid; None: the question is asked
-    confidence : whether the answer says how far it can be believed
-    min_confidence : the least P(relevant) of a hit; None: any
+    added : the values of the parameters that extensions add, by name; empty: none is given
     """
 
     query: str
@@ -326,8 +305,7 @@ class Search:
     spec: PipelineSpec
     provenance: bool
     like: str | None = None
-    confidence: bool = False
-    min_confidence: float | None = None
+    added: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -369,14 +347,13 @@ def resolve_search(
     # Settings of another method are refused here.
     combiner(len(systems), spec.fusion_settings)
     rerankers.check(spec.stages)
-    if search.confidence:
-        if search.like is not None:
-            raise InputError("'confidence' does not work with 'like': leave one out")
-        # Refuses systems whose confidence is not known.
-        index.estimator(systems, spec)
+    resolved = replace(search, systems=systems, spec=spec)
+    for part in loaded('in_answers'):
+        # Refuses what it cannot follow.
+        part.follower(resolved, index, rerankers)
     if search.like is not None:
         _check_document(search.like, spec, index, systems)
-    return replace(search, systems=systems, spec=spec)
+    return resolved
 
 
 def _check_document(

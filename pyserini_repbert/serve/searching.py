@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from pyserini_repbert.collection.confidence import KNOWN_HITS
-from pyserini_repbert.collection.estimating import AnswerConfidence
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
-from pyserini_repbert.search.confidence import TOP
 from pyserini_repbert.serve.answer_models import Step
+from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.queues import PARTS
 from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.trace import Notes, StageCost, Trace
@@ -99,7 +98,8 @@ class Answer:
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
-    confidence : how far the hits can be believed; None where nobody asked
+    added : what extensions add: the fields of the answer, by name
+    of_hits : and those of each hit
     """
 
     search: Search
@@ -108,7 +108,8 @@ class Answer:
     below: int | None
     parts: tuple[RankedPart, ...]
     warnings: tuple[str, ...] = ()
-    confidence: AnswerConfidence | None = None
+    added: Mapping[str, Any] = field(default_factory=dict)
+    of_hits: Sequence[Mapping[str, Any]] = ()
 
 
 def answer_search(
@@ -138,20 +139,18 @@ def answer_search(
     if search.like is not None:
         systems = [system.by_documents() for system in systems]
     stages = rerankers.stages(spec.stages, trace, index.documents(spec.filter))
-    depth = _search_depth(search)
+    followers = _followers(search, index, rerankers)
+    depth = max([_search_depth(search), *(follower.n_hits for follower in followers)])
     notes = Notes(trace)
     topic = Query(_QID, search.text)
     pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
-    if search.confidence:
-        pipeline = pipeline.searching_deeper(KNOWN_HITS)
+    n_known = max([0, *(follower.n_known for follower in followers)])
+    if n_known:
+        pipeline = pipeline.searching_deeper(n_known)
     ranking = pipeline.rank([topic], None, depth, notes)[_QID]
-    confidence = None
-    hits = ranking[: search.hits]
-    if search.confidence:
-        confidence = _estimate(search, index, rerankers, ranking, notes.parts['search'])
-        rows = confidence.believed_rows(search.min_confidence)[: search.hits]
-        hits = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
-        confidence = confidence.of_rows(rows)
+    additions = [follower.follow(ranking, notes.parts['search']) for follower in followers]
+    rows = _rows_that_stay(ranking, additions)[: search.hits]
+    hits = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
     if pipeline.has_excerpts:
         hits = pipeline.with_decisive_texts(topic, hits, notes)
 
@@ -171,30 +170,41 @@ def answer_search(
         # A system that finds something has read words.
         if not part.ranking:
             warnings += system.warnings(search.text)
-    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), confidence)
+    added: dict[str, Any] = {}
+    for addition in additions:
+        added |= addition.fields
+        warnings += addition.warnings
+    of_hits = [_fields_of_hit(row, additions) for row in rows]
+    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), added, of_hits)
 
 
-def _estimate(
-    search: Search, index: ServedIndex, rerankers: Rerankers, ranking: Ranking, notes: Notes
-) -> AnswerConfidence:
-    """How far an answer can be believed; `notes` are of the first stage."""
-    stages = search.spec.stages
-    estimator = index.estimator(search.systems, search.spec)
-    rankings = {}
-    for leaf in notes.leaves():
-        of_parts = leaf.kept.get(PARTS)
-        if of_parts is None:
-            rankings[leaf.name] = leaf.run[_QID]
-        else:
-            # What scores others anew is not part of theirs, and comes behind them.
-            runs = [*of_parts[_QID], leaf.run[_QID]][: len(estimator.rankings)]
-            rankings |= zip(estimator.rankings, runs, strict=True)
-    relevances = None
-    if estimator.reads_relevances:
-        read = ranking[: stages[-1].k]
-        values = rerankers.relevances(stages[-1].name, read.scores)
-        relevances = dict(zip(read.docids, values, strict=True))
-    return estimator.estimate(search.query, ranking.docids, rankings, relevances)
+def _followers(search: Search, index: ServedIndex, rerankers: Rerankers) -> list[AnswerFollower]:
+    """What extensions do after this search."""
+    followers = []
+    for part in loaded('in_answers'):
+        follower = part.follower(search, index, rerankers)
+        if follower is not None:
+            followers.append(follower)
+    return followers
+
+
+def _rows_that_stay(ranking: Ranking, additions: Sequence[AnswerAddition]) -> list[int]:
+    """The rows of the hits that no extension leaves out."""
+    rows = list(range(len(ranking)))
+    for addition in additions:
+        if addition.rows is not None:
+            kept = set(addition.rows)
+            rows = [row for row in rows if row in kept]
+    return rows
+
+
+def _fields_of_hit(row: int, additions: Sequence[AnswerAddition]) -> dict[str, Any]:
+    """The fields that extensions add to a hit, by its row."""
+    fields: dict[str, Any] = {}
+    for addition in additions:
+        if addition.of_hits:
+            fields |= addition.of_hits[row]
+    return fields
 
 
 def _search_depth(search: Search) -> int:
@@ -204,8 +214,6 @@ def _search_depth(search: Search) -> int:
         depth = max(depth, search.spec.stages[0].k)
     if search.provenance:
         depth = max(depth, PROVENANCE_DEPTH)
-    if search.confidence:
-        depth = max(depth, TOP)
     return depth
 
 

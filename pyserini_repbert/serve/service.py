@@ -183,7 +183,7 @@ class Service:
         with self._renewing:
             index = current.newest
             # What was learned since then counts, too.
-            index.forget_confidence()
+            index.forget_learned()
             if index.has_newer_version():
                 settings = self.settings.indexes[alias]
                 newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.adapt.adaptation import Adaptation
+from pyserini_repbert.evaluate.significance import TTest
+
+AGREES = TTest(t=9.0, p=0.001)
 
 
-def adaptation(chosen, **untuned):
+def adaptation(chosen, agreement=AGREES, **untuned):
     """Of three texts, learned 0.5, 0.7, 0.9; the first search without learning is that of now."""
     return Adaptation(
         query_map=np.zeros((2, 2), np.float32),
@@ -21,6 +24,9 @@ def adaptation(chosen, **untuned):
         ways={},
         steps={'mapped': np.zeros(3), 'and fused': np.array([0.5, 0.7, 0.9])},
         chosen=np.array(chosen),
+        agreement=agreement,
+        fold_maps=(),
+        fold_of_text=(),
     )
 
 
@@ -42,6 +48,38 @@ def test_the_gain_is_over_the_search_as_it_is_now():
     assert estimate.high == pytest.approx(0.1 + 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
     assert not estimate.is_convincing
     assert not estimate.keeps_now
+    # Only draws of the third text alone gain nothing: one in 27. None loses.
+    assert estimate.probability == pytest.approx(26 / 27, abs=0.01)
+    assert estimate.expected_loss == 0
+    assert estimate.is_worth_using
+
+
+def test_a_likely_gain_is_worth_using_where_the_judgments_fit_their_questions():
+    values = {'fused': [0.4, 0.5, 0.9], 'dense': [0, 0, 0]}
+    below = TTest(t=-9.0, p=0.001)
+    noise = TTest(t=1.0, p=0.3)
+    for agreement in (below, noise):
+        estimate = adaptation([0.5, 0.7, 0.9], agreement, **values).estimate()
+        assert estimate.probability > 0.8
+        assert not estimate.agrees
+        assert not estimate.is_worth_using
+    # Surely better is better, whatever the search finds now.
+    sure = adaptation([0.5, 0.6, 1.0], below, **values).estimate()
+    assert sure.is_convincing
+    assert sure.is_worth_using
+
+
+def test_an_unlikely_or_costly_gain_is_not_worth_using():
+    """One loss of .1 and gains of .06 and .05: about half of the draws gain."""
+    unlikely = adaptation([0.46, 0.55, 0.8], now=[0.4, 0.5, 0.9]).estimate()
+    assert 0 < unlikely.gain < 0.01
+    assert unlikely.probability < 0.8
+    assert not unlikely.is_worth_using
+    # One question loses all: with a probability of 8/27 it is not drawn.
+    costly = adaptation([1.0, 1.0, 0.0], now=[0.0, 0.0, 0.9]).estimate()
+    assert costly.gain > 0.3
+    assert costly.expected_loss > 0.005
+    assert not costly.is_worth_using
 
 
 def test_a_winner_is_judged_by_the_choices_without_the_judged_text():

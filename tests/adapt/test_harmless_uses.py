@@ -90,15 +90,16 @@ def settings_of(offered):
 
 @pytest.mark.slow
 def test_no_use_of_shuffled_judgments_harms(searcher, one_in):
-    """Over 100 seeds, or 20 of them: what is taken is not below the search as it was.
+    """Over 100 seeds, or 20 of them, at most 2% of uses harm.
 
-    `--use` takes what `is_convincing`. Each taken search is compared on 200 fresh questions with
+    `--use` takes what `is_worth_using`. Each taken search is compared on 200 fresh questions with
     true judgments; it is harmful if its mean is lower and the paired t-test has p < 0.05.
     """
     taken = 0
     harmful = 0
     rejected_losses = 0
-    for seed in range(0, 100, one_in(5)):
+    seeds = range(0, 100, one_in(5))
+    for seed in seeds:
         world = World(searcher, seed)
         learnt = world.learn(seed)
         offered = offered_search(learnt, ['tiny', 'fixed'])
@@ -106,11 +107,11 @@ def test_no_use_of_shuffled_judgments_harms(searcher, one_in):
         after = world.reciprocal_ranks(run)
         before = world.reciprocal_ranks(world.fused(NOW, None, (0, 1)))
         is_loss = np.mean(after) < np.mean(before) and paired_t_test(after, before).p < 0.05
-        is_taken = learnt.estimate().is_convincing
+        is_taken = learnt.estimate().is_worth_using
         taken += is_taken
         harmful += is_taken and is_loss
         rejected_losses += is_loss and not is_taken
     print(f'{taken} taken, {harmful} of them harmful; {rejected_losses} losses refused')
     # Without the comparison with now, most of what is offered would harm.
     assert rejected_losses > 0
-    assert harmful == 0
+    assert harmful <= 0.02 * len(seeds)

@@ -15,7 +15,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.generation import open_generation
-from pyserini_repbert.collection.layout import COLLECTION_FORM
+from pyserini_repbert.collection.layout import collection_form
 from pyserini_repbert.collection.shards import open_shard
 from pyserini_repbert.collection.store import open_for_writing
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -112,7 +112,7 @@ def test_a_collection_is_linked_as_a_whole(mine, checkpoint, tmp_path):
     mine.symlink_to(tmp_path / 'disk')
     assert sync(mine, checkpoint, [*DOCUMENTS, ('c', 'the sea')]).added == 1
     assert check_collection(mine).startswith(f'{mine}: whole')
-    assert COLLECTION_FORM.foreign_entry(mine) is None
+    assert collection_form().foreign_entry(mine) is None
 
 
 def rewrite_manifest(folder, **values):

@@ -14,10 +14,10 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.estimating import (
     ConfidenceEstimator,
+    ConfidenceLostError,
     find_prior,
     model_for,
 )
-from pyserini_repbert.collection.judging.from_judgments import use_learning
 from pyserini_repbert.collection.judging.own_settings import set_settings
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.search_description import SearchedRankings
@@ -247,8 +247,7 @@ def test_a_description_has_all_that_decides_a_fusion(mine):
 
 def test_what_an_earlier_release_learned_is_left_out(learned):
     store = judgments_of(learned)
-    learning = store.learnings()[-1]
-    earlier = learning.report['confidence'] | {'model': {'version': 1, 'hard_auc': 0.9}}
+    earlier = {'model': {'version': 1, 'hard_auc': 0.9}}
     for each in store.learnings():
         report = json.dumps({**each.report, 'confidence': earlier})
         with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
@@ -261,13 +260,42 @@ def test_what_an_earlier_release_learned_is_left_out(learned):
         collection.search('w1 mat', confidence=True)
 
 
-def test_a_model_is_of_one_way_of_searching(learned):
-    use_learning(learned, True, even_if_worse=True)
-    with (
-        Collection.open(learned) as collection,
-        pytest.raises(InputError, match='with a learned query map'),
-    ):
-        collection.search('w1 mat', confidence=True)
+def test_confidence_holds_for_the_query_map_that_is_used(learned, capsys):
+    assert run(main, ['adapt', '--index', str(learned), '--use', '--even-if-worse']) == 0
+    assert 'no probabilities' not in capsys.readouterr().out
+    with Collection.open(learned) as collection:
+        searcher = collection.searcher()
+        assert searcher.dense.query_map is not None
+        stored = judgments_of(learned).learnings()[-1].report['confidence']['model_of_offered']
+        assert model_for(SearchedRankings.of(searcher)).search == stored['search']
+        # Another map is another search.
+        other = searcher.with_query_map(searcher.dense.query_map * 0.5)
+        with pytest.raises(ConfidenceLostError, match='no query map, here a query map'):
+            model_for(SearchedRankings.of(other))
+        searcher.close()
+        hits = collection.search('w1 mat', 5, confidence=True)
+    assert all(0 <= hit.probability <= 1 for hit in hits)
+
+
+def test_a_terminal_says_that_confidence_is_gone(learned, capsys):
+    store = judgments_of(learned)
+    learning = store.learnings()[-1]
+    confidence = learning.report['confidence']
+    tests = {'hits_test': {'auc': 0.55, 'chance': 0.6}}
+    low = confidence | {'model_of_offered': confidence['model_of_offered'] | tests}
+    for each in store.learnings():
+        report = json.dumps({**each.report, 'confidence': low})
+        with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
+            statement = 'UPDATE learnings SET report = ? WHERE number = ?'
+            connection.execute(statement, [report, each.number])
+    assert run(main, ['adapt', '--index', str(learned), '--use', '--even-if-worse']) == 0
+    printed = capsys.readouterr().out
+    assert 'searches show no probabilities now: confidence cannot be told here' in printed
+    assert 'AUC of 0.55' in printed
+    assert run(main, ['adapt', '--index', str(learned), '--go-back']) == 0
+    assert 'no probabilities' not in capsys.readouterr().out
+    assert run(main, ['index', 'settings', '--index', str(learned), '--aggregate', 'mean']) == 0
+    assert 'no probabilities now: confidence was learned for another' in capsys.readouterr().out
 
 
 def test_a_stored_model_is_checked(learned):

@@ -174,10 +174,11 @@ def test_a_day_of_going_back_to_the_backup(sync, folder, tmp_path):
 
 def test_a_day_with_an_editor_that_works_during_the_sync(sync, folder, monkeypatch):
     """A file that was gone meanwhile ended the sync."""
+    write_files(folder, {'beds/beans.md': 'Beans, edited', 'beds/kale.md': 'Kale, edited'})
     files = folder_corpus.FolderCorpus._kinds_and_files
 
-    def edit(corpus):
-        for kind, file in files(corpus):
+    def edit(corpus, planned):
+        for kind, file in files(corpus, planned):
             if file.path.name == 'beans.md':
                 file.path.unlink()
             elif file.path.name == 'kale.md':

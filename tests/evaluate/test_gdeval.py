@@ -1,16 +1,19 @@
 """nDCG and ERR as gdeval.pl computes them.
 
 The values are what version 1.3 of gdeval.pl, of CEDR's repository, prints for these judgments and
-this run, with `-k 20` and `-k 3`; each is computed by hand as well.
+this run, with `-k 20` and `-k 3`; each is computed by hand as well. The folder `gdeval` has runs of
+CEDR's authors.
 """
 
+import csv
 import shutil
 from math import log2
+from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.data.qrels import read_qrels
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.data.topics import read_qrels
 from pyserini_repbert.evaluate import evaluate, parse_measures
 
 pytestmark = pytest.mark.skipif(shutil.which('perl') is None, reason='gdeval.pl needs perl')
@@ -40,6 +43,7 @@ RUN = """\
 3 Q0 a 1 1.0 t
 """
 NDCG = "nDCG(dcg='exp-log2')"
+AUTHORS = Path(__file__).parent / 'gdeval'
 
 
 @pytest.fixture
@@ -80,3 +84,17 @@ def test_trec_evals_gain_is_another(evaluation):
 def test_a_topic_without_relevant_documents_counts_0(evaluation):
     """gdeval.pl leaves it out of its mean, which is .49494 here."""
     assert evaluation.means[f'{NDCG}@20'] == pytest.approx((0.40017 + 0.58971) / 3)
+
+
+def test_the_authors_runs_score_as_their_script_scores_them():
+    run = read_run(AUTHORS / 'run.txt.gz')
+    qrels = read_qrels(AUTHORS / 'qrels.txt.gz')
+    evaluation = evaluate(run, qrels, parse_measures([f'{NDCG}@20', 'ERR@20']))
+    with open(AUTHORS / 'gdeval.csv', encoding='utf-8') as stream:
+        printed = {row.pop('topic'): row for row in csv.DictReader(stream)}
+    scores = {}
+    for topic in run:
+        ndcg = evaluation.values[f'{NDCG}@20'][topic]
+        err = evaluation.values['ERR@20'][topic]
+        scores[topic] = {'nDCG@20': f'{ndcg:.5f}', 'ERR@20': f'{err:.5f}'}
+    assert scores == printed

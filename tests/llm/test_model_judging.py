@@ -9,6 +9,7 @@ from chat_server import chat_server
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging.asking import judged_questions
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection.judging.language_model_judge import LanguageModelJudge, parse_grade
 from pyserini_repbert.collection.judging.model_grades import (
@@ -17,7 +18,6 @@ from pyserini_repbert.collection.judging.model_grades import (
     ModelGradeStore,
     ModelJudge,
 )
-from pyserini_repbert.collection.judging.watching import judged_questions
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main

@@ -15,10 +15,10 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
 from pyserini_repbert.collection.judging.own_settings import set_settings
-from pyserini_repbert.collection.judging.watching import measure_generation
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.extensions.watching import measure_generation
 from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -364,7 +364,7 @@ def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     learning = learn_from_judgments(folder)
-    below = {'gain': -0.05, 'low': -0.09, 'high': -0.01, 'is_convincing': False}
+    below = {'gain': -0.05, 'low': -0.09, 'high': -0.01, 'is_worth_using': False}
     store = judgments_of(folder)
     store.add_learning(replace(learning, number=2, report={**learning.report, **below}))
     refused = client.put('/v1/mine/learn', json={'in_use': True})
@@ -523,7 +523,9 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
 
     believe(0.8)
     wait_for_adapted(client)
-    assert client.get('/v1/mine').json()['confidence'] is True
+    about = client.get('/v1/mine').json()
+    assert about['confidence'] is True
+    assert about['lost_confidence'] is None
     address = '/v1/mine/search?query=cat+w3&confidence=true&hits=3'
     by_names = client.get(f'{address}&system=dense&rerank=monobert-demo@3').json()
     answer = client.get(address).json()
@@ -540,6 +542,9 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
             break
         time.sleep(0.05)
     assert 'confidence cannot be told here' in client.get(address).text
+    about = client.get('/v1/mine').json()
+    assert about['confidence'] is False
+    assert 'AUC of 0.50' in about['lost_confidence']
 
 
 @pytest.mark.slow

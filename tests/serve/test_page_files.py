@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pyserini_repbert.serve
+from pyserini_repbert.extension import extensions
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.serve.app import page_text
 
@@ -36,6 +37,17 @@ def test_the_files(client):
     assert client.head('/').status_code == 200
     for lacking in ('/js/none.js', '/../app.py', '/js/..%2f..%2fapp.py'):
         assert client.get(lacking).status_code == 404
+
+
+def test_the_files_of_extensions(client):
+    names = [name for name, each in extensions().items() if each.page]
+    for name in names:
+        for page, files in extensions()[name].page.items():
+            shown = page_text({'reader': 'index.html', 'laboratory': 'lab.html'}[page])
+            for file in files:
+                assert f'"extensions/{name}/{file}"' in shown
+                assert client.get(f'/extensions/{name}/{file}').status_code == 200
+        assert client.get(f'/extensions/{name}/..%2f__init__.py').status_code == 404
 
 
 def test_an_address_of_the_laboratory_stays_its_own(client):

@@ -21,6 +21,7 @@ REPORT = {
     'high': 0.053,
     'p': 0.01,
     'is_convincing': True,
+    'is_worth_using': True,
     'baseline': 'dense',
     'winner': 'learnt',
     'topics': 3,

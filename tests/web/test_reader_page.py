@@ -221,6 +221,20 @@ def test_nothing_answers(mine):
     assert page.locator('.likely').first.inner_text() == '4 % likely'
 
 
+def test_confidence_that_is_gone_is_said(mine):
+    """The collection had learned when nothing answers, for another search than this one."""
+
+    def about(route):
+        values = route.fetch().json()
+        values['lost_confidence'] = 'confidence was learned for another search'
+        route.fulfill(json=values)
+
+    mine.page.route('**/v1/mine', about)
+    page = mine.open(ASKED, '.hit')
+    said = page.locator('.note').first.inner_text()
+    assert said.endswith('is not told any more: confidence was learned for another search.')
+
+
 @pytest.mark.parametrize(('width', 'scheme'), [(1280, 'light'), (1280, 'dark'), (360, 'light')])
 def test_anybody_can_read_it(opened, served_collection, width, scheme):
     settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}

@@ -9,14 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.commands.watching import (
-    add_watch_flags,
-    is_watched,
-    measure_after,
-    measure_before,
-)
+from pyserini_repbert.collection.commands.flags import add_index_flag, add_settings
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import EXIT_UNREAD, EXIT_WORSE
+from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -26,8 +21,8 @@ from pyserini_repbert.commands.flags import (
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.extension import loaded, parts_of
 from pyserini_repbert.files import human_size
-from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
@@ -61,17 +56,24 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         help='allow the deletion of more than half of the documents',
     )
     add(
+        '--checksum',
+        action='store_true',
+        help='compare the content of every file of a folder; default: a file whose size and times '
+        'are as before is not opened',
+    )
+    add(
         '--rebuild',
         action='store_true',
         help="let the given settings replace the collection's",
     )
-    add_watch_flags(parser)
-    _add_settings(parser)
+    for part in parts_of('index sync'):
+        part.add_flags(parser)
+    add_settings(parser)
 
 
 def add_add_flags(parser: argparse.ArgumentParser) -> None:
     _add_corpus_flags(parser)
-    _add_settings(parser)
+    add_settings(parser)
 
 
 def add_delete_flags(parser: argparse.ArgumentParser) -> None:
@@ -80,14 +82,6 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
     _add_merge(parser)
-
-
-def add_try_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_index_flag(parser)
-    add('--use', action='store_true', help='search as tried, from one new generation on')
-    add('--go-back', action='store_true', help='search as before --use, without encoding')
-    _add_settings(parser, takes_ray=False)
 
 
 def add_copy_flags(parser: argparse.ArgumentParser) -> None:
@@ -110,10 +104,6 @@ def add_settings_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--go-back', action='store_true', help='search as before the last change of settings'
     )
-
-
-def add_index_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--index', required=True, help='a collection')
 
 
 def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
@@ -173,71 +163,28 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
-    add = parser.add_argument
-    stored = 'default: as the collection has it, first'
-    add(
-        '--encoder',
-        help=f"catalog name or checkpoint folder; {stored} 'minilm', which knows English, or for "
-        "documents in other languages 'e5-small', if it is installed",
-    )
-    add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
-    add(
-        '--overlap',
-        type=command.zero_or_more,
-        help=f'wordpieces that the next passage repeats; {stored} 40',
-    )
-    add(
-        '--language',
-        choices=LANGUAGES,
-        metavar='CODE',
-        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} the "
-        'language of the first documents if it is clear, otherwise en',
-    )
-    add(
-        '--sparse',
-        metavar='bm25|none|MODEL',
-        help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
-        f"in place of BM25; {stored} 'bm25'",
-    )
-    add(
-        '--multi-vector',
-        metavar='none|FOLDER',
-        help='a MultiVectorEncoder (ColBERT), or what `train` made of the system multi-vector: its '
-        'token vectors are stored beside dense ones, and '
-        f"order the best 1,000 hits; {stored} 'none'",
-    )
-    precisions = ('float32', 'bfloat16', 'float16', 'auto')
-    add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
-    add(
-        '--truncate-dim',
-        type=command.positive_int,
-        metavar='N',
-        help=f'keep the first N values of each vector; {stored} all',
-    )
-    add(
-        '--store',
-        dest='dtype',
-        choices=('float32', 'float16', 'int8'),
-        help=f'the type of stored vectors; {stored} float32',
-    )
-    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    add_flags(parser, 'device', 'threads', 'offline')
-    if takes_ray:
-        add_flags(parser, 'ray')
-
-
 def run_sync(options: argparse.Namespace) -> int:
+    parts = parts_of('index sync')
+    if any(part.run(options) for part in parts):
+        return 0
     settings = command.pick_options(
-        options, 'source', 'prefix', 'url_prefix', 'delete_most', 'merge', 'rebuild', 'strict'
+        options,
+        'source',
+        'prefix',
+        'url_prefix',
+        'delete_most',
+        'merge',
+        'rebuild',
+        'strict',
+        'checksum',
     )
-    watches = is_watched(options)
-    if watches:
-        measure_before(options)
+    followers = [part.begin(options) for part in parts]
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
-    if watches and changes.is_published and measure_after(options):
-        return EXIT_WORSE
-    return EXIT_UNREAD if changes.unread.broken else 0
+    status = 0
+    for follow in followers:
+        if follow is not None:
+            status = status or follow(changes)
+    return status or (EXIT_UNREAD if changes.unread.broken else 0)
 
 
 def run_add(options: argparse.Namespace) -> int:
@@ -416,6 +363,7 @@ def run_copy(options: argparse.Namespace) -> None:
 
 def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
+    from pyserini_repbert.collection.commands.learning import say_lost_confidence
     from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
@@ -440,13 +388,13 @@ def run_settings(options: argparse.Namespace) -> None:
     print(f'{options.index} is searched by:')
     for setting in settings:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
+    say_lost_confidence(folder)
 
 
 def run_status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.judging.own_settings import own_settings
-    from pyserini_repbert.collection.side_folders import Side, describe_side, read_side
     from pyserini_repbert.collection.status import folder_size, source_states, stored_models
 
     with Collection.open(options.index) as collection:
@@ -470,11 +418,9 @@ def run_status(options: argparse.Namespace) -> None:
                 print('    ' + printable(state.report.unread))
             for path, reason in state.report.files:
                 print('      ' + printable(f'{path}: {reason}'))
-        for side in Side:
-            kept = read_side(collection.folder, side)
-            if kept is not None:
-                is_current = kept.number == generation.number
-                print('  ' + printable(f'{side}: {describe_side(kept, is_current)}'))
+        for part in loaded('in_collections'):
+            for line in part.describe(generation):
+                print('  ' + printable(line))
     for setting in own_settings(Path(options.index)):
         if setting.source != 'default':
             print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))

@@ -71,6 +71,7 @@ class LearningFromJudgments(CommandPart):
 def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
     from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.collection.estimating import MODEL
     from pyserini_repbert.collection.judging.from_judgments import (
         learn_from_judgments,
         use_learning,
@@ -105,6 +106,7 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         use_learning(folder, options.use, options.even_if_worse)
         how = 'as it learned' if options.use else 'as before it learned'
         print(f'{options.index}: searched {how}')
+        say_lost_confidence(folder)
         return
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learning = learn_from_judgments(
@@ -114,12 +116,21 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     print_means(report['means'], report['baseline'])
     print(printable(report['sentence']))
-    if 'confidence' in report:
+    if MODEL in report.get('confidence', {}):
         _print_confidence(report['confidence'])
-    if report['is_convincing']:
+    if report['is_worth_using']:
         print(f'to search so: adapt --index {options.index} --use')
     else:
         print('to learn more: judge more questions')
+
+
+def say_lost_confidence(folder: Path) -> None:
+    """Say that searches show no probabilities any more, where the collection had learned some."""
+    from pyserini_repbert.collection.judging.learned_confidence import why_confidence_is_lost
+
+    problem = why_confidence_is_lost(folder)
+    if problem is not None:
+        print(printable(f'searches show no probabilities now: {problem}'))
 
 
 def _print_confidence(confidence: Mapping[str, Any]) -> None:

@@ -12,10 +12,11 @@ from pyserini_repbert.collection.files.office_documents import OfficeReader
 from pyserini_repbert.collection.files.pandoc_documents import PandocReader
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.seen_docids import SeenDocids
-from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles
+from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles, is_broken
 from pyserini_repbert.errors import InputError
 
 # What a file raises that cannot be read: somebody may have removed it meanwhile.
@@ -90,7 +91,7 @@ class FolderCorpus(Corpus):
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the files hold, in their order; one that cannot be read is noted, or refused."""
-        for kind, file in self._kinds_and_files():
+        for kind, file in self._kinds_and_files(self._files):
             try:
                 yield from read(kind, file)
                 self._note(file, None)
@@ -103,12 +104,61 @@ class FolderCorpus(Corpus):
                 raise _refusal(known.path, known.reason)
         self.skipped = 0
         seen = SeenDocids()
-        for kind, file in self._kinds_and_files():
+        files = self._changed_files()
+        if self.records is not None and files:
+            for docid in self.records.docids_of_unchanged():
+                seen.add(docid)
+        for row, (kind, file) in enumerate(self._kinds_and_files(files)):
+            way = self._way_of(files[row])
+            content = self._content_of(file, way)
+            n_documents = 0
+            n_skipped = self.skipped
+            problem: UnreadableFile | None = None
             try:
-                yield from self._documents_of_file(kind, file, seen)
-                self._note(file, None)
+                for document in self._documents_of_file(kind, file, seen):
+                    n_documents += 1
+                    yield document
             except _FILE_ERRORS as error:
-                self._note(file, _unreadable(error))
+                problem = _unreadable(error)
+            self._note(file, problem)
+            is_whole = self.skipped == n_skipped and not (problem and is_broken(problem))
+            if content is not None and is_whole:
+                self._remember(file, FileRecord(content, way, file.docid, n_documents, problem))
+
+    def _changed_files(self) -> Sequence[PlannedFile]:
+        """The files that have to be read: all but those that are as they were."""
+        if self.records is None:
+            return self._files
+        changed = []
+        for file in self._files:
+            name = name_in_corpus(self.name, file.path)
+            way = self._way_of(file)
+            record = self.records.find_unchanged(name, file.path, way=way, docid=file.docid)
+            if record is None:
+                changed.append(file)
+            elif record.problem is not None:
+                self._failed[file.path] = UnreadFile.of_error(file.path, file.docid, record.problem)
+        self.unread = UnreadFiles([*self._unread, *self._failed.values()])
+        return changed
+
+    def _way_of(self, file: PlannedFile) -> str:
+        """How a file is read; '' where nobody knows, as by a user's own reader."""
+        if file.reader is not None:
+            return ''
+        return ' '.join([file.kind, *self._fields])
+
+    def _content_of(self, file: FileToRead, way: str) -> FileContent | None:
+        """The content of a file that is to be remembered; None for others."""
+        if self.records is None or not way:
+            return None
+        try:
+            return look_at(file.path)
+        except OSError:
+            return None
+
+    def _remember(self, file: FileToRead, record: FileRecord) -> None:
+        if self.records is not None:
+            self.records.add(name_in_corpus(self.name, file.path), file.path, record)
 
     def _documents_of_file(
         self, kind: FileKind, file: FileToRead, seen: SeenDocids
@@ -162,9 +212,11 @@ class FolderCorpus(Corpus):
             left_out.add(location)
             self._leave_out(location, str(problem))
 
-    def _kinds_and_files(self) -> Iterator[tuple[FileKind, FileToRead]]:
+    def _kinds_and_files(
+        self, files: Sequence[PlannedFile]
+    ) -> Iterator[tuple[FileKind, FileToRead]]:
         with OfficeReader() as office, PandocReader() as pandoc:
-            for planned in self._files:
+            for planned in files:
                 file = FileToRead(
                     planned.path, planned.docid, self._fields, self._is_alone, self.encodings
                 )

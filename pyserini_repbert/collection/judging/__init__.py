@@ -1,1 +1,1 @@
-"""What people judge in a collection, and what is learned, watched and tried by these judgments."""
+"""What people judge in a collection, and what is learned from it."""

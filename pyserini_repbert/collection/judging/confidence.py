@@ -7,7 +7,7 @@ as it is, and with its relevant documents taken out of all rankings, which is th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from pyserini_repbert.collection.confidence import (
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.calibration import (
     area_under_roc,
     brier_score,
@@ -260,6 +260,21 @@ def ask_questions(
             )
         )
     return asked
+
+
+def ask_all(
+    parts: Sequence[SearchedTopics], qrels: Qrels, rerankers: Sequence[Reranker] = ()
+) -> list[AskedQuestion]:
+    """The topics of several searches, such as those of folds; other parameters as of
+    `ask_questions`.
+    """
+    topics: list[Query] = []
+    asked = []
+    for part in parts:
+        topics += part.topics
+        asked += ask_questions(part, qrels, rerankers)
+    numbers = number_texts(topics)
+    return [replace(question, text=number) for question, number in zip(asked, numbers, strict=True)]
 
 
 def judged_topics(topics: Sequence[Query], qrels: Qrels) -> list[Query]:

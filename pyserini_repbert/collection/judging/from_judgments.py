@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -26,17 +25,11 @@ from pyserini_repbert.collection.adaptation import (
     adaptation_in_use,
     judgments_of,
 )
-from pyserini_repbert.collection.estimating import MODEL, OFFERED_MODEL, PLAIN_MODEL, find_prior
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.judging.confidence import (
-    FittedModels,
-    LearnedConfidence,
-    SearchedTopics,
-    ask_questions,
-    features_elsewhere,
-    judged_topics,
-    learn_confidence,
-    search_topics,
+from pyserini_repbert.collection.judging.learned_confidence import (
+    LOST,
+    ConfidenceLearner,
+    learn_both_confidences,
 )
 from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 from pyserini_repbert.collection.judging.own_settings import (
@@ -46,28 +39,18 @@ from pyserini_repbert.collection.judging.own_settings import (
     use_learned,
 )
 from pyserini_repbert.collection.judging.topics import open_topics
-from pyserini_repbert.collection.judgments import JudgmentStore, Learning
+from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.collection.reranking import stored_reranker
-from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.model_judges import TAUGHT_BY
-from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
-from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.pipeline.opening import open_resolved
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.ranking import Query
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
-from pyserini_repbert.search.confidence import dump_model
-
-# Questions of another collection.
-_N_ELSEWHERE = 100
 
 
 def learn_from_judgments(
@@ -176,13 +159,19 @@ def _learn(
         )
         rerankers = _open_own_rerankers(folder, first.generation, device)
         index: Any = resolved.index
-        confidence = _learn_confidence(
-            present, index.as_learned(str(folder / name), machine), store, seed, rerankers
+        confidence = learn_both_confidences(
+            present,
+            index.as_learned(str(folder / name), machine),
+            ConfidenceLearner(learnt, store, seed),
+            rerankers,
         )
         generation = first.generation.number
     finally:
         first.close()
     report = report_of(learnt, estimate) | confidence
+    problem = confidence.get('confidence', {}).get(LOST)
+    if problem is not None:
+        report['sentence'] += f' Searches as it learned show no probabilities: {problem}.'
     if model_judge is not None:
         report[TAUGHT_BY] = model_judge
         report['sentence'] += f" Grades of the language model '{model_judge}' taught it, too."
@@ -205,105 +194,6 @@ def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> di
     own = adaptation_in_use(folder, generation.settings)
     stages = () if own is None else read_adapted(own).stages
     return {stage: stored_reranker(stage, device) for stage in stages}
-
-
-def _learn_confidence(
-    now: CollectionSearcher,
-    offered: CollectionSearcher,
-    store: JudgmentStore,
-    seed: int,
-    rerankers: Mapping[str, Reranker],
-) -> dict[str, Any]:
-    """What the report says of confidence in the search as it is now, and in what is offered.
-
-    Nothing of a search whose query map was learned from the same questions.
-
-    Parameters
-    ----------
-    now : the search without its rerankers
-    offered : the search that was learned, without rerankers
-    store : has the judgments
-    seed : draws the folds
-    rerankers : of the search, by their stages
-    """
-    qrels = store.qrels()
-    topics = judged_topics(store.topics(), qrels)
-    others = _questions_elsewhere(store.topics())
-
-    def learner(
-        searcher: CollectionSearcher,
-    ) -> Callable[[Mapping[str, Reranker]], LearnedConfidence]:
-        """What learns the models of a search, which is asked once, with these rerankers."""
-        own = search_topics(searcher, topics)
-        elsewhere = search_topics(searcher, others) if others else None
-        return lambda read_by: _learn_models(own, elsewhere, qrels, seed=seed, rerankers=read_by)
-
-    weights = now.generation.settings.weights_sha256
-
-    def values(
-        learned: LearnedConfidence, searcher: CollectionSearcher, stages: Sequence[str] = ()
-    ) -> Any:
-        """A model, as the report has it."""
-        search = SearchedRankings.of(searcher).description()
-        return json.loads(dump_model(learned.model(weights, search, tuple(stages))))
-
-    confidence: dict[str, Any] = {}
-    if now.dense.query_map is None:
-        learn = learner(now)
-        learned = learn(rerankers)
-        confidence = {
-            MODEL: values(learned, now, tuple(rerankers)),
-            'hits': asdict(learned.hits),
-            'questions': asdict(learned.questions),
-            'counts_unjudged': learned.counts_unjudged,
-            'elsewhere_auc': learned.elsewhere_auc,
-        }
-        if rerankers:
-            # For those who search without.
-            confidence[PLAIN_MODEL] = values(learn({}), now)
-    is_other = SearchedRankings.of(offered).description() != SearchedRankings.of(now).description()
-    if confidence and is_other and offered.dense.query_map is None:
-        confidence[OFFERED_MODEL] = values(learner(offered)({}), offered)
-    return {'confidence': confidence} if confidence else {}
-
-
-def _learn_models(
-    own: SearchedTopics,
-    elsewhere: SearchedTopics | None,
-    qrels: Qrels,
-    *,
-    seed: int,
-    rerankers: Mapping[str, Reranker],
-) -> LearnedConfidence:
-    """The models of a search with these rerankers, which alone are asked here.
-
-    Parameters
-    ----------
-    own : the judged questions
-    elsewhere : questions of another collection; None for none
-    qrels : the judgments
-    seed : draws the folds
-    rerankers : by their stages
-    """
-    read_by = list(rerankers.values())
-    asked = ask_questions(own, qrels, read_by)
-    now = own.searcher
-    known = find_prior(SearchedRankings.of(now), tuple(rerankers))
-    prior = None if known is None else FittedModels(known.hits, known.questions)
-    features = None if elsewhere is None else features_elsewhere(elsewhere, read_by)
-    return learn_confidence(asked, seed, prior, counts_unjudged(qrels), features)
-
-
-def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:
-    """Questions of the demo collection: natural questions about anything.
-
-    None for topics of the demo collection itself.
-    """
-    own = {normal_form(topic.text) for topic in topics}
-    questions = load_topics('demo')
-    if any(normal_form(question.text) in own for question in questions):
-        return []
-    return questions[:_N_ELSEWHERE]
 
 
 def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:
@@ -345,7 +235,7 @@ def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
             'again',
             parameters=('even_if_worse',),
         )
-    if report['is_convincing']:
+    if report.get('is_worth_using', report['is_convincing']):
         return
     problem = 'not better than'
     if report['gain'] < 0:

@@ -101,7 +101,7 @@ class ModelGradeStore(JudgmentStore):
         for grade in grades:
             values = asdict(grade) | asdict(judge)
             rows.append(values | {'judge': judge.name, 'judged': judged})
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.executemany(
                 'INSERT OR REPLACE INTO model_grades SELECT :question, :docid, :judge, :grade, '
                 ':judged, :generation, :version, :model, :prompt_sha256 '
@@ -149,7 +149,7 @@ class ModelGradeStore(JudgmentStore):
 
     def _select_grades(self, statement: str, **parameters: Any) -> list[Any]:
         """The rows of a query of `model_grades`; none in a file without that table."""
-        return self._select_from('model_grades', statement, **parameters)
+        return self.select_from('model_grades', statement, **parameters)
 
 
 class JudgmentsWithModel(JudgmentStore):

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.judging.watching import ask_collection
+from pyserini_repbert.collection.judging.asking import ask_collection
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.evaluate.overlap import rank_biased_overlap
 from pyserini_repbert.indexes.kind import kind_of

@@ -6,4 +6,5 @@ EXTENSION = Extension(
     name='confidence',
     package=__name__,
     options={'search': 'options:IN_SEARCH'},
+    in_answers=('answers:IN_ANSWERS',),
 )

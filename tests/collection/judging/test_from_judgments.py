@@ -26,6 +26,7 @@ from pyserini_repbert.collection.settings import SparseKind
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError
+from pyserini_repbert.evaluate.significance import TTest
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 
@@ -201,6 +202,9 @@ def adaptation(learned):
         ways={},
         steps={'with the query map': np.array(learned)},
         chosen=np.array(learned),
+        agreement=TTest(9.0, 0.001),
+        fold_maps=(),
+        fold_of_text=(),
     )
 
 
@@ -211,6 +215,11 @@ def adaptation(learned):
             [0.3, 0.4, 0.5, 0.61],
             'It helps: what was learned is better than the search as it is now. nDCG@10 of '
             'questions held out is 0.45',
+        ),
+        (
+            [0.2, 0.2, 0.4, 0.39],
+            'It probably helps: what was learned is better than the search as it is now with a '
+            'probability of 0.9',
         ),
         ([0.2, 0.1, 0.4, 0.4], 'No gain can be told from noise. With what was learned nDCG@10'),
         ([0.0, 0.1, 0.3, 0.4], 'The search as it is now is the best. With what was learned'),
@@ -235,7 +244,13 @@ def with_report(folder, **report):
 
 
 def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsys):
-    below = {'gain': -0.0539, 'low': -0.09, 'high': -0.01, 'is_convincing': False}
+    below = {
+        'gain': -0.0539,
+        'low': -0.09,
+        'high': -0.01,
+        'is_convincing': False,
+        'is_worth_using': False,
+    }
     store = with_report(folder, **below)
     with pytest.raises(NotBetterError, match='is below the search as it is now, -0.054 nDCG@10'):
         use_learning(folder, True)
@@ -253,7 +268,7 @@ def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsy
 
 
 def test_a_gain_that_may_be_noise_is_refused(folder, learned):
-    with_report(folder, gain=0.01, low=-0.02, high=0.04, is_convincing=False)
+    with_report(folder, gain=0.01, low=-0.02, high=0.04, is_convincing=False, is_worth_using=False)
     with pytest.raises(NotBetterError, match=r'is not better than .* now, \+0.010 nDCG@10'):
         use_learning(folder, True)
 

@@ -1,10 +1,15 @@
 """A collection learns the probabilities of its hits, on questions held out."""
 
+from contextlib import closing
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from folders import N_QUESTIONS
 
+from pyserini_repbert.adapt.judged_topics import FOLDS
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
 from pyserini_repbert.collection.judging.confidence import (
     ask_questions,
@@ -13,6 +18,9 @@ from pyserini_repbert.collection.judging.confidence import (
     learn_confidence,
     search_topics,
 )
+from pyserini_repbert.collection.judging.learned_confidence import ConfidenceLearner
+from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.evaluate.calibration import counts_unjudged
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.ranking import Query, Ranking
@@ -183,3 +191,27 @@ def test_questions_of_another_collection_are_the_easy_case(searcher):
     others = features_elsewhere(search_topics(searcher, strange))
     assert np.allclose(others[0], asked[3].question)
     assert len(others) == 2
+
+
+def test_each_question_is_searched_for_with_a_map_that_it_did_not_teach(mine):
+    """Every fold has a map of its own; the models are learned of all questions."""
+    texts = tuple(f'mat w{number}' for number in range(N_QUESTIONS))
+    judgments_of(mine).add([Judgment(f'mat w{i}', f'wanted{i}', 2) for i in range(N_QUESTIONS)])
+    with Collection.open(mine) as collection, closing(collection.searcher()) as plain:
+        size = plain.dense.dimension
+        maps = tuple(np.eye(size, dtype=np.float32) * fold for fold in range(1, FOLDS + 1))
+        learnt = SimpleNamespace(
+            fold_maps=maps, fold_of=lambda text: texts.index(text) % FOLDS, texts=texts
+        )
+        learner = ConfidenceLearner(learnt, judgments_of(mine), seed=0)
+        mapped = plain.with_query_map(np.eye(size, dtype=np.float32))
+        questions = learner.search(mapped)
+        for fold, part in enumerate(questions.own):
+            assert part.searcher.dense.query_map is maps[fold]
+            own = [topic.text for topic in part.topics]
+            assert own == [text for text in texts if texts.index(text) % FOLDS == fold]
+        confidence = learner.learn(questions, {})
+        assert confidence.model.hits.n_questions == N_QUESTIONS
+        assert confidence.model.search == SearchedRankings.of(mapped).description()
+        (unmapped,) = learner.search(plain).own
+        assert unmapped.searcher is plain

@@ -4,9 +4,9 @@ import { askText } from './api.js';
 import { button, field, freshId, h, say } from './dom.js';
 import { addQuestions, exportAddress, givenName, judgeName, judgmentsOf, keepName, poolOf, questionsOf } from './judgments.js';
 import { useKeys } from './keys.js';
-import { historyPanel } from './history.js';
 import { learnPanel } from './learn.js';
 import { failure } from './messages.js';
+import { partsOf } from './parts.js';
 import { judgeQuestion, nextQuestion } from './pool.js';
 import { count, whole } from './words.js';
 
@@ -47,7 +47,8 @@ function nameForm(onnamed) {
 function overview({ about, listed, judgments, agreement, focus, onquestion, onredraw, onused }) {
   const heading = h('h2', { tabindex: '-1' }, `Judge ${about.name}`);
   const place = h('div');
-  const history = about.learning && historyPanel(about);
+  const parts = partsOf('judging', about);
+  const onlearned = () => parts.forEach((part) => part.load());
   const rename = button('Change', () => {
     keepName(null);
     onredraw();
@@ -58,8 +59,8 @@ function overview({ about, listed, judgments, agreement, focus, onquestion, onre
   return h('div', { class: 'judge-overview' },
     h('div', { class: 'judge-line' }, heading, h('p', { class: 'note' }, judgeName() ? `You judge as ${judgeName()}. ` : 'You judge without a name. ', rename)),
     h('section', { 'aria-label': 'Questions' }, place, addForm(about, draw)),
-    history && learnPanel(about, onused, history.load),
-    history && history.section,
+    about.learning && learnPanel(about, onused, onlearned),
+    ...parts.map((part) => part.section),
     judgments.length > 0 && keptPart(about, judgments, agreement));
 }
 

@@ -14,7 +14,7 @@ const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'lea
 export function learnPanel(about, onused, onlearned) {
   const url = address([about.name, 'learn']);
   const title = freshId('learn');
-  const place = h('div', { class: 'learn-place' });
+  const place = h('div', { class: 'place' });
 
   async function take(how, { then } = {}) {
     try {
@@ -108,11 +108,12 @@ function report({ report: found, in_use: isUsed }, onuse) {
   const better = questions.filter((own) => own.after > own.before).length;
   const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
   const rowName = (name) => `${STEPS[name] ?? name}${name === found.baseline && found.winner ? ' (now)' : ''}`;
+  const isWorth = found.is_worth_using ?? found.is_convincing;
   return h('div', { class: 'learn-report' },
-    h('p', { class: `lead${found.is_convincing ? ' convincing' : ''}` }, found.sentence),
+    h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, found.sentence),
     h('div', { class: 'judge-actions' },
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
-        : button('Use it', () => onuse(true), { class: found.is_convincing ? 'strong' : '', 'data-act': 'use' }),
+        : button('Use it', () => onuse(true), { class: isWorth ? 'strong' : '', 'data-act': 'use' }),
       h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
     table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
     h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),

@@ -2,6 +2,7 @@
 
 import { button, h } from './dom.js';
 import { message } from './messages.js';
+import { partsOf } from './parts.js';
 import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
 import { whyHere } from './reasons.js';
@@ -47,8 +48,9 @@ function card(hit, { about, answer, state, onopen }) {
   return article;
 }
 
-/** What is said of an answer before its hits: null unless its confidence is known and low. */
-function doubt({ confidence }) {
+/** What is said of an answer before its hits: that its confidence is low, or known no more; else null. */
+function doubt({ confidence }, about) {
+  if (about.lost_confidence) return h('p', { class: 'note' }, `Whether these hits answer is not told any more: ${about.lost_confidence}.`);
   if (confidence?.found !== 'weak') return null;
   return h('p', { class: 'note' }, 'These may answer only in part.');
 }
@@ -56,7 +58,7 @@ function doubt({ confidence }) {
 /** The elements of an answer. onopen(state): a document is opened; onmore(): more hits are wanted, null where there are no more. */
 export function hitElements(answer, { about, state, onopen, onmore }) {
   const hits = answer.candidates;
-  const warnings = (answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text));
+  const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text)), ...partsOf('hits', answer)];
   if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
   const list = h('div', { class: 'hits' }, hits.map((hit) => card(hit, { about, answer, state, onopen })));
   const more = onmore && h('p', { class: 'more-hits' }, button('More hits', onmore));
@@ -64,5 +66,5 @@ export function hitElements(answer, { about, state, onopen, onmore }) {
     const nearest = h('details', { class: 'nearest' }, h('summary', null, `The nearest ${count(hits.length, 'hit')}`), list, more);
     return [warnings, message('info', 'Nothing here seems to answer this', ['Ask in other words, or look at what comes nearest.']), nearest];
   }
-  return [warnings, doubt(answer), list, more];
+  return [warnings, doubt(answer, about), list, more];
 }

@@ -1,0 +1,19 @@
+"""What commands say of judged questions."""
+
+from __future__ import annotations
+
+import sys
+
+from pyserini_repbert.commands import command
+
+
+def warn_of_few(n_questions: int) -> None:
+    """Say on stderr that so few questions say little of others, if they do."""
+    from pyserini_repbert.collection.judging.asking import FEW_QUESTIONS
+
+    if n_questions < FEW_QUESTIONS:
+        questions = command.count_text(n_questions, 'judged question')
+        print(
+            f'warning: {questions} say little of others: judge {FEW_QUESTIONS} or more',
+            file=sys.stderr,
+        )

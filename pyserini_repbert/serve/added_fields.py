@@ -1,0 +1,56 @@
+"""The parameters of requests and the fields of answers that extensions add to the forms of the
+service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, get_type_hints
+
+from pydantic import BaseModel, create_model
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
+
+from pyserini_repbert.extension import loaded
+
+_Model = TypeVar('_Model', bound=type[BaseModel])
+_Form = TypeVar('_Form')
+
+
+def added_parameters() -> dict[str, tuple[Any, Any]]:
+    """The parameters of a search that extensions add, as of `AnswerPart.parameters`."""
+    parameters: dict[str, tuple[Any, Any]] = {}
+    for part in loaded('in_answers'):
+        parameters |= part.parameters
+    return parameters
+
+
+def with_added_parameters(model: _Model) -> _Model:
+    """The form of a request, with the parameters that extensions add behind its own."""
+    parameters: dict[str, Any] = added_parameters()
+    extended = create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        __module__=model.__module__,
+        **parameters,
+    )
+    return cast(_Model, extended)
+
+
+def with_added_fields(hook: str) -> Callable[[_Form], _Form]:
+    """A decorator of the form of an answer: it has the fields, too, that extensions add.
+
+    `hook` is 'answer_fields', 'hit_fields' or 'index_fields' of `AnswerPart`.
+    """
+
+    def extend(form: Any) -> Any:
+        fields = get_type_hints(form, include_extras=True)
+        for part in loaded('in_answers'):
+            fields |= getattr(part, hook)
+        # It is no subclass: pydantic would name both in the description.
+        extended = TypedDict(form.__name__, fields)  # type: ignore[misc]
+        extended.__doc__ = form.__doc__
+        extended.__module__ = form.__module__
+        return extended
+
+    return extend
