@@ -57,7 +57,7 @@ from pyserini_repbert.collection.judging.confidence import (
     search_topics,
 )
 from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.calibration import area_under_roc, counts_unjudged
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.names.topics import load_qrels, load_topics

@@ -367,12 +367,15 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     def _named(self, found: Sequence[_FoundDocuments], k: int) -> list[Ranking]:
         """The ranking of each query, k documents deep: docids are read once for all of them."""
-        docnos = np.unique(np.concatenate([_NOTHING.docnos, *(best.docnos for best in found)]))
-        docids = np.array(self.generation.docids(docnos), dtype=object)
+        all_docnos = np.concatenate([_NOTHING.docnos, *(best.docnos for best in found)])
+        docnos, positions = np.unique(all_docnos, return_inverse=True)
+        docids = np.array(self.generation.docids(docnos), dtype=object)[positions]
         rankings = []
+        start = 0
         for best in found:
-            names = docids[np.searchsorted(docnos, best.docnos)]
-            rankings.append(rank_by_score(names, best.scores, k))
+            end = start + len(best.docnos)
+            rankings.append(rank_by_score(docids[start:end], best.scores, k))
+            start = end
         return rankings
 
     def _best_documents(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
-from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query

@@ -57,7 +57,7 @@ _FURTHER_FILES = tuple(name for kind in representations() for name in kind.files
 _ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *_FURTHER_FILES))})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
-_CONFIG = ConfigDict(strict=True, extra='forbid')
+_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 
 
 @checked_dataclass(frozen=True, config=_CONFIG)

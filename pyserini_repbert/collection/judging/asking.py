@@ -24,7 +24,7 @@ from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankin
 from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.evaluate.significance import bootstrap_interval

@@ -23,7 +23,7 @@ from pyserini_repbert.collection.confidence import (
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.calibration import (
     area_under_roc,
     brier_score,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyserini_repbert.catalog import RESOURCES
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.qrels import read_qrels
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.extensions.off_topic.file import N_QUESTIONS
 from pyserini_repbert.names.corpora import open_corpus
 

@@ -8,8 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.download import OFFLINE_VARIABLE
 from pyserini_repbert.errors import LanguageModelError
+from pyserini_repbert.offline import OFFLINE_VARIABLE
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
 from pyserini_repbert.systems.llm.permutation import is_thought_open
