@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.generation import Generation
+    from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.ranking import Query
+    from pyserini_repbert.trace import Notes
 
 
 class CollectionPart:
@@ -36,6 +39,17 @@ class CollectionPart:
         folder : of the collection
         device : where encoders run
         """
+
+    def of_answer(self, searcher: CollectionSearcher, topic: Query, notes: Notes) -> dict[str, Any]:
+        """What it says of a question that was asked from Python: attributes of the answer, by name.
+
+        Parameters
+        ----------
+        searcher : has answered
+        topic : the question
+        notes : what the searcher reported
+        """
+        return {}
 
     def before_compacting(self, folder: Path) -> None:
         """Remove files that a collection can do without; the caller holds the writer's lock."""
