@@ -113,7 +113,10 @@ def test_words_that_leave_are_there(folders):
 # Words of help, of the HTTP description and of the page that leave with a part.
 WORDS = {
     PARTS: ('--filter', '--confidence', 'index sync', '  serve ', '--even-if-worse'),
-    ('extensions/confidence',): ('--confidence', '--min-confidence'),
+    ('extensions/confidence',): (
+        *('--confidence', '--min-confidence', '"min_confidence"', '"probability"'),
+        *('"lost_confidence"', 'extensions/confidence/'),
+    ),
     ('extensions/trials',): ('    try ',),
     ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),
 }

@@ -35,7 +35,7 @@ from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, open_by_extension
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
@@ -358,13 +358,15 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
-        from pyserini_repbert.collection.estimating import search_with_confidence
         from pyserini_repbert.collection.searching import search_frame
 
         searcher = self._newest_searcher().within(DocumentFilter(filter))
         rerankers = self._own_rerankers()
         if isinstance(query, str) and confidence:
-            return search_with_confidence(searcher, query, k, rerankers)
+            search = open_by_extension('confidence', searcher, rerankers=rerankers)
+            if search is None:
+                raise InputError("'confidence' needs an extension that is not installed here")
+            return search(query, k)
         reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)
