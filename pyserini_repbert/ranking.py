@@ -50,11 +50,13 @@ class Excerpt:
     start, end : where it is: characters of the document's text
     text : the passage, `document.text[start:end]`
     title : of the document, '' if it has none
-    headings : the headings below which its longest part stands, the highest first
+    headings : the headings below which its part stands, the highest first
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None where the format has no lines
     row : the number of its record in the file, from 1, where records have no lines; else None
+    part : of a passage that headings cut into parts, the characters of the document's text that
+        answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
     """
@@ -70,6 +72,15 @@ class Excerpt:
     line: int | None = None
     url: str = ''
     row: int | None = None
+    part: tuple[int, int] | None = None
+
+    @property
+    def shown_text(self) -> str:
+        """What a hit shows: the part that answers the question, or the passage."""
+        if self.part is None:
+            return self.text
+        start, end = self.part
+        return self.text[start - self.start : end - self.start]
 
     @property
     def model_input(self) -> str:

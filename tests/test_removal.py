@@ -117,6 +117,8 @@ WORDS = {
         *('--confidence', '--min-confidence', '"min_confidence"', '"probability"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
+    ('extensions/following',): ('--follow',),
+    ('extensions/several',): ('several collections',),
     ('extensions/trials',): ('    try ',),
     ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),
 }

@@ -415,7 +415,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             order = np.lexsort((numbers[inside], -products[inside]))[:n]
             best[docno] = numbers[inside][order].tolist()
             start += count
-        excerpts_of = self.generation.excerpts(best)
+        excerpts_of = self.generation.excerpts(best, query)
         return {
             docid: excerpts_of[docno]
             for docid, docno in zip(docids, docnos.tolist(), strict=True)

@@ -11,7 +11,7 @@ list matches if one of its values does. A minus after `FIELD:` belongs to a numb
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,30 @@ _LAST = '\U0010ffff'
 
 
 @dataclass(frozen=True)
+class SearchedBeside:
+    """What a filter of several collections knows beyond each of them.
+
+    Attributes
+    ----------
+    prefix : with which the docids of this collection begin where all are searched
+    types : names and types of the fields of all: (field, type)
+    """
+
+    prefix: str
+    types: frozenset[tuple[str, str]]
+
+    def own_docid(self, docid: str) -> str | None:
+        """A docid as the collection has it; None for one of another collection."""
+        return docid.removeprefix(self.prefix) if docid.startswith(self.prefix) else None
+
+    def own_prefix(self, start: str) -> str | None:
+        """How docids of the collection begin where all begin so; None for those of others."""
+        if self.prefix.startswith(start):
+            return ''
+        return self.own_docid(start)
+
+
+@dataclass(frozen=True)
 class DocumentFilter:
     """Which documents count.
 
@@ -55,11 +79,13 @@ class DocumentFilter:
     text : in Lucene's syntax; None: all documents
     only_ids : docids; all other documents are left out; None: no document is
     not_ids : docids that are left out
+    beside : what is searched together with the collection; None: it is searched alone
     """
 
     text: str | None = None
     only_ids: frozenset[str] | None = None
     not_ids: frozenset[str] = frozenset()
+    beside: SearchedBeside | None = field(default=None, repr=False)
 
     @property
     def is_open(self) -> bool:
@@ -87,7 +113,7 @@ class DocumentFilter:
     def _evaluate(self, generation: Generation) -> Mask:
         mask = None
         if self.text is not None:
-            mask = _evaluate(generation, self.text)
+            mask = _evaluate(generation, self.text, self.beside)
         if self.only_ids is not None:
             only = generation.mask_of(generation.docnos(sorted(self.only_ids)))
             mask = only if mask is None else mask & only
@@ -98,15 +124,27 @@ class DocumentFilter:
         return mask
 
 
-def _evaluate(generation: Generation, text: str) -> Mask:
+def _evaluate(generation: Generation, text: str, beside: SearchedBeside | None) -> Mask:
     """The documents that match a filter."""
     parsed = parse_filter(text)
     try:
-        return _Evaluation(generation).mask(parsed)
+        return _Evaluation(generation, beside).mask(parsed)
     except RecursionError as error:
         raise InputError(
             f"filter '{text[:80]}' has too many signs before one value: write one"
         ) from error
+
+
+def named_fields(text: str) -> set[str]:
+    """The fields that a filter names. Raises InputError for one that cannot be read."""
+    names = set()
+    waiting = [parse_filter(text)]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tree.SearchField) and item.name != DOCID:
+            names.add(_unescaped(item.name))
+        waiting += item.children
+    return names
 
 
 def parse_filter(text: str) -> Any:
@@ -174,11 +212,18 @@ class _Field:
 
 
 class _Evaluation:
-    """Evaluates the tree of a filter for a generation."""
+    """Evaluates the tree of a filter for a generation.
 
-    def __init__(self, generation: Generation) -> None:
+    A field that only other collections have is one that no document here has.
+    """
+
+    def __init__(self, generation: Generation, beside: SearchedBeside | None) -> None:
         self._generation = generation
-        self._types = generation.field_types
+        self._beside = beside
+        self._types = dict(generation.field_types)
+        if beside is not None:
+            for name, kind in beside.types:
+                self._types[name] = self._types.get(name, set()) | {kind}
 
     def mask(self, item: Any, field: _Field | None = None) -> Mask:
         """The documents that match a part of the tree; `field` is the field around it."""
@@ -267,13 +312,21 @@ class _Evaluation:
 
     def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
         if field.is_docid:
-            return self._generation.mask_of(self._generation.docnos([text]))
+            return self._docid(text)
         docnos = self._generation.docnos_of_value(field.name, text, is_phrase=is_phrase)
         return self._generation.mask_of(docnos)
 
+    def _docid(self, docid: str) -> Mask:
+        own = docid if self._beside is None else self._beside.own_docid(docid)
+        return self._generation.mask_of(self._generation.docnos([] if own is None else [own]))
+
+    def _docids(self, start: str) -> Mask:
+        own = start if self._beside is None else self._beside.own_prefix(start)
+        return self._generation.mask_of([]) if own is None else self._select_docids(own)
+
     def _prefix(self, field: _Field, text: str) -> Mask:
         if field.is_docid:
-            return self._select_docids(text)
+            return self._docids(text)
         types = self._types_of(field)
         if not types & {'text', 'date'}:
             raise InputError(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.answering_parts import answering_parts
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -46,7 +47,7 @@ from pyserini_repbert.collection.stored_values import (
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Origin
+from pyserini_repbert.data.origins import Origin, TextSpan
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
@@ -581,18 +582,23 @@ class Generation:
             spans[docno].append(StoredPassage(docno, number, start, end, position, row))
         return spans
 
-    def excerpts(self, numbers: Mapping[int, Sequence[int]]) -> dict[int, Excerpts]:
+    def excerpts(
+        self, numbers: Mapping[int, Sequence[int]], query: str = ''
+    ) -> dict[int, Excerpts]:
         """Passages with their texts, by the document's number.
 
-        `numbers` has the numbers of the passages wanted, in the order of the result, by the
-        document's number.
+        Parameters
+        ----------
+        numbers : of the passages wanted, in the order of the result, by the document's number
+        query : the question that they answer; '' for none
 
         Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
         not here.
         """
         spans = self.passages(numbers)
         docnos = list(numbers)
-        excerpts: dict[int, Excerpts] = {}
+        excerpts: dict[int, list[Excerpt]] = {}
+        placed = []
         for first in range(0, len(docnos), _TEXTS_AT_ONCE):
             rows = self.select(
                 'SELECT docno, docid, title, text, text_digest, source, '
@@ -609,17 +615,22 @@ class Generation:
                 own = self._own_address(docid, fields, of_fields)
                 origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
-                of_document = []
+                excerpts[docno] = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
-                    excerpt = _excerpt(by_number[number], title, text, origin)
-                    address = self._address(own, source, origin.file, excerpt.anchor)
-                    of_document.append(replace(excerpt, url=address))
-                excerpts[docno] = tuple(of_document)
-        return excerpts
+                    passage = by_number[number]
+                    placed.append(_PlacedPassage(passage, title, text, origin, source, own))
+        chosen = answering_parts(query, [passage.part_texts() for passage in placed])
+        for passage_of_text, row in zip(placed, chosen, strict=True):
+            excerpt = passage_of_text.excerpt(row)
+            address = self._address(
+                passage_of_text.own_address, passage_of_text.source, excerpt.file, excerpt.anchor
+            )
+            excerpts[passage_of_text.passage.docno].append(replace(excerpt, url=address))
+        return {docno: tuple(of_document) for docno, of_document in excerpts.items()}
 
-    def only_excerpts(self, docids: Sequence[str]) -> dict[str, Excerpts] | None:
+    def only_excerpts(self, query: str, docids: Sequence[str]) -> dict[str, Excerpts] | None:
         """The only passage of each document, by docid; None where a document has several.
 
         A document without text has none, and one that is not here is left out. Raises the error of
@@ -632,7 +643,7 @@ class Generation:
             if len(passages) > 1:
                 return None
             numbers[docno] = [passage.number for passage in passages]
-        excerpts = self.excerpts(numbers)
+        excerpts = self.excerpts(numbers, query)
         pairs = zip(docids, docnos, strict=True)
         return {docid: excerpts[docno] for docid, docno in pairs if docno in excerpts}
 
@@ -676,30 +687,54 @@ class Generation:
             return self._connection.execute(statement, parameters).fetchall()
 
 
-def _excerpt(passage: StoredPassage, title: str, text: str, origin: Origin) -> Excerpt:
-    """A passage of a document as hits show it.
+@dataclass(frozen=True)
+class _PlacedPassage:
+    """A passage of a document, and where it stands in its source.
 
-    Parameters
+    Attributes
     ----------
     passage : which it is
     title, text : of the document
     origin : where the document stands in its source
+    source : the number of the source
+    own_address : that the document names; '' for none
     """
-    # A passage may begin with the end of the section before its own.
-    begins = origin.longest_part(passage.start, passage.end)
-    headings = origin.headings_at(begins)
-    return Excerpt(
-        number=passage.number,
-        start=passage.start,
-        end=passage.end,
-        text=text[passage.start : passage.end],
-        title=title,
-        headings=tuple(heading.title for heading in headings),
-        anchor=origin.anchor_at(begins),
-        file=origin.file,
-        line=origin.line_at(text, begins),
-        row=origin.row or None,
-    )
+
+    passage: StoredPassage
+    title: str
+    text: str
+    origin: Origin
+    source: int
+    own_address: str
+
+    def parts(self) -> list[TextSpan]:
+        """The parts into which headings cut the passage."""
+        return self.origin.parts(self.passage.start, self.passage.end)
+
+    def part_texts(self) -> list[str]:
+        """Their texts."""
+        return [self.text[part.start : part.end] for part in self.parts()]
+
+    def excerpt(self, row: int) -> Excerpt:
+        """The passage as hits show it, of whose parts one answers the question."""
+        passage = self.passage
+        origin = self.origin
+        parts = self.parts()
+        part = parts[row]
+        headings = origin.headings_at(part.start)
+        return Excerpt(
+            number=passage.number,
+            start=passage.start,
+            end=passage.end,
+            text=self.text[passage.start : passage.end],
+            title=self.title,
+            headings=tuple(heading.title for heading in headings),
+            anchor=origin.anchor_at(part.start),
+            file=origin.file,
+            line=origin.line_at(self.text, part.start),
+            row=origin.row or None,
+            part=(part.start, part.end) if len(parts) > 1 else None,
+        )
 
 
 def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = None) -> Generation:

@@ -353,7 +353,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         excerpts = None
         if not self._dense.is_open:
             # To open it takes longer than to see that there is nothing to choose.
-            excerpts = self.generation.only_excerpts(ranking.docids)
+            excerpts = self.generation.only_excerpts(query, ranking.docids)
         if excerpts is None:
             excerpts = self.dense.excerpts(query, ranking.docids, n_excerpts)
         return ranking.with_excerpts(excerpts)

@@ -71,7 +71,7 @@ def _run(main: Callable[[list[str]], int | None], arguments: list[str]) -> int:
             message += ': to continue, run it again with --resume'
         status = EXIT_INTERRUPTED
     except Exception as error:
-        message = _message(error)
+        message = error_message(error)
         status = EXIT_ERROR
         if not message:
             raise
@@ -108,7 +108,7 @@ def _prepare_process() -> None:
     )
 
 
-def _message(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What to tell the user; '' for an unexpected error.
 
     A limit of the system explains what it has caused.

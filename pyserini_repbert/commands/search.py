@@ -116,7 +116,8 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
 
 
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
-    add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
+    add_flags(flags, 'index', action='append')
+    add_flags(flags, 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
     add_flags(flags, 'prf', 'rewrite', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"

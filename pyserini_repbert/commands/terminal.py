@@ -68,7 +68,7 @@ def hits_text(
         score = f'({", ".join(said)})'
         lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit)}')
         below = []
-        text = hit.excerpts[0].text if hit.excerpts else hit.text
+        text = hit.excerpts[0].shown_text if hit.excerpts else hit.text
         if hit.excerpts:
             below += _place_lines(hit.docid, hit.excerpts[0])
         if text is not None:

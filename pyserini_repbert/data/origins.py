@@ -131,15 +131,14 @@ class Origin:
         number = bisect_right(self.pages, position, key=_start_of_page)
         return f'page={self.pages[number - 1].page}' if number else ''
 
-    def longest_part(self, start: int, end: int) -> int:
-        """Where the longest of the parts begins into which headings cut `text[start:end]`."""
+    def parts(self, start: int, end: int) -> list[TextSpan]:
+        """The parts into which headings cut `text[start:end]`."""
         starts = [start]
         for heading in self.headings:
             if start < heading.start < end:
                 starts.append(heading.start)
         ends = [*starts[1:], end]
-        lengths = [after - before for before, after in zip(starts, ends, strict=True)]
-        return starts[lengths.index(max(lengths))]
+        return [TextSpan(*span) for span in zip(starts, ends, strict=True)]
 
     def code_within(self, start: int, end: int) -> list[TextSpan]:
         """The parts of `text[start:end]` that are code."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -311,6 +312,14 @@ class PipelineSpec(CheckedValues):
     fields: tuple[str, ...] = Field(
         default=(), description='the text fields of a corpus of JSON lines'
     )
+
+    @field_validator('index', mode='before')
+    @classmethod
+    def _index(cls, given: Any) -> Any:
+        """One location of several indexes, as a PATH names folders."""
+        if isinstance(given, (list, tuple)):
+            return os.pathsep.join(dict.fromkeys(given))
+        return given
 
     @field_validator('stages', mode='wrap')
     @classmethod

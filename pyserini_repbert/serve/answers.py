@@ -182,7 +182,7 @@ def excerpt_fields(
             }
         shown['fields'] = own_fields
         if options.display:
-            text = hit.excerpts[0].text if hit.excerpts else ''
+            text = hit.excerpts[0].shown_text if hit.excerpts else ''
             shown['display'] = snippet_parts(query, text, index.find_words)
         fields.append(shown)
     if not options.parse:

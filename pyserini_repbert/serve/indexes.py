@@ -59,12 +59,13 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
     InputError if they name what an index of the type does not take.
     """
     location = settings.location
-    if not catalog.find('indexes', location) and not Path(location).is_dir():
+    kind = kind_of(location)
+    is_there = Path(location).is_dir() or kind.holds(Path(location))
+    if not is_there and not catalog.find('indexes', location):
         near = catalog.did_you_mean(location, catalog.entries('indexes'))
         raise UnknownNameError(
             f"index '{alias}': '{location}' is neither a folder nor an index of the catalog{near}"
         )
-    kind = kind_of(location)
     index_type = kind.index_type(location)
     expected = settings.index_type or index_type
     if (expected, index_type) == ('impact', 'tf'):
@@ -87,7 +88,7 @@ def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
-    if kind.is_writable and (settings.base_index or settings.sparse):
+    if kind.finds_passages and (settings.base_index or settings.sparse):
         raise InputError(
             f"index '{alias}' is {kind.what}, which has its own rankings: leave base_index and "
             'sparse out'
@@ -168,7 +169,7 @@ class ServedIndex:
     passage_finder : gives hits the passages that fit the query best; None where hits are passages
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
-    encoder : name of the encoder of its dense vectors; None without any
+    encoder : name of the encoder of its dense vectors; None without any, or with several
     encoder_location : of that encoder: a catalog name or a folder
     query_encoder : the encoder itself, of queries
     language : of Lucene's analyzer; None without one
@@ -252,9 +253,10 @@ class ServedIndex:
             # Not in the queue, where requests to the earlier generation wait.
             dense = self._open_dense()
         self._rankers[DENSE] = BatchedRanker(dense, queue, DENSE)
-        self.query_encoder = dense.query_encoder
-        self.encoder_location = self.index.encoder or ''
-        self.encoder = Path(self.encoder_location).name
+        if self.index.encoder is not None:
+            self.query_encoder = dense.query_encoder
+            self.encoder_location = self.index.encoder
+            self.encoder = Path(self.encoder_location).name
 
     def _open_dense(self) -> Ranker:
         machine = self._machine.model_copy(update={'threads': 1})

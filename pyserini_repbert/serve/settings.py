@@ -4,6 +4,7 @@ with additions.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -72,9 +73,14 @@ def _new_file(text: str, info: ValidationInfo) -> str:
 
 
 def _folder(text: str, info: ValidationInfo) -> str:
-    if info.context and not (info.context / text).is_dir():
-        raise ValueError(f'points to a folder that is not there: {text}')
-    return _resolve(text, info)
+    folders = [text]
+    if info.context and not (info.context / text).exists():
+        # Several collections may be one index.
+        folders = text.split(os.pathsep)
+    for folder in folders:
+        if info.context and not (info.context / folder).is_dir():
+            raise ValueError(f'points to a folder that is not there: {folder}')
+    return os.pathsep.join(_resolve(folder, info) for folder in folders)
 
 
 def _language(text: str) -> str:

@@ -157,10 +157,10 @@ def test_excerpts_are_the_best_passages_with_exact_offsets(garden, encoder, all_
 def test_an_only_passage_is_found_without_the_query(garden, encoder):
     searcher = DenseDocumentSearcher(garden.generation, encoder)
     docids = ['short', 'empty', 'gone', 'never']
-    only = garden.generation.only_excerpts(docids)
+    only = garden.generation.only_excerpts('', docids)
     assert set(only) == {'short', 'empty'}
     assert only == searcher.excerpts('the dog', docids)
-    assert garden.generation.only_excerpts(['short', 'long']) is None
+    assert garden.generation.only_excerpts('', ['short', 'long']) is None
 
 
 def test_hits_are_documents_with_their_best_passage(garden):

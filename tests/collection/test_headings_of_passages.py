@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from pyserini_repbert.collection import source_files
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
@@ -14,6 +15,7 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
+from pyserini_repbert.ranking import Candidate
 from tests.collection.files.mixed_files import write_files
 
 PAGE = """\
@@ -142,6 +144,7 @@ def test_headings_of_an_earlier_release_are_added_without_encoding(
     with open_collection(passage_tokens=8, overlap=0) as collection:
         with monkeypatch.context() as earlier:
             earlier.setattr(LineReader, 'add_heading', add_as_text)
+            earlier.setattr(source_files, 'installed_versions', str)
             collection.sync(folder)
         changes = collection.sync(folder)
         assert (changes.changed, changes.unchanged, changes.encoded) == (0, 1, 0)
@@ -189,3 +192,46 @@ def test_a_source_of_an_earlier_release_is_read_anew_once(
     write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})
     command.run(main, line)
     assert capsys.readouterr().err == ''
+
+
+SECTIONS = """\
+# Cat
+
+## Sun
+
+A cat sat.
+
+## Dog
+
+A cat.
+
+## Mat
+
+Mat.
+"""
+
+
+@pytest.mark.parametrize(
+    ('question', 'heading', 'line'),
+    [
+        ('dogs', 'Dog', 7),
+        # Of several with the words, the one with the rarest; without any, the longest.
+        ('cat mat', 'Mat', 11),
+        ('fox', 'Sun', 3),
+        ('', 'Sun', 3),
+    ],
+)
+def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, question, heading, line):
+    """The longest section of a passage was shown, whatever the question."""
+    folder = write_files(tmp_path / 'docs', {'page.md': SECTIONS})
+    with open_collection(passage_tokens=40, overlap=0) as collection:
+        collection.sync(folder)
+        ((passage,),) = collection.generation.excerpts({0: [0]}, question).values()
+    assert passage.headings == (heading,)
+    assert passage.anchor == heading.lower()
+    assert passage.line == line
+    assert passage.shown_text.startswith(heading)
+    assert passage.text.startswith('Sun')
+    assert passage.text.endswith('Mat.')
+    hit = Candidate('page.md', 1.0, excerpts=(passage,))
+    assert ('A cat.' in hits_text(question, [hit])) == (heading == 'Dog')

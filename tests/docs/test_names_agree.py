@@ -13,6 +13,7 @@ from doc_runner import ROOT
 from pyserini_repbert import catalog
 from pyserini_repbert.regression import schema
 from pyserini_repbert.tasks import recipe
+from pyserini_repbert.train.recipe_files import RECIPES
 
 CODE = sorted((ROOT / 'pyserini_repbert').rglob('*.py'))
 DOCS = [
@@ -43,6 +44,12 @@ _FLAGS_OF_OTHERS = {
 _KINDS_OF_PACKING = {'gzip', 'join', 'member', 'members', 'candidates', 'paragraphs'}
 # Of files outside of this repository
 _KEYS_OF_NO_REGRESSION = {'file', 'page'}
+# A recipe of a paper is named by what it trains, on what, and by whose settings.
+_PAPERS_RECIPE = re.compile(
+    r'(?<![\w/-])[a-z]+(?:-[a-z]+)?-(?:msmarco|car|robust04|webtrack)(?:-paper|-code)?(?![\w*-])'
+)
+# Two checkpoints of Hugging Face, and the first word of two regression files
+_NO_RECIPES = {'monobert-large-msmarco', 'duobert-large-msmarco', 'trec-car'}
 _OWN_COMMAND = re.compile(r'-m pyserini_repbert\.(\w+)')
 
 
@@ -191,3 +198,10 @@ def keys_of(value, depth):
     for part in parts:
         keys |= keys_of(part, depth - 1)
     return keys
+
+
+def test_recipes_of_the_papers():
+    pages = [*DOCS, *sorted((ROOT / 'regressions').rglob('*.yaml'))]
+    named = set(_PAPERS_RECIPE.findall(text_of(pages))) - _NO_RECIPES
+    assert len(named) > 15
+    assert named - {path.stem for path in RECIPES.glob('*.yaml')} == set()

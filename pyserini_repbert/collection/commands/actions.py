@@ -164,6 +164,9 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_sync(options: argparse.Namespace) -> int:
+    parts = parts_of('index sync')
+    if any(part.run(options) for part in parts):
+        return 0
     settings = command.pick_options(
         options,
         'source',
@@ -175,7 +178,7 @@ def run_sync(options: argparse.Namespace) -> int:
         'strict',
         'checksum',
     )
-    followers = [part.begin(options) for part in parts_of('index sync')]
+    followers = [part.begin(options) for part in parts]
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
     status = 0
     for follow in followers:

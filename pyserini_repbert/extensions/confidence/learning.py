@@ -71,8 +71,8 @@ class Reliability:
     ----------
     n : how many there are
     auc : None where all outcomes are the same
-    brier, ece : as in `evaluate.calibration`
-    chance_auc : an AUC above it is no chance, as in `search.confidence`; None where there is none
+    brier, ece : as in `reliability`
+    chance_auc : an AUC above it is no chance, as in `models`; None where there is none
     """
 
     n: int

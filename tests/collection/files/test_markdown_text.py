@@ -99,8 +99,7 @@ def test_headings_have_paths_and_anchors():
     for heading in origin.headings:
         assert document.text[heading.start :].startswith(heading.title)
     docker = document.text.index('Docker')
-    assert origin.longest_part(0, docker + 9) == 0
-    assert origin.longest_part(docker - 9, docker + 30) == docker
+    assert origin.parts(docker - 9, docker + 9) == [(docker - 9, docker), (docker, docker + 9)]
     for word, path in (('Intro', []), ('first', ['Docker', 'Ports']), ('The note', ['Docker'])):
         headings = origin.headings_at(document.text.index(word))
         assert [heading.title for heading in headings] == path

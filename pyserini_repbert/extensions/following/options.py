@@ -1,0 +1,91 @@
+"""The flag of `index sync`: --follow."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.collection.commands.parts import WritePart
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.console import printable
+from pyserini_repbert.errors import BusyError, PyseriniRepbertError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.extensions.following.moments import QuietMoments
+
+# What a sync after the first one is not asked again.
+_ONCE = ('rebuild', 'delete_most')
+
+
+class FollowingOfSync(WritePart):
+    """Syncs again whenever the folder has changed and is quiet."""
+
+    def add_flags(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            '--follow',
+            action='store_true',
+            help='go on until Ctrl-C: sync again whenever the files have changed and are quiet '
+            'for a second',
+        )
+
+    def run(self, options: argparse.Namespace) -> bool:
+        """Sync, and follow the corpus, where that is asked for.
+
+        Raises the errors of the first sync.
+        """
+        if not options.follow:
+            return False
+        from pyserini_repbert.collection.commands.actions import run_sync
+        from pyserini_repbert.extensions.following.moments import QuietMoments
+
+        # What changes while the first sync reads is synced after it.
+        moments = QuietMoments(Path(options.corpus))
+        once = argparse.Namespace(**vars(options))
+        once.follow = False
+        run_sync(once)
+        if not options.quiet:
+            print(f'following {printable(options.corpus)}: Ctrl-C ends it', file=sys.stderr)
+        for name in _ONCE:
+            setattr(once, name, False)
+        with contextlib.suppress(KeyboardInterrupt):
+            _follow(once, moments)
+        return True
+
+
+def _follow(options: argparse.Namespace, moments: QuietMoments) -> None:
+    """Sync after each quiet moment until Ctrl-C."""
+    must_sync = False
+    while True:
+        has_changed = moments.wait()
+        if has_changed or must_sync:
+            must_sync = not _sync(options, says_busy=not must_sync)
+
+
+def _sync(options: argparse.Namespace, *, says_busy: bool) -> bool:
+    """Sync once. An error is said, and the collection stays as it is.
+
+    Returns False where another process writes the collection: it is tried again, and said where
+    `says_busy`.
+    """
+    from pyserini_repbert.collection.commands.actions import run_sync
+
+    try:
+        run_sync(options)
+    except BusyError as error:
+        if says_busy:
+            _say(error)
+        return False
+    except (PyseriniRepbertError, OSError) as error:
+        _say(error)
+    return True
+
+
+def _say(error: Exception) -> None:
+    """Print an error as a command does."""
+    print(f'error: {printable(command.error_message(error))}', file=sys.stderr)
+
+
+IN_SYNC = FollowingOfSync()

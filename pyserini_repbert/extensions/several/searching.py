@@ -1,0 +1,261 @@
+"""Searching several collections: each ranking of all of them is one ranking, and these are fused.
+
+Where the collections have one model, a document has the score that its collection gives it. The
+background of such a ranking is that of all passages together, as if they were in one collection.
+BM25 counts from 0 in each.
+
+Cosines of two encoders do not compare: those of some lie between .75 and .9. Of several models, a
+score is what it has above its collection's background, as a share of what the greatest score has: a
+cosine of 1; of other scores, the best one of the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import Any, Self
+
+import numpy as np
+
+from pyserini_repbert.collection.filters import DocumentFilter, SearchedBeside
+from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.several.names import hits_of_index, prefix_of, split_docids
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
+from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, Run, Searcher
+from pyserini_repbert.trace import Trace
+
+_LIKE = 'a document is like others of its own collection: name that collection alone as the index'
+# Of the length of a vector that is normalised.
+_ROUNDING = 1e-3
+
+
+class MergedRanking(Searcher, recorded_as='MergedRanking'):
+    """One ranking of several collections, by the scores that each gives its documents.
+
+    Parameters
+    ----------
+    name : of the ranking
+    rankers : of the collections, by their names
+    sizes : how many passages each has
+    beside : what a filter of each knows of the others
+    has_one_model : whether scores of all compare as they are
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rankers: Mapping[str, Ranker],
+        sizes: Mapping[str, int],
+        beside: Mapping[str, SearchedBeside],
+        has_one_model: bool,
+    ) -> None:
+        self.name = name
+        self.names = tuple(rankers)
+        self.parts = tuple(rankers.values())
+        self._sizes = dict(sizes)
+        self._beside = dict(beside)
+        self._has_one_model = has_one_model
+
+    def _rankers(self) -> Iterator[tuple[str, Any]]:
+        """The ranking of each collection, after the collection's name."""
+        return zip(self.names, self.parts, strict=True)
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        runs = {}
+        for name, part in self._rankers():
+            runs[name] = part.with_settings(threads=self.threads).rank(topics, None, k)
+        merged: Run = {}
+        for topic in topics:
+            rankings = {}
+            for name, part in self._rankers():
+                ranking = runs[name][topic.qid]
+                if not self._has_one_model:
+                    ranking = shares_of_greatest(ranking, part, topic)
+                rankings[name] = ranking
+            merged[topic.qid] = self._merge(rankings, k)
+        return merged
+
+    def _merge(self, rankings: Mapping[str, Ranking], k: int | None) -> Ranking:
+        docids: list[str] = []
+        scores: list[float] = []
+        for name, ranking in rankings.items():
+            prefix = prefix_of(name)
+            docids += [f'{prefix}{docid}' for docid in ranking.docids]
+            scores += ranking.scores
+        ranking = rank_by_score(np.array(docids, object), np.array(scores, np.float64), k)
+        return ranking.with_background(self._background(rankings))
+
+    def _background(self, rankings: Mapping[str, Ranking]) -> float:
+        """The mean of what is known of the collections, by their passages; nan if nothing is."""
+        n_passages = 0
+        total = 0.0
+        for name, ranking in rankings.items():
+            if not isnan(ranking.background):
+                n_passages += self._sizes[name]
+                total += self._sizes[name] * ranking.background
+        return total / n_passages if n_passages else nan
+
+    @property
+    def gives_document_scores(self) -> bool:
+        if not self._has_one_model:
+            return False
+        return all(part.gives_document_scores for part in self.parts)
+
+    def document_scores(
+        self, topic: Query, docids: Sequence[str], hits: Ranking
+    ) -> list[float | None]:
+        scores: list[float | None] = [None] * len(docids)
+        split = split_docids(docids, self.names)
+        for name, part in self._rankers():
+            of_index = split[name]
+            if of_index.docids:
+                own_hits = hits_of_index(hits, name)
+                own_scores = part.document_scores(topic, of_index.docids, own_hits)
+                for row, score in zip(of_index.rows, own_scores, strict=True):
+                    scores[row] = score
+        return scores
+
+    def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        split = split_docids(docids, self.names)
+        for name, part in self._rankers():
+            for docid, own in part.reasons(query, split[name].docids).items():
+                reasons[f'{prefix_of(name)}{docid}'] = own
+        return reasons
+
+    def holds(self, docid: str) -> bool:
+        split = split_docids([docid], self.names)
+        for name, part in self._rankers():
+            if split[name].docids:
+                held: bool = part.holds(split[name].docids[0])
+                return held
+        return False
+
+    def warnings(self, query: str) -> list[str]:
+        """What all collections say: where one reads a word, the question has one."""
+        said = [part.warnings(query) for part in self.parts]
+        return list(dict.fromkeys(said[0])) if all(said) else []
+
+    def identity(self) -> Mapping[str, Any]:
+        return {**super().identity(), 'indexes': self.names}
+
+    def by_documents(self) -> Self:
+        """Raises InputError."""
+        raise InputError(_LIKE, parameters=('like',))
+
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through."""
+        parts: list[Any] = []
+        for name, part in self._rankers():
+            parts.append(part.within(replace(wanted, beside=self._beside[name])))
+        return self.with_settings(parts=tuple(parts))
+
+    @property
+    def settings(self) -> SparseSettings:
+        """Of BM25 in the first collection: `with_settings` gives its k1 and b to all."""
+        first: Any = self.parts[0]
+        settings: SparseSettings = first.settings
+        return settings
+
+    def with_settings(self, **changes: Any) -> Self:
+        """As in `Ranker`; feedback, k1 and b are those of the collections' rankings."""
+        parts: list[Any] = list(changes.pop('parts', self.parts))
+        if 'feedback' in changes:
+            feedback = changes.pop('feedback')
+            parts = [part.with_settings(feedback=feedback) for part in parts]
+        if 'settings' in changes:
+            asked = changes.pop('settings')
+            for number, part in enumerate(parts):
+                own = replace(part.settings, k1=asked.k1, b=asked.b)
+                parts[number] = part.with_settings(settings=own)
+        return super().with_settings(parts=tuple(parts), **changes)
+
+
+def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
+    """The hits with what each score has above the background, as a share of the greatest's.
+
+    Parameters
+    ----------
+    ranking : with its background, which becomes 0
+    ranker : that made it
+    topic : whose ranking it is
+    """
+    if not ranking:
+        return ranking
+    background = 0.0 if isnan(ranking.background) else ranking.background
+    greatest = ranking.scores[0]
+    vector_of = getattr(ranker, 'vector_of', None)
+    if vector_of is not None:
+        vector = vector_of(topic.text)
+        length = float(vector @ vector)
+        if abs(length - 1) < _ROUNDING:
+            greatest = 1.0
+    width = greatest - background
+    if width <= 0:
+        width = 1.0
+    scores = [(score - background) / width for score in ranking.scores]
+    return Ranking(ranking.docids, scores, background=0.0)
+
+
+class SeveralSearcher(Fusion, recorded_as='SeveralSearcher'):
+    """The search of several collections by all their rankings.
+
+    Parameters
+    ----------
+    rankings : which are fused
+    searchers : of each collection by its name; they give hits their passages
+    settings : how the rankings are fused
+    """
+
+    has_excerpts = True
+
+    def __init__(
+        self,
+        rankings: Sequence[MergedRanking],
+        searchers: Mapping[str, Ranker],
+        settings: FusionSettings,
+    ) -> None:
+        super().__init__(rankings, settings)
+        self.searchers = dict(searchers)
+        self.name = '+'.join(self.searchers)
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        texts: list[str | None] = [None] * len(docids)
+        for name, of_index in split_docids(docids, list(self.searchers)).items():
+            own_texts = self.searchers[name].texts(of_index.docids)
+            for row, text in zip(of_index.rows, own_texts, strict=True):
+                texts[row] = text
+        return texts
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        """The hits with the passages of each that fit the query best."""
+        excerpts: dict[str, Excerpts] = {}
+        for name, searcher in self.searchers.items():
+            own_hits = hits_of_index(ranking, name)
+            if own_hits:
+                for hit in searcher.with_stored_texts(query, own_hits, n_excerpts):
+                    excerpts[f'{prefix_of(name)}{hit.docid}'] = hit.excerpts
+        return ranking.with_excerpts(excerpts)
+
+    def by_documents(self) -> Self:
+        """Raises InputError."""
+        raise InputError(_LIKE, parameters=('like',))
+
+    def identity(self) -> Mapping[str, Any]:
+        searchers = {name: searcher.identity() for name, searcher in self.searchers.items()}
+        return {
+            **super().identity(),
+            'indexes': searchers,
+            'method': str(self.settings.method),
+            'weights': self.settings.weights,
+            'normalize': str(self.settings.normalize),
+        }
+
+    def close(self) -> None:
+        super().close()
+        for searcher in self.searchers.values():
+            searcher.close()
