@@ -27,7 +27,7 @@ from statistics import fmean
 from confidence import MOST_TOPICS, SEED, SOURCES
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import os
 import re
 import urllib.error
 import urllib.parse
@@ -28,10 +27,9 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     within_limits,
 )
-from pyserini_repbert.files import atomic_file, cache_folder, locked
+from pyserini_repbert.files import atomic_file, locked
+from pyserini_repbert.offline import downloads_folder, is_offline
 
-OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
-_HUB_VARIABLE = 'HF_HUB_OFFLINE'
 _BLOCK = 1 << 20
 _TIMEOUT = 60  # seconds without a byte
 _NAME_DIGITS = 12  # of an address's checksum, in the name of its file
@@ -45,20 +43,6 @@ _SIZE = re.compile(
 # What may come beyond the stated size, which is often an earlier version's.
 _SIZE_RATIO = 2
 _FREE_BYTES = 64_000_000
-
-
-def is_offline() -> bool:
-    """Whether downloads are forbidden.
-
-    They are by `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, and by $HF_HUB_OFFLINE.
-    """
-    values = [os.environ.get(name, '') for name in (OFFLINE_VARIABLE, _HUB_VARIABLE)]
-    return any(value not in ('', '0') for value in values)
-
-
-def downloads_folder() -> Path:
-    """Where downloaded files lie, and where a user may put them by hand."""
-    return cache_folder() / 'downloads'
 
 
 def stated_bytes(size: str) -> int | None:
@@ -325,13 +309,3 @@ def _store(
     n_received = part.n_received()
     if content.total is not None and n_received != content.total:
         raise OSError(f'{n_received} bytes came of {content.total}')
-
-
-def forbid_downloads(forbidden: bool) -> None:
-    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does.
-
-    False changes nothing.
-    """
-    if forbidden:
-        os.environ[OFFLINE_VARIABLE] = '1'
-        os.environ[_HUB_VARIABLE] = '1'

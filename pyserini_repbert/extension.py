@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -122,8 +122,20 @@ def _defined() -> Iterator[Extension]:
     """The `EXTENSION` of each folder, then entry points."""
     for package in _packages():
         yield importlib.import_module(package).EXTENSION
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(ENTRY_POINTS):
         yield entry_point.load()
+
+
+@cache
+def all_entry_points() -> Any:
+    """What installed packages offer: it is read once, from the files of all of them."""
+    return metadata.entry_points()
+
+
+def entry_points(group: str) -> Iterable[metadata.EntryPoint]:
+    """What installed packages offer to a group."""
+    points: metadata.EntryPoints = all_entry_points().select(group=group)
+    return points
 
 
 def _packages() -> Iterator[str]:

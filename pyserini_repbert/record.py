@@ -52,7 +52,7 @@ PACKAGES = (
 _SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*', 'adapted.json')
 # Flags that change no output.
 _UNDECISIVE = ('--quiet', '--resume', '--overwrite')
-_STRICT = ConfigDict(strict=True, extra='forbid')
+_STRICT = ConfigDict(strict=True, extra='forbid', defer_build=True)
 
 Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
 

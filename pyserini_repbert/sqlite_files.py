@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
 
 # A full disk leaves no room for what a writer shares with readers.
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+# What SQLite has in the place of a column's number where an index is of an expression.
+_EXPRESSION = -2
 
 
 def file_address(path: Path, setting: str) -> str:
@@ -41,8 +44,14 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
         connection.execute(statement)
 
 
-def refuse_code(connection: sqlite3.Connection, path: Path, advice: str) -> None:
-    """Refuse a file in which views, triggers or virtual tables stand for data, or change it.
+def refuse_code(
+    connection: sqlite3.Connection,
+    path: Path,
+    advice: str,
+    make: Callable[[sqlite3.Connection], None],
+) -> None:
+    """Refuse a file that computes: one in which views, triggers or virtual tables stand for data,
+    or a table or an index that `make` makes is another, as with a generated column.
 
     Raises DamagedFileError, which ends with `advice`, for such a file.
     """
@@ -54,6 +63,36 @@ def refuse_code(connection: sqlite3.Connection, path: Path, advice: str) -> None
         kind, name = row
         raise DamagedFileError(
             f"{path} is damaged, it has a {kind} '{name}' that does not belong there: {advice}"
+        )
+    expected = _made_statements(make)
+    for name, statement in _statements(connection).items():
+        if name in expected and statement != expected[name]:
+            raise DamagedFileError(f'{path} is damaged, {name} is not as it was made: {advice}')
+        is_conditional = name.startswith('index ') and ' where ' in statement.casefold()
+        if name not in expected and is_conditional:
+            raise DamagedFileError(
+                f'{path} is damaged, it has an {name} that does not belong there: {advice}'
+            )
+    _refuse_computed_indexes(connection, path, advice)
+
+
+@cache
+def _made_statements(make: Callable[[sqlite3.Connection], None]) -> dict[str, str]:
+    """What makes each table and index that `make` makes."""
+    with contextlib.closing(sqlite3.connect(':memory:')) as model:
+        make(model)
+        return _statements(model)
+
+
+def _refuse_computed_indexes(connection: sqlite3.Connection, path: Path, advice: str) -> None:
+    """Refuse a file with an index of expressions: they are computed when a row is written."""
+    row = connection.execute(
+        'SELECT made.name FROM sqlite_schema AS made, pragma_index_info(made.name) AS part '
+        f"WHERE made.type = 'index' AND part.cid = {_EXPRESSION} LIMIT 1"
+    ).fetchone()
+    if row is not None:
+        raise DamagedFileError(
+            f"{path} is damaged, it has an index '{row[0]}' that does not belong there: {advice}"
         )
 
 
@@ -73,9 +112,7 @@ def schema_differences(
 
     `may_lack` has what an earlier release did not make, as "table 'NAME'".
     """
-    with contextlib.closing(sqlite3.connect(':memory:')) as model:
-        make(model)
-        expected = _statements(model)
+    expected = _made_statements(make)
     found = _statements(connection)
     for name in expected:
         if name not in found:

@@ -76,8 +76,10 @@ def installed(tmp_path, monkeypatch):
     """Whatever packages are written to this folder are installed."""
     monkeypatch.syspath_prepend(tmp_path)
     extensions.cache_clear()
+    extension.all_entry_points.cache_clear()
     yield tmp_path
     extensions.cache_clear()
+    extension.all_entry_points.cache_clear()
     for name in [
         name for name in sys.modules if name.partition('.')[0] in ('songs', 'more', 'votes')
     ]:

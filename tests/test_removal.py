@@ -133,6 +133,7 @@ WORDS = {
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow',),
+    'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
     'extensions/trials': ('    try ',),
     'extensions/watching': ('    history ', '--watch', '/history', 'extensions/watching/'),

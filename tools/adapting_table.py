@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import DEPTH
 from pyserini_repbert.adapt.learning import adapt
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.evaluate.tables import markdown

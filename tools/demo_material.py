@@ -27,7 +27,7 @@ from typing import IO, Any, NamedTuple
 from demo_docstrings import docstrings
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import judged_docids
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, align, align_reranked, ndcg
-from pyserini_repbert.data.topics import Qrels, normal_form
+from pyserini_repbert.data.qrels import Qrels
+from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher

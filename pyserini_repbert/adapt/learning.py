@@ -27,7 +27,7 @@ from pyserini_repbert.adapt.judged_topics import (
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.untuned import search_untuned
 from pyserini_repbert.adapt.weights import AlignedRankings, learn_weights
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.fusion.fusing import fuse_runs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings

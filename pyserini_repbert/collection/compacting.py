@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.shards import (
     SHARDS,
     ShardRows,
+    is_shard_name,
     open_shard,
     write_shard,
 )
 from pyserini_repbert.collection.staging import Staging
-from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.store import FOREVER, damage
 from pyserini_repbert.encode.representations import SHARD_ROWS, Representation, Rows
 from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
 MOST_SMALL = 8  # small shards in a generation
 MOST_DEAD = 1 / 5  # of a shard's rows
+_MOST_ROWS = 2**48
 # Of a row of `passages`: whether it is in the table of moved ones. SQLite reads each document once.
 _IS_MOVED = (
     'docno IN (SELECT docno FROM moved) AND EXISTS (SELECT 1 FROM moved '
@@ -62,6 +64,9 @@ def shard_states(staging: Staging) -> list[ShardState]:
     for shard, name, rows in shards:
         dead = execute('SELECT row FROM dead_rows WHERE shard = ? ORDER BY row', [shard])
         numbers = np.fromiter((row for (row,) in dead), np.int64)
+        is_inside = len(numbers) == 0 or 0 <= numbers[0] <= numbers[-1] < rows
+        if not (is_shard_name(name) and 0 <= rows <= _MOST_ROWS and is_inside):
+            raise damage(staging.folder, f'shard {name!r:.40} has no {rows} rows')
         states.append(ShardState(shard, name, rows, numbers))
     return states
 
@@ -137,11 +142,14 @@ def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     Raises DamagedFileError for a shard that is not whole: its copy would have another checksum.
     """
     for state in states:
-        open_shard(staging.folder / SHARDS, state.name).verify()
+        shard = open_shard(staging.folder / SHARDS, state.name)
+        shard.verify()
+        if len(shard) != state.rows:
+            raise damage(staging.folder, f'shard {state.name} has {len(shard)} rows')
     rows = _live_rows(staging, states)
-    shard = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
+    written = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
     with transaction(staging.connection):
-        number = staging.rows.write_shard(shard)
+        number = staging.rows.write_shard(written)
         move_passages(staging.connection, rows, generation=staging.generation, shard=number)
         for state in states:
             _end_shard(staging, state)

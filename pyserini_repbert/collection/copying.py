@@ -19,7 +19,7 @@ from pyserini_repbert.collection.generation_manifest import (
     last_published,
     manifest_path,
 )
-from pyserini_repbert.collection.judgments import JUDGMENTS
+from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore
 from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
@@ -30,10 +30,10 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
 )
 from pyserini_repbert.errors import BusyError, InputError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.index.neighbours import copy_neighbours
 from pyserini_repbert.record import record_path
-from pyserini_repbert.sqlite_files import file_address
 
 _TRIES = 10
 
@@ -79,11 +79,9 @@ def copy_collection(
         if left_out:
             on_left_out(left_out)
         _drop_other_generations(copy, generation.number)
-        if (source / JUDGMENTS).is_file():
-            _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)
-        # After the judgments, which say what is in use.
-        if (source / ADAPTATIONS).is_dir():
-            shutil.copytree(source / ADAPTATIONS, copy / ADAPTATIONS)
+        _copy_learned(source, copy)
+        for part in loaded('in_collections'):
+            part.copy(source, copy)
     return generation.manifest
 
 
@@ -113,9 +111,10 @@ def _drop_other_generations(copy: Path, number: int) -> None:
         clean(copy, connection, number)
 
 
-def _copy_judgments(source: Path, target: Path) -> None:
-    with sqlite_errors(target):
-        reading = sqlite3.connect(file_address(source, 'mode=ro'), uri=True)
-        writing = sqlite3.connect(target)
-        with contextlib.closing(reading), contextlib.closing(writing):
-            reading.backup(writing)
+def _copy_learned(source: Path, copy: Path) -> None:
+    """Copy judgments, and what was learned from them."""
+    if (source / JUDGMENTS).is_file():
+        JudgmentStore(source / JUDGMENTS).copy_to(copy / JUDGMENTS)
+    # After the judgments, which say what is in use.
+    if (source / ADAPTATIONS).is_dir():
+        shutil.copytree(source / ADAPTATIONS, copy / ADAPTATIONS)

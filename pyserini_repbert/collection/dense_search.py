@@ -282,6 +282,16 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             score_of |= self.scores_by_docid(self.vector_of(topic.text), missing)
         return [score_of.get(docid) for docid in docids]
 
+    @property
+    def is_of_best_passages(self) -> bool:
+        """Whether the best hit has the best passage: there is no filter, and none is missed."""
+        return self.documents is None and self._has_best
+
+    def best_score(self, vector: NDArray[np.float32]) -> float:
+        """The score of a question's best passage, whatever the filter; `vector` is float32 (d,)."""
+        (top,) = self._exact.search(vector[None], 1, self.vectors.live)
+        return float(top.scores[0])
+
     def scores_by_docid(
         self, query: NDArray[np.float32], docids: Sequence[str]
     ) -> dict[str, float]:
@@ -357,12 +367,15 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     def _named(self, found: Sequence[_FoundDocuments], k: int) -> list[Ranking]:
         """The ranking of each query, k documents deep: docids are read once for all of them."""
-        docnos = np.unique(np.concatenate([_NOTHING.docnos, *(best.docnos for best in found)]))
-        docids = np.array(self.generation.docids(docnos), dtype=object)
+        all_docnos = np.concatenate([_NOTHING.docnos, *(best.docnos for best in found)])
+        docnos, positions = np.unique(all_docnos, return_inverse=True)
+        docids = np.array(self.generation.docids(docnos), dtype=object)[positions]
         rankings = []
+        start = 0
         for best in found:
-            names = docids[np.searchsorted(docnos, best.docnos)]
-            rankings.append(rank_by_score(names, best.scores, k))
+            end = start + len(best.docnos)
+            rankings.append(rank_by_score(docids[start:end], best.scores, k))
+            start = end
         return rankings
 
     def _best_documents(
@@ -434,7 +447,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         texts = [passage.text for passage in passages.values()]
         vector = self.vector_of(query)
         reasons: dict[str, tuple[Reason, ...]] = {}
-        nearest = nearest_sentences(vector, texts, self._embed_sentences)
+        nearest = nearest_sentences(vector, texts, self.embed_passages)
         for (docid, passage), sentence in zip(passages.items(), nearest, strict=True):
             reason = Reason(
                 ReasonKind.SENTENCE,
@@ -447,7 +460,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             reasons[docid] = (reason,)
         return reasons
 
-    def _embed_sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of texts, encoded as the collection's passages are, float32 (n, d)."""
         if not self._sentence_encoder:
             self._sentence_encoder.append(self._open_sentence_encoder())
         (encoder,) = self._sentence_encoder

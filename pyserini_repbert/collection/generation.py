@@ -34,6 +34,7 @@ from pyserini_repbert.collection.store import (
     ALIVE,
     STORE,
     VERSIONED,
+    damage,
     open_for_reading,
     sqlite_errors,
     table_names,
@@ -205,10 +206,7 @@ class Generation:
 
     def damage(self, what: str) -> DamagedFileError:
         """The error for something that is not as it was written."""
-        return DamagedFileError(
-            f'collection {self.folder} is damaged, {what}: `index check` names all that differs; '
-            'restore the folder from a copy, or build the collection again'
-        )
+        return damage(self.folder, what)
 
     def docids(self, docnos: Iterable[int]) -> list[str]:
         """The docids of documents by number, in their order.
@@ -371,7 +369,11 @@ class Generation:
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
-        by_docid = {docid: digest.hex() for docid, digest in rows}
+        by_docid = {}
+        for docid, digest in rows:
+            if not isinstance(digest, bytes):
+                raise self.damage(f"document '{docid}' has the digest {digest!r:.40}")
+            by_docid[docid] = digest.hex()
         return [by_docid.get(docid, '') for docid in docids]
 
     def docno_array(self, docnos: Iterable[Any]) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ from pyserini_repbert.systems.registry import representations
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
 _Natural = Annotated[int, Field(ge=0, le=2**48)]
-_CONFIG = ConfigDict(extra='forbid')
+_CONFIG = ConfigDict(extra='forbid', defer_build=True)
 # A shard's dead rows are ranges, up to so many, or to one for so many rows: bits take less then.
 _MOST_RANGES = 64
 _ROWS_OF_RANGE = 256

@@ -6,6 +6,7 @@ lies in its folder by now, nor with an earlier state of it.
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pyserini_repbert.errors import LostCollectionError
 from pyserini_repbert.sqlite_files import transaction
 
 _BYTES = 16
+_IDENTITY = re.compile('[0-9a-f]{32}')
 _AGAIN = 'put it back, or open the folder again (start a service again)'
 
 
@@ -56,12 +58,20 @@ def no_collection() -> LostCollectionError:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """The identity of a collection; None for one that was written by earlier releases alone."""
+    """The identity of a collection; None for one that was written by earlier releases alone.
+
+    Raises sqlite3.DataError for one that no release wrote.
+    """
     schema = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
     if schema.fetchone() is None:
         return None
     row = connection.execute('SELECT id FROM identity').fetchone()
-    return None if row is None else str(row[0])
+    if row is None:
+        return None
+    identity = str(row[0])
+    if not _IDENTITY.fullmatch(identity):
+        raise sqlite3.DataError(f'the identity is {identity!r:.40}')
+    return identity
 
 
 def ensure_identity(connection: sqlite3.Connection) -> str:

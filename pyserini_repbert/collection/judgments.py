@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
-from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
@@ -547,6 +547,13 @@ class JudgmentStore:
                 for problem in _row_problems(connection):
                     yield f'{self.path}: {problem}'
 
+    def copy_to(self, path: Path) -> None:
+        """Copy the file; raises DamagedFileError for one that holds other tables."""
+        with self._reading() as reading:
+            if reading is not None:
+                with contextlib.closing(sqlite3.connect(path)) as writing:
+                    reading.backup(writing)
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction; makes the file where there is none."""
@@ -691,7 +698,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
-    refuse_code(connection, path, ADVICE)
+    refuse_code(connection, path, ADVICE, _make)
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

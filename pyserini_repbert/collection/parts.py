@@ -95,6 +95,9 @@ class CollectionPart:
     def before_compacting(self, folder: Path) -> None:
         """Remove files that a collection can do without; the caller holds the writer's lock."""
 
+    def copy(self, folder: Path, target: Path) -> None:
+        """Copy what searches of a copy need; `target` is the copy's folder."""
+
     def describe(self, generation: Generation) -> list[str]:
         """What `index status` says of its files, a line each."""
         return []

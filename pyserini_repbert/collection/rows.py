@@ -148,9 +148,12 @@ class StagedRows:
         return locations
 
     def shard_name(self, shard: int) -> str:
-        """The name of a shard, by its number."""
+        """The name of a shard, by its number. Raises sqlite3.DataError for none of this number."""
         rows = self.connection.execute('SELECT name FROM shards WHERE shard = ?', [shard])
-        return str(rows.fetchone()[0])
+        row = rows.fetchone()
+        if row is None:
+            raise sqlite3.DataError(f'a passage is in shard {shard}, which is not there')
+        return str(row[0])
 
     def write_docid(self, docno: int, docid: str) -> None:
         """Give a new document its number."""

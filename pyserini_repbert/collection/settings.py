@@ -216,7 +216,7 @@ class SparseKind(Choice, what='sparse ranking of a collection'):
         return cls(name) if name in (cls.BM25, cls.NONE) else cls.LEARNED
 
 
-@dataclass(frozen=True, config=ConfigDict(extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class CollectionSettings:
     """All that decides a collection's vectors, passages and terms.
 

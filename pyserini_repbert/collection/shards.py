@@ -57,7 +57,7 @@ _FURTHER_FILES = tuple(name for kind in representations() for name in kind.files
 _ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *_FURTHER_FILES))})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
-_CONFIG = ConfigDict(strict=True, extra='forbid')
+_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 
 
 @checked_dataclass(frozen=True, config=_CONFIG)
@@ -329,6 +329,11 @@ def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:
 
 def _name_of(record: bytes) -> str:
     return hashlib.sha256(record).hexdigest()[:_NAME_LENGTH]
+
+
+def is_shard_name(name: str) -> bool:
+    """Whether a shard can have this name."""
+    return re.fullmatch(_NAME, name) is not None
 
 
 def list_shards(parent: Path) -> list[str]:

@@ -24,8 +24,14 @@ from pyserini_repbert.collection.shards import (
     write_shard,
 )
 from pyserini_repbert.collection.spare_shards import Encoded, SpareShards
-from pyserini_repbert.collection.store import FOREVER
-from pyserini_repbert.collection.stored_values import fields_digest, origin_digest, text_digest
+from pyserini_repbert.collection.store import FOREVER, damage
+from pyserini_repbert.collection.stored_values import (
+    fields_digest,
+    origin_digest,
+    origin_fits,
+    text_digest,
+    text_fits,
+)
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
@@ -234,9 +240,19 @@ class Staging:
             [after, self.generation, _CUT_AT_ONCE],
         )
         documents = []
-        for docno, docid, title, text, source, of_fields, of_text, of_origin, *place in rows:
+        for docno, docid, title, text, source, of_fields, of_text, of_origin, file, outline in rows:
+            if not text_fits(title, text, of_text):
+                raise damage(
+                    self.folder,
+                    f"the title or the text of document '{docid}' is not the one that was stored",
+                )
+            if of_origin is not None and not origin_fits(file, outline, of_origin):
+                raise damage(
+                    self.folder,
+                    f"the place of document '{docid}' in its source is not the one that was stored",
+                )
             known = KnownDocument(docid, docno, source, of_fields, of_text, of_origin)
-            origin = None if of_origin is None else Origin.parsed(*place)
+            origin = None if of_origin is None else Origin.parsed(file, outline)
             document = Document(docid, text, title, origin=origin)
             documents.append(
                 _Pending(

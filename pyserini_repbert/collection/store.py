@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert import sqlite_files
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -163,6 +165,17 @@ CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
 CREATE INDEX texts_ended ON texts (until) WHERE until < {FOREVER};
 CREATE INDEX passages_ended ON passages (until) WHERE until < {FOREVER};
 """
+_KINDS = {'INTEGER': int, 'TEXT': str, 'BLOB': bytes}
+# Of documents that are deleted, or whose place is not known; and of files that are read.
+_OPTIONAL_COLUMNS = (
+    'source',
+    'digest',
+    'text_digest',
+    'file',
+    'outline',
+    'reason',
+    'reason_group',
+)
 VERSIONED = ('fields', 'field_values', 'texts', 'passages', 'origins')
 
 
@@ -209,7 +222,40 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(f'PRAGMA user_version = {_FORMAT}')
         _check_format(connection, path)
+        check_types(connection)
     return connection
+
+
+def check_types(connection: sqlite3.Connection) -> None:
+    """Let a connection compare the type of each value that it reads with that of its column.
+
+    SQLite itself stores any value in any column. Reading then raises sqlite3.DataError, which
+    `sqlite_errors` says in one line.
+    """
+    connection.row_factory = _typed_row
+
+
+def _typed_row(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    kinds = _column_kinds()
+    for column, value in zip(cursor.description, row, strict=True):
+        kind = kinds.get(column[0])
+        if kind is not None and not isinstance(value, kind):
+            raise sqlite3.DataError(f'column {column[0]} has the value {value!r:.40}')
+    return row
+
+
+@cache
+def _column_kinds() -> dict[str, tuple[type, ...]]:
+    """The types of each column's values, by its name, which has the same types in all tables."""
+    kinds: dict[str, tuple[type, ...]] = {}
+    with closing(sqlite3.connect(':memory:')) as model:
+        make_store(model)
+        for table in table_names(model):
+            for _, name, kind, *_ in model.execute(f'PRAGMA table_info({table})'):
+                if kind in _KINDS:
+                    optional = (type(None),) if name in _OPTIONAL_COLUMNS else ()
+                    kinds[name] = (_KINDS[kind], *optional)
+    return kinds
 
 
 def add_later_tables(connection: sqlite3.Connection) -> None:
@@ -259,7 +305,15 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
-    refuse_code(connection, path, ADVICE)
+    refuse_code(connection, path, ADVICE, make_store)
+
+
+def damage(folder: Path, what: str) -> DamagedFileError:
+    """The error for something in a collection that is not as it was written."""
+    return DamagedFileError(
+        f'collection {folder} is damaged, {what}: `index check` names all that differs; '
+        'restore the folder from a copy, or build the collection again'
+    )
 
 
 def sqlite_errors(path: Path) -> AbstractContextManager[None]:

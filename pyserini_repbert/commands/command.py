@@ -206,7 +206,7 @@ class Parser(argparse.ArgumentParser):
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):
-            from pyserini_repbert.download import forbid_downloads
+            from pyserini_repbert.offline import forbid_downloads
 
             forbid_downloads(True)
         return options, rest

@@ -25,7 +25,7 @@ from pyserini_repbert.commands.flags import (
     write_values,
 )
 from pyserini_repbert.commands.model_grades import check_model_grades
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (

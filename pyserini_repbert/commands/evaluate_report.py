@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands.evaluate_comparing import settings_of
 from pyserini_repbert.commands.model_grades import model_judge_of
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure
 from pyserini_repbert.evaluate.report.document_texts import open_documents
 from pyserini_repbert.evaluate.report.runs import MeasuredRun, measured_run

@@ -13,7 +13,7 @@ from pyserini_repbert.data.model_judges import TAUGHT_BY, model_of
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.data.topics import Qrels
+    from pyserini_repbert.data.qrels import Qrels
 
 # Roles of runs in a record: of a fusion, and of a reranking.
 _RUNS = ('runs', 'run')

@@ -23,13 +23,13 @@ class FollowedHits:
     Attributes
     ----------
     line : below the question; '' for none
-    marks : beside the score of each hit, in their order
-    rows : of the hits that are shown, in their order
+    marks : beside the score of each hit, in their order; none: nothing is said of hits
+    rows : of the hits that are shown, in their order; None: of all
     """
 
-    line: str
-    marks: tuple[str, ...]
-    rows: tuple[int, ...]
+    line: str = ''
+    marks: tuple[str, ...] = ()
+    rows: tuple[int, ...] | None = None
 
 
 class SearchFollower(ABC):

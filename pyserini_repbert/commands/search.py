@@ -471,9 +471,12 @@ def _follow(
         followed = follower.follow(topic, ranking, watcher)
         if followed.line:
             lines.append(followed.line)
-        marks = [(*marks[row], followed.marks[row]) for row in followed.rows]
-        scores = [ranking.scores[row] for row in followed.rows]
-        ranking = ranking.select_rows(followed.rows, scores)
+        if followed.marks:
+            marks = [(*own, mark) for own, mark in zip(marks, followed.marks, strict=True)]
+        if followed.rows is not None:
+            marks = [marks[row] for row in followed.rows]
+            scores = [ranking.scores[row] for row in followed.rows]
+            ranking = ranking.select_rows(followed.rows, scores)
     return _Said(ranking, lines, marks)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import entry_points
 
 # Takes a file, and gives its text, or documents as `Collection.sync` takes them.
 OwnReader = Callable[[Path], str | Iterable[Any]]
@@ -27,7 +27,7 @@ def installed_readers() -> dict[str, OwnReader]:
     Raises InputError for two packages that read the same suffix.
     """
     readers: dict[str, OwnReader] = {}
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(ENTRY_POINTS):
         suffix = checked_suffix(entry_point.name)
         if suffix in readers:
             raise InputError(f"two packages read '{suffix}': uninstall one of them")

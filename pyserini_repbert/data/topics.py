@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -24,20 +23,16 @@ from pyserini_repbert.data.trec_topics import FoundTopic, NumberedLines, Topics,
 from pyserini_repbert.data.values import (
     HALF_PAIR,
     Choice,
-    columns,
     has_surrogates,
     identifier_of,
     identifier_problem,
-    integer,
     parse_json,
 )
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
-
-MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the greatest
 
 _CAR = 'enwiki:'
 # As NIST gives the queries of its Web tracks; the Million Query track has a priority between.
@@ -47,7 +42,6 @@ _HEADINGS = re.compile(r'[^\s/:]+(?:/[^\s/:]+)+')
 # M-BEIR's question, null where it is an image
 _IMAGE_OR_TEXT = 'query_txt'
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
-Qrels = dict[str, dict[str, int]]
 
 
 class TopicsFormat(Choice, what='topics format'):
@@ -252,38 +246,3 @@ def _parse_documents(path: StrPath, lines: NumberedLines) -> Topics:
         if document.problem:
             raise InputError.at(path, document.line, document.problem)
         yield FoundTopic(document.line, document.docid, document.text)
-
-
-def read_qrels(path: StrPath) -> Qrels:
-    """TREC relevance judgments, `qid iteration docid grade` a line.
-
-    Returns {qid: {docid: grade}} in the file's order. A grade is a whole number from -127 to 127.
-    Where a document is judged more than once for a topic, the last grade counts, as for trec_eval;
-    a warning says how often grades differ. Raises InputError for a malformed line (with file and
-    line), or a file without judgments.
-    """
-    qrels: Qrels = {}
-    changed: list[int] = []
-    for number, line in numbered_lines(path, 'qrels file'):
-        try:
-            values = columns(line)
-            if not values:
-                continue
-            qid, _, docid, grade_text = values
-            grade = integer(grade_text, -MAX_GRADE, MAX_GRADE)
-        except ValueError as error:
-            wanted = f"expected 'qid 0 docid grade', found {line[:60]!r}"
-            raise InputError.at(path, number, f'{wanted} ({error})') from error
-        judged = qrels.setdefault(qid, {})
-        if judged.get(docid, grade) != grade:
-            changed.append(number)
-        judged[docid] = grade
-    if not qrels:
-        raise InputError(f'qrels file {Path(path)} has no judgments')
-    if changed:
-        message = (
-            '%s:%d: a document judged before gets another grade; the last one counts (%d such '
-            'lines)'
-        )
-        logger.warning(message, path, changed[0], len(changed))
-    return qrels

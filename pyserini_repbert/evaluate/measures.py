@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.ranking import Ranking, Run

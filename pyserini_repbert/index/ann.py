@@ -41,7 +41,7 @@ ANN_FORM = FolderForm('approximate index', (re.escape(INDEX), re.escape(RECORD))
 # The files of an approximate index in the folder around it, also of one that is being replaced.
 ANN_FILES = ANN_FORM.below(rf'({ANN}|\{CLEARED}|\.{ANN}\.{TEMPORARY})')
 AGAIN = 'build it again with `index ann`'
-RECORD_CONFIG = ConfigDict(strict=True, extra='forbid')
+RECORD_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 
 
 @dataclass(frozen=True, kw_only=True, config=RECORD_CONFIG)

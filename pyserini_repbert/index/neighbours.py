@@ -50,7 +50,9 @@ AGAIN = 'make it again with `index neighbours`'
 _OUTDATED = 'has the neighbours of what the index was before it changed'
 
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(
+    frozen=True, kw_only=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True)
+)
 class NeighboursRecord:
     """The record of a graph, `neighbours.json`."""
 
@@ -130,7 +132,7 @@ class NeighbourGraph:
         return neighbours
 
 
-@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
+@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True, defer_build=True))
 class GraphFiles:
     """The files of a graph, open.
 

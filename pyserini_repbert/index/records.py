@@ -43,7 +43,7 @@ MODEL_DIGESTS = {
 # The types that an index stores vectors in.
 VECTOR_DTYPES = ('float32', 'float16', 'int8')
 
-_STRICT = ConfigDict(strict=True, extra='forbid')
+_STRICT = ConfigDict(strict=True, extra='forbid', defer_build=True)
 _MOST = 2**48  # an upper bound of every count here
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]

@@ -1,21 +1,28 @@
 """An archive of the Java classes that a search loads: Java maps it, and reads no jar.
 
 This is Java's class data sharing (https://openjdk.org/jeps/310). Java itself compares an archive
-with its own version, its modules and the jar, and does without an archive that does not fit.
+with its own version, its modules and the jar, and does without an archive that does not fit. Java
+itself writes no archive here (`-XX:+AutoCreateSharedArchive`, `-XX:AOTCacheOutput`): it refuses to
+where a folder is in the class path, and pyjnius puts one there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.lucene.java_home import Java
+
+logger = logging.getLogger(__name__)
 
 # In a process of its own, which lists the classes that one index and one search load.
 _LIST_CLASSES = """
@@ -36,6 +43,16 @@ _VERIFIED = '-XX:+VerifySharedSpaces'
 _SILENT = '-Xlog:disable'
 # Of each of the two processes that make an archive.
 _MOST_SECONDS = 120
+# In a process that outlives the search which begins it, and leaves the processor to others.
+_MAKE = """
+import os
+from pyserini_repbert.lucene import jvm
+if hasattr(os, 'nice'):
+    os.nice(19)
+jvm.prepare_classes()
+"""
+# A process that was to make an archive, and did not in so many seconds, is replaced by another.
+_GIVEN_UP = 24 * 3600
 
 
 def archive_path(java: Java, jar: Path) -> Path:
@@ -84,6 +101,34 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return path
+
+
+def make_in_background(java: Java, jar: Path) -> None:
+    """Begin to make an archive that is not there, in a process that this one does not wait for.
+
+    A file beside the archive says that a process was begun: of several searches at a time, one
+    begins it, and none does where the cache is not writable, or where Java could not make the
+    archive today.
+    """
+    path = archive_path(java, jar)
+    begun = path.with_suffix('.begun')
+    try:
+        if os.path.isfile(path):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - begun.stat().st_mtime > _GIVEN_UP:
+                begun.unlink()
+        begun.touch(exist_ok=False)
+        subprocess.Popen(
+            [sys.executable, '-c', _MAKE],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        logger.info('no process makes the archive of classes %s', path)
 
 
 def _run(words: Sequence[str], environment: dict[str, str]) -> None:

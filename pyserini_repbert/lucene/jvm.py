@@ -25,7 +25,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     needs,
 )
-from pyserini_repbert.lucene.class_archive import archive_options, make_archive
+from pyserini_repbert.lucene.class_archive import archive_options, make_archive, make_in_background
 from pyserini_repbert.lucene.java_home import (
     INSTALL_JAVA,
     VECTOR_MODULE,
@@ -66,6 +66,8 @@ _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
 _ahead: threading.Thread | None = None
+# Of the virtual machine that this process started; None before, and where a user sets options.
+_has_archive: bool | None = None
 
 
 def jvm_runs() -> bool:
@@ -96,6 +98,7 @@ def start_for_several_threads() -> None:
 
 def _start(collector: str, extra_options: Sequence[str]) -> None:
     """Start the virtual machine; the user's own options of Java replace the collector."""
+    global _has_archive
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
     with _starting:
@@ -107,7 +110,9 @@ def _start(collector: str, extra_options: Sequence[str]) -> None:
             import jnius_config
         options = _options(java, jar)
         if not _has_users_options() and not jnius_config.get_options():
-            options += [*archive_options(java, jar), *_memory_options(collector)]
+            archive = archive_options(java, jar)
+            _has_archive = bool(archive)
+            options += [*archive, *_memory_options(collector)]
         options += extra_options
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
@@ -165,7 +170,8 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
     for a process that ends soon, Java gets the smallest initial heap and the compiler that takes
-    least time. The user's own options of Java replace these.
+    least time. The user's own options of Java replace these. If there is no archive of classes, one
+    is then made in the background: the next such process starts Java sooner.
     `more_options` follow them.
     """
 
@@ -185,6 +191,8 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
         yield
     finally:
         thread.join()
+        if few_queries and _has_archive is False and not more_options:
+            make_in_background(find_java(), anserini_jar())
 
 
 def _has_users_options() -> bool:

@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.download import downloads_folder, fetch
+from pyserini_repbert.download import fetch
 from pyserini_repbert.files import human_size
+from pyserini_repbert.offline import downloads_folder
 
 _SITE = 'https://raw.githubusercontent.com'
 _READERS = 'io.anserini.search.topicreader.'

@@ -8,7 +8,6 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.trec_topics import ARTICLES
-from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import (
     InputError,
     JavaError,
@@ -27,6 +26,7 @@ from pyserini_repbert.lucene.compat import (
 )
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.lucene.published import published_file, published_names
+from pyserini_repbert.offline import is_offline
 from pyserini_repbert.ranking import Query
 
 # Where Anserini's readers put the question. The second is of TREC-COVID, Epidemic QA, BRIGHT and

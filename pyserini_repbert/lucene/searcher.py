@@ -27,7 +27,6 @@ from pyserini_repbert.lucene.jvm import (
     quiet_java,
 )
 from pyserini_repbert.lucene.languages import ENGLISH
-from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import (
     Rm3,
     Rocchio,
@@ -489,6 +488,8 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
         raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
+    from pyserini_repbert.lucene.pyserini_names import prebuilt_index
+
     return prebuilt_index(str(index), download)
 
 

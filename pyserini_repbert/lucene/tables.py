@@ -18,9 +18,9 @@ import urllib.response
 from email.message import Message
 from pathlib import Path
 
-from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import CACHE_ERRORS, atomic_file, cache_folder
+from pyserini_repbert.offline import is_offline
 
 SEED_VARIABLE = 'PYSERINI_SEED'  # a folder from which tables are read instead of the network
 _TABLE = re.compile(

@@ -24,7 +24,7 @@ _Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 _Limit = Annotated[int, Field(ge=1, le=1_000_000)]  # wordpieces of a text
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True))
+@dataclass(frozen=True, config=ConfigDict(strict=True, defer_build=True))
 class BertConfig:
     """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's
     config.json.

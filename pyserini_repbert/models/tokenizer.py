@@ -23,12 +23,13 @@ from pyserini_repbert.models.token_ids import (
     FEWEST,
     MOST_IDS,
     TokenIds,
-    TokenizerWorkers,
     tokenised,
 )
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+    from pyserini_repbert.models.tokenizer_workers import TokenizerWorkers
 
 MOST_WORKERS = 8  # 5,000 texts/s each: a GPU encodes some 36,000 passages/s with BERT-Base
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
@@ -289,6 +290,8 @@ def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
     called.
     """
     if n and tokenizers:
+        from pyserini_repbert.models.tokenizer_workers import TokenizerWorkers
+
         workers = TokenizerWorkers([tokenizer.backend for tokenizer in tokenizers], n)
         for number, tokenizer in enumerate(tokenizers):
             tokenizer.workers = workers

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.topics import Qrels, TopicsFormat, read_qrels, read_topics
+from pyserini_repbert.data.qrels import Qrels, read_qrels
+from pyserini_repbert.data.topics import TopicsFormat, read_topics
 from pyserini_repbert.errors import InputError, UnknownNameError, needs
 from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.ranking import Query

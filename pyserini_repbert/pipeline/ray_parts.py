@@ -44,9 +44,9 @@ class EncodeParts:
         """
         import torch
 
-        from pyserini_repbert.download import forbid_downloads
         from pyserini_repbert.encode.sharding import build_bundle
         from pyserini_repbert.names.corpora import open_corpus
+        from pyserini_repbert.offline import forbid_downloads
 
         torch.set_num_threads(threads)
         forbid_downloads(self.offline)

@@ -50,7 +50,7 @@ class EncodeTexts:
         """
         import torch
 
-        from pyserini_repbert.download import forbid_downloads
+        from pyserini_repbert.offline import forbid_downloads
         from pyserini_repbert.systems.encoders import document_encoder
 
         torch.set_num_threads(threads)

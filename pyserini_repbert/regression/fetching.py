@@ -15,9 +15,10 @@ from typing import IO
 
 from pyserini_repbert.archives import Member, archive_members
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.download import download_name, downloads_folder, fetch, fetch_entry
+from pyserini_repbert.download import download_name, fetch, fetch_entry
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, needs
 from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.offline import downloads_folder
 from pyserini_repbert.regression.placeholders import file_name_problem
 from pyserini_repbert.regression.resources import RECORD, SOURCE, MissingResource, entry_of
 from pyserini_repbert.regression.schema import Resource

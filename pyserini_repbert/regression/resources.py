@@ -241,7 +241,7 @@ def _package_command(entry: catalog.Entry) -> str:
 
 def _download_command(entry: catalog.Entry) -> str:
     """How to download the file of an entry; '' if it is here."""
-    from pyserini_repbert.download import downloads_folder
+    from pyserini_repbert.offline import downloads_folder
 
     download = entry.values['download']
     path = downloads_folder() / download['file']

@@ -46,7 +46,7 @@ class Workspace:
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
-        from pyserini_repbert.download import downloads_folder
+        from pyserini_repbert.offline import downloads_folder
 
         self.regression = regression
         self.folder = folder / regression.name

@@ -31,7 +31,7 @@ QUERY_MAP = 'query_map.npy'
 ADAPTED_FORM = FolderForm('adapted search', (re.escape(ADAPTED), re.escape(QUERY_MAP)))
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class AdaptedSearch:
     """The settings of every search with the folder.
 

@@ -46,7 +46,7 @@ class Place(TypedDict):
     below: Annotated[
         int | None,
         Field(
-            description='how many ranks are known, if the hit is below them; null if the ranking '
+            description='the number of known ranks, if the hit is below them; null if the ranking '
             'lacks the hit'
         ),
     ]
@@ -68,15 +68,19 @@ class PassageSpan(TypedDict):
     headings: Annotated[
         list[str], Field(description='the headings of its longest part, the highest first')
     ]
-    anchor: Annotated[str, Field(description="of the last heading, as 'ports'; '' for none")]
-    file: Annotated[str, Field(description="of the document, in its source; '' if not known")]
+    anchor: Annotated[
+        str, Field(description="of the last heading, such as 'ports'; '' if it has none")
+    ]
+    file: Annotated[str, Field(description="of the document, in its source; '' if unknown")]
     line: Annotated[
         int | None,
-        Field(description='of the file at which that part begins, from 1; null without lines'),
+        Field(
+            description='the line of the file at which that part begins, from 1; null without lines'
+        ),
     ]
     row: Annotated[
         int | None,
-        Field(description='of Parquet: the number of the row in the file, from 1; else null'),
+        Field(description='of Parquet: the number of the row in the file, from 1; otherwise null'),
     ]
     is_code: Annotated[bool, Field(description='whether the file is the source of a program')]
 
@@ -89,7 +93,7 @@ class CandidateResponse(TypedDict):
     doc: Annotated[
         Any,
         Field(
-            description='as in Pyserini: text, or an object where several fields are stored; of a '
+            description='as in Pyserini: text, or an object if several fields are stored; of a '
             'collection: the best passage of the document'
         ),
     ]
@@ -117,7 +121,7 @@ class CandidateResponse(TypedDict):
     fields: NotRequired[
         Annotated[
             dict[str, Any] | None,
-            Field(description="of a collection: the document's fields that were asked for"),
+            Field(description='of a collection: the requested fields of the document'),
         ]
     ]
     score: Annotated[float, Field(description='score in the last ranking')]
@@ -126,8 +130,8 @@ class CandidateResponse(TypedDict):
         Annotated[
             list[Part] | None,
             Field(
-                description='with display=true: the passage, cleaned up for reading; that of a '
-                'document is cut around the words of the query'
+                description="with display=true: the passage, cleaned up for reading; a document's "
+                'is cut around the words of the query'
             ),
         ]
     ]
@@ -145,7 +149,7 @@ class CandidateResponse(TypedDict):
 
 
 class Judged(TypedDict):
-    """The judged topic whose text the query is."""
+    """The judged topic with the query's text."""
 
     qid: Annotated[str, Field(description='qid of the topic')]
     relevant: Annotated[dict[str, int], Field(description='the grade of each relevant passage')]
@@ -162,16 +166,16 @@ class Step(TypedDict):
     ms: Annotated[float, Field(description='milliseconds of wall clock, waiting included')]
     inferences: Annotated[int, Field(description='model inputs')]
     candidates: Annotated[
-        int, Field(description='hits of the ranking, or those that a reranker took')
+        int, Field(description='hits of the ranking, or the number that a reranker read')
     ]
     tokens: NotRequired[Annotated[int | None, Field(description='tokens that a reranker read')]]
     truncated: NotRequired[
-        Annotated[
-            int | None, Field(description='passages that a reranker cut, as they are too long')
-        ]
+        Annotated[int | None, Field(description='passages that a reranker truncated')]
     ]
     precision: NotRequired[
-        Annotated[str | None, Field(description='number format of a reranker, as float32 or int8')]
+        Annotated[
+            str | None, Field(description='number format of a reranker, such as float32 or int8')
+        ]
     ]
 
 
@@ -181,24 +185,22 @@ class SearchResponse(OfIndex):
 
     query: Annotated[
         dict[str, str],
-        Field(
-            description='the question, as `text`; of a document in its place, its docid as `like`'
-        ),
+        Field(description='the question, as `text`; for a document instead, its docid as `like`'),
     ]
     candidates: Annotated[list[CandidateResponse], Field(description='the hits, best first')]
-    system: Annotated[list[str], Field(description='the rankings that were asked for')]
+    system: Annotated[list[str], Field(description='the requested rankings')]
     fusion: Annotated[str | None, Field(description='how they were fused; null for one ranking')]
     rerank: Annotated[list[str], Field(description='the rerankers, in order')]
     generation: NotRequired[
         Annotated[
             int | None,
-            Field(description='of a collection: the number of the generation that was searched'),
+            Field(description='of a collection: the number of the searched generation'),
         ]
     ]
     warnings: NotRequired[
         Annotated[
             list[str] | None,
-            Field(description='warnings for the user, such as of a query without any word'),
+            Field(description='warnings for the user, for example about a query without words'),
         ]
     ]
     steps: Annotated[list[Step], Field(description='what each step cost')]
@@ -237,13 +239,11 @@ class CompareResponse(OfIndex):
 
     query: Annotated[
         dict[str, str],
-        Field(
-            description='the question, as `text`; of a document in its place, its docid as `like`'
-        ),
+        Field(description='the question, as `text`; for a document instead, its docid as `like`'),
     ]
     a: Annotated[SearchResponse, Field(description='the left side')]
     b: Annotated[SearchResponse, Field(description='the right side')]
-    overlap: Annotated[float, Field(description='share of hits that both sides have')]
+    overlap: Annotated[float, Field(description='share of hits on both sides')]
     rbo: Annotated[float, Field(description='rank-biased overlap, p=0.9')]
     moves: Annotated[
         list[dict[str, str | int | None]],
@@ -254,7 +254,7 @@ class CompareResponse(OfIndex):
     ]
     depths: Annotated[
         dict[str, int | None],
-        Field(description='how many ranks of each side are known; null if all are'),
+        Field(description='the number of known ranks on each side; null if all are known'),
     ]
     judged: Annotated[Judged | None, Field(description='if the query is a judged topic')]
 
@@ -262,7 +262,7 @@ class CompareResponse(OfIndex):
 class ProgressResponse(Answered):
     """The progress of a stage of a request."""
 
-    stage: Annotated[str, Field(description='the reranker that is at work')]
+    stage: Annotated[str, Field(description='the reranker at work')]
     done: Annotated[int, Field(description='model inputs so far')]
     total: Annotated[int | None, Field(description='model inputs in all, if known')]
 
@@ -273,12 +273,12 @@ class WordWeightResponse(TypedDict):
     word: Annotated[str, Field(description='of the question, or of the sentence')]
     weight: Annotated[
         float,
-        Field(description='what it adds; of a sentence, how much less its score is without it'),
+        Field(description='what it adds; for a sentence, how much its score falls without it'),
     ]
 
 
 class ReasonResponse(TypedDict):
-    """Why a ranking has a document where it does."""
+    """Why a ranking ranks a document where it does."""
 
     docid: Annotated[str, Field(description='docid of the document')]
     kind: Annotated[
@@ -309,7 +309,7 @@ class ExplainResponse(OfIndex):
         str,
         Field(
             description='epic, cedr, duobert or monobert; own for another reranker, with scores '
-            'and perhaps tables; rankings for those of a collection'
+            "and perhaps tables; rankings for a collection's rankings"
         ),
     ]
     query: Annotated[str, Field(description='the question')]
@@ -325,7 +325,7 @@ class ExplainResponse(OfIndex):
     reasons: NotRequired[
         Annotated[
             list[ReasonResponse] | None,
-            Field(description='of rankings: why each has a document'),
+            Field(description='for rankings: why each ranks the document'),
         ]
     ]
 
@@ -334,17 +334,18 @@ class ValueCountResponse(TypedDict):
     """A value of a field, as a filter names it."""
 
     value: Annotated[str, Field(description='the value')]
-    documents: Annotated[int, Field(description='how many documents have it')]
+    documents: Annotated[int, Field(description='the number of documents that have it')]
 
 
 class SourceResponse(TypedDict):
     """Where documents of a collection come from."""
 
     name: Annotated[str, Field(description='its name, or the last part of its path')]
-    documents: Annotated[int, Field(description='how many documents the collection has of it')]
-    synced: Annotated[str, Field(description="when it was synced last; '' if that is not known")]
+    documents: Annotated[int, Field(description='the number of its documents in the collection')]
+    synced: Annotated[str, Field(description="when it was last synced; '' if unknown")]
     unread: Annotated[
-        str, Field(description="the files that were not read then, in one line; '' for none")
+        str,
+        Field(description="the files that were not read then, in one line; '' if all were read"),
     ]
 
 
@@ -355,8 +356,8 @@ class FieldCountResponse(TypedDict):
     values: Annotated[
         list[ValueCountResponse],
         Field(
-            description='its values, the most frequent first; empty where there are more than '
-            '20, or one has more than 200 characters'
+            description='its values, the most frequent first; empty if there are more than 20, or '
+            'if one has more than 200 characters'
         ),
     ]
 
@@ -365,22 +366,25 @@ WriteState = Literal['waiting', 'writing', 'done', 'failed']
 
 
 class WriteResponse(OfIndex):
-    """A write, and how far it is."""
+    """A write and its progress."""
 
     job: Annotated[str, Field(description='names the write in /v1/{index}/writes/{job}')]
-    state: Annotated[WriteState, Field(description='how far it is')]
+    state: Annotated[WriteState, Field(description='its progress')]
     documents: Annotated[
-        int, Field(description='how many documents it adds, replaces or deletes; 0 for a sync')
+        int,
+        Field(
+            description='the number of documents that it adds, replaces or deletes; 0 for a sync'
+        ),
     ]
     generation: Annotated[
         int | None,
-        Field(description='the generation in which searches find it; null before it is done'),
+        Field(description='the generation in which searches find it; null until it is done'),
     ]
     changes: Annotated[
         dict[str, int] | None,
         Field(
-            description='added, changed, deleted and unchanged documents, with other writes of the '
-            'same generation; null before it is done'
+            description='added, changed, deleted and unchanged documents, including other writes '
+            'of the same generation; null until it is done'
         ),
     ]
     error: Annotated[str | None, Field(description='why it failed')]
@@ -388,38 +392,38 @@ class WriteResponse(OfIndex):
 
 @with_added_fields('index_fields')
 class IndexInfo(TypedDict):
-    """What may be asked of an index."""
+    """What you may ask of an index."""
 
     name: Annotated[str, Field(description='name of the index')]
     index_type: Annotated[str, Field(description='tf (Lucene), dense, faiss, impact or collection')]
-    passages: Annotated[int, Field(description='how many passages it holds')]
+    passages: Annotated[int, Field(description='the number of its passages')]
     encoder: Annotated[str | None, Field(description='the encoder of a dense index')]
     base_index: Annotated[
-        str | None, Field(description='the index that gives texts and sparse rankings')
+        str | None, Field(description='the index that provides texts and sparse rankings')
     ]
-    systems: Annotated[list[str], Field(description='the rankings that may be asked for')]
+    systems: Annotated[list[str], Field(description='the rankings that a search may name')]
     default: Annotated[
-        list[str], Field(description='the rankings that are fused if a search names none')
+        list[str], Field(description='the rankings that a search fuses if it names none')
     ]
     approximate: Annotated[
         dict[str, str],
         Field(
-            description='by the name of each ranking of an approximate index, the exact ranking '
-            'whose hits it finds'
+            description='for each ranking of an approximate index, the exact ranking whose hits it '
+            'finds'
         ),
     ]
     like: Annotated[
-        list[str], Field(description='the rankings that take a document in place of a question')
+        list[str], Field(description='the rankings that accept a document instead of a question')
     ]
     fusions: Annotated[list[str], Field(description='ways to fuse rankings')]
     rerankers: Annotated[list[dict[str, str]], Field(description='the name and the system of each')]
-    topics: Annotated[int, Field(description='how many topics it has')]
+    topics: Annotated[int, Field(description='the number of its topics')]
     judging: Annotated[bool, Field(description='whether it takes judgments')]
     learning: Annotated[bool, Field(description='whether it learns from judgments')]
-    judged_topics: Annotated[int, Field(description='how many topics have judgments')]
-    limits: Annotated[dict[str, int], Field(description='the greatest values that are accepted')]
+    judged_topics: Annotated[int, Field(description='the number of topics with judgments')]
+    limits: Annotated[dict[str, int], Field(description='the greatest values accepted')]
     documents: NotRequired[
-        Annotated[int | None, Field(description='of a collection: how many documents it holds')]
+        Annotated[int | None, Field(description='of a collection: the number of its documents')]
     ]
     language: NotRequired[
         Annotated[
@@ -429,7 +433,7 @@ class IndexInfo(TypedDict):
     generation: NotRequired[
         Annotated[
             int | None,
-            Field(description='of a collection: the number of the generation that is served'),
+            Field(description='of a collection: the number of the served generation'),
         ]
     ]
     fields: NotRequired[
@@ -444,7 +448,7 @@ class IndexInfo(TypedDict):
     field_counts: NotRequired[
         Annotated[
             dict[str, FieldCountResponse] | None,
-            Field(description='of a collection: how many documents have each field and its values'),
+            Field(description='of a collection: the number of documents with each field and value'),
         ]
     ]
     sources: NotRequired[
@@ -456,10 +460,7 @@ class IndexInfo(TypedDict):
     fusion: NotRequired[
         Annotated[
             str | None,
-            Field(
-                description='of a collection: how its rankings are fused if a search does not say '
-                'it'
-            ),
+            Field(description='of a collection: how its rankings are fused by default'),
         ]
     ]
     weights: NotRequired[
@@ -493,8 +494,8 @@ class DocumentResponse(OfIndex):
     doc: Annotated[
         Any,
         Field(
-            description='as in Pyserini: text, or an object where several fields are stored; of a '
-            'collection: an object of title, text and fields, or the text where there is nothing '
+            description='as in Pyserini: text, or an object if several fields are stored; of a '
+            'collection: an object of title, text and fields, or only the text if it has nothing '
             'else'
         ),
     ]
@@ -540,7 +541,7 @@ class OutlinedHeading(TypedDict):
 
 
 class OutlinedPassage(TypedDict):
-    """A passage of a document that fits a question."""
+    """A passage of a document that matches a question."""
 
     start: Annotated[int, Field(description='its first character of the text, from 0')]
     end: Annotated[int, Field(description='the character after its last')]
@@ -548,21 +549,21 @@ class OutlinedPassage(TypedDict):
 
 
 class OutlineResponse(OfIndex):
-    """What a document is, without its text."""
+    """A document without its text."""
 
     docid: Annotated[str, Field(description='docid of the document')]
     title: Annotated[str, Field(description="its title; '' if it has none")]
     length: Annotated[int, Field(description='characters of its text')]
-    file: Annotated[str, Field(description="its file in its source; '' if not known")]
+    file: Annotated[str, Field(description="its file in its source; '' if unknown")]
     url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
     headings: Annotated[
         list[OutlinedHeading],
-        Field(description='in their order; where they are many, without the lower levels'),
+        Field(description='in their order; without the lower levels if there are many'),
     ]
     passages: Annotated[
         list[OutlinedPassage],
-        Field(description='of a collection: those that fit the query best, in their order'),
+        Field(description='of a collection: the best ones for the query, in their order'),
     ]
 
 
@@ -586,7 +587,9 @@ class QuestionState(TypedDict):
     """A question to judge."""
 
     text: Annotated[str, Field(description='the question')]
-    judged: Annotated[int, Field(description='documents that the judge has judged for it')]
+    judged: Annotated[
+        int, Field(description='the number of documents that the judge has judged for it')
+    ]
     pooled: Annotated[
         int | None, Field(description='documents of its newest pool; null without one')
     ]
@@ -597,18 +600,20 @@ class QuestionsResponse(OfIndex):
 
     judge: Annotated[str, Field(description='whose judgments are counted')]
     questions: Annotated[
-        list[QuestionState], Field(description='those that were given, then the topics')
+        list[QuestionState], Field(description='the given questions, then the topics')
     ]
-    total: Annotated[int, Field(description='how many there are')]
+    total: Annotated[int, Field(description='their number')]
     judged: Annotated[int, Field(description='questions with at least one judgment of the judge')]
 
 
 class PooledDocument(TypedDict):
-    """A document to judge: neither rank nor score, nor who found it, is said."""
+    """A document to judge, without its rank, its score, or the ranking that found it."""
 
     docid: Annotated[str, Field(description='docid of the passage or document')]
     title: Annotated[str | None, Field(description='its title')]
-    text: Annotated[str, Field(description='of a collection the best passage, else the whole text')]
+    text: Annotated[
+        str, Field(description='of a collection the best passage, otherwise the whole text')
+    ]
     start: Annotated[
         int | None, Field(description='of a collection: first character of the passage')
     ]
@@ -618,7 +623,7 @@ class PooledDocument(TypedDict):
     ]
     fields: Annotated[dict[str, Any], Field(description="of a collection: the document's fields")]
     grade: Annotated[
-        int | None, Field(description='that the judge gave; null if she has not judged it')
+        int | None, Field(description="the judge's grade; null if the judge has not graded it")
     ]
     comment: Annotated[str, Field(description='of the judge')]
 
@@ -649,24 +654,24 @@ class AgreementInfo(TypedDict):
 
     judges: Annotated[list[str], Field(description='their names')]
     documents: Annotated[int, Field(description='that both judged')]
-    kappa: Annotated[float | None, Field(description="Cohen's kappa; null where it is not defined")]
+    kappa: Annotated[float | None, Field(description="Cohen's kappa; null if it is undefined")]
 
 
 class JudgmentsResponse(OfIndex):
     """Judgments, and how far judges agree."""
 
     judgments: Annotated[list[JudgmentInfo], Field(description='by question and time')]
-    agreement: Annotated[list[AgreementInfo], Field(description='of each two judges')]
+    agreement: Annotated[list[AgreementInfo], Field(description='of each pair of judges')]
 
 
 class StoredResponse(OfIndex):
-    """What was stored."""
+    """The judgments stored."""
 
     stored: Annotated[int, Field(description='judgments')]
 
 
 class DeletedResponse(OfIndex):
-    """What was taken back."""
+    """The judgments taken back."""
 
     deleted: Annotated[int, Field(description='judgments')]
 
@@ -675,8 +680,8 @@ class QuestionGain(TypedDict):
     """A question's nDCG@10."""
 
     question: Annotated[str, Field(description='the question')]
-    before: Annotated[float, Field(description='by the search as it is now')]
-    after: Annotated[float, Field(description='by what is offered, chosen by other questions')]
+    before: Annotated[float, Field(description='with the present search')]
+    after: Annotated[float, Field(description='with the offered search, chosen by other questions')]
 
 
 class LearningReport(TypedDict):
@@ -696,32 +701,35 @@ class LearningReport(TypedDict):
         Annotated[
             bool,
             Field(
-                description='whether the gain is more than noise, or likely at little risk: what '
-                'is not is used only with `even_if_worse`'
+                description='whether the gain is more than noise, or likely at little risk; '
+                'otherwise it is used only with `even_if_worse`'
             ),
         ]
     ]
-    baseline: Annotated[str, Field(description='the search as it is now, a name of `means`')]
+    baseline: Annotated[str, Field(description='the present search, a name of `means`')]
     winner: NotRequired[
-        Annotated[str, Field(description='the best way, a name of `means`; `baseline`: as now')]
+        Annotated[
+            str,
+            Field(description='the best search, a name of `means`; `baseline`: the present one'),
+        ]
     ]
     topics: Annotated[int, Field(description='questions that were learned from')]
     means: Annotated[dict[str, float], Field(description='mean nDCG@10 of each ranking')]
     questions: Annotated[list[QuestionGain], Field(description='each question')]
-    sentence: Annotated[str, Field(description='what that says')]
+    sentence: Annotated[str, Field(description='its words')]
 
 
 class LearningResponse(OfIndex):
-    """How far a learning is, what it gained, and whether it is in use."""
+    """The progress of learning, its gain, and whether it is in use."""
 
     state: Annotated[
         Literal['none', 'running', 'done', 'failed'], Field(description='of the last one')
     ]
-    done: Annotated[int, Field(description='steps that are done')]
+    done: Annotated[int, Field(description='finished steps')]
     total: Annotated[int, Field(description='steps in all')]
     error: Annotated[str | None, Field(description='why it failed')]
     due: Annotated[str | None, Field(description='why it is time to learn again')]
-    in_use: Annotated[bool, Field(description='whether searches are answered as it learned')]
+    in_use: Annotated[bool, Field(description='whether searches use what it learned')]
     questions_judged: Annotated[int, Field(description='questions with a relevant document')]
-    questions_needed: Annotated[int, Field(description='how many are needed')]
-    report: Annotated[LearningReport | None, Field(description='of the last one that was done')]
+    questions_needed: Annotated[int, Field(description='the number needed')]
+    report: Annotated[LearningReport | None, Field(description='of the last finished one')]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query

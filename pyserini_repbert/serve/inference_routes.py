@@ -49,11 +49,11 @@ _Some = Annotated[list[_Value], Field(json_schema_extra={'minItems': 1})]
 
 
 class TextDocument(BaseModel):
-    """A document as an object; what is reranked is its `text`, or the fields of `rank_fields`."""
+    """A document as an object, reranked by its `text` or the fields of `rank_fields`."""
 
     model_config = ConfigDict(extra='allow')
 
-    text: str | None = Field(None, description='what is reranked, without rank_fields')
+    text: str | None = Field(None, description='the text to rerank, without rank_fields')
 
 
 class RerankTextsRequest(StrictModel):
@@ -78,7 +78,7 @@ class RerankTextsRequest(StrictModel):
 
 
 class RerankedText(BaseModel):
-    """A text in its new place."""
+    """A text at its new rank."""
 
     index: int = Field(description='its position in the request')
     relevance_score: float = Field(
@@ -109,8 +109,8 @@ class EmbeddingsRequest(StrictModel):
     )
     tokenizer: str | None = Field(
         None,
-        description='of token ids: the encoder whose tokenizer made them, as in `model`; ids of '
-        'another tokenizer, as of tiktoken, are refused',
+        description='for token ids: the encoder whose tokenizer made them, as in `model`; ids of '
+        'another tokenizer, such as tiktoken, are refused',
     )
     input_type: str | None = Field(
         None,
@@ -119,7 +119,7 @@ class EmbeddingsRequest(StrictModel):
     )
     encoding_format: Literal['float', 'base64'] = Field('float', description='of the vectors')
     dimensions: int | None = Field(
-        None, description="the dimension of the model's vectors; vectors are not cut"
+        None, description="the dimension of the model's vectors, which are not shortened"
     )
     user: str | None = Field(None, description='not used')
 

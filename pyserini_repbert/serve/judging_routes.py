@@ -110,17 +110,17 @@ class QuestionsRequest(StrictModel):
 
 
 class PoolRequest(StrictModel):
-    """A question whose best documents are to be judged."""
+    """A question whose best documents should be judged."""
 
     question: _Question = Field(description='the question')
-    depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
+    depth: int = Field(5, ge=1, le=100, description='the number of hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
     fields: Fields = Field([ALL_FIELDS])
     order: Literal['random', 'unsure'] = Field(
         'random',
         description='unsure: documents whose probability is nearest to a half come first, and '
-        'every third is drawn at random; refused where confidence is not known',
+        'every third is drawn at random; refused if confidence is unknown',
     )
 
 
@@ -129,11 +129,11 @@ class LearningRequest(StrictModel):
 
 
 class UseRequest(StrictModel):
-    """Whether the collection is searched as it learned last."""
+    """Whether the collection is searched with what it learned last."""
 
-    in_use: bool = Field(description='false: as before any learning')
+    in_use: bool = Field(description='false: search as before any learning')
     even_if_worse: bool = Field(
-        False, description='also what is not better than the search as it is now'
+        False, description='use it even if it is not better than the present search'
     )
 
 

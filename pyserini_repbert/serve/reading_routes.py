@@ -50,11 +50,9 @@ class TextRequest(StrictModel):
     end: int | None = Field(
         None, ge=0, le=_MOST_CHARACTER, description='the character after its last'
     )
-    at: int | None = Field(
-        None, ge=0, le=_MOST_CHARACTER, description='a character that stands in it'
-    )
+    at: int | None = Field(None, ge=0, le=_MOST_CHARACTER, description='a character within it')
     characters: int = Field(
-        USUAL_PART, ge=1, le=LONGEST_PART, description='about how many characters it has'
+        USUAL_PART, ge=1, le=LONGEST_PART, description='its approximate number of characters'
     )
     query: str = Field('', description='whose words are found in it')
 
@@ -70,7 +68,7 @@ class TextRequest(StrictModel):
 class OutlineRequest(StrictModel):
     """What is told of a document."""
 
-    query: str = Field('', description='the question that the passages fit best')
+    query: str = Field('', description='the question for which passages are ranked')
     passages: int = Field(10, ge=0, le=50, description='the most passages')
 
 

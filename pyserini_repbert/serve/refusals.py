@@ -31,17 +31,17 @@ _METHODS = ('DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT')
 _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
-    401: 'no key, or one that is not accepted',
-    403: 'a page of another site asks for MCP tools, or the key or the index is not for writing',
-    404: 'no such index, system, reranker, document, topic or address',
-    405: 'the address does not take this method',
-    408: 'the request was not complete in time',
-    409: 'a document belongs to another source of the collection, the collection learns already, '
-    'or what it learned is not better than its search as it is now',
+    401: 'the key is missing or not accepted',
+    403: "another site's page asks for MCP tools, or the key or the index does not allow writing",
+    404: 'unknown index, system, reranker, document, topic or address',
+    405: 'the address does not accept this method',
+    408: 'the request did not arrive in time',
+    409: 'a document belongs to another source of the collection, the collection is already '
+    'learning, or what it learned is not better than the present search',
     413: 'the body is too long',
     421: 'the service does not answer to this host',
-    422: 'the body is not of the form expected, or not sent as application/json',
-    429: 'too many requests wait: try again after Retry-After seconds',
+    422: 'the body does not have the expected form, or was not sent as application/json',
+    429: 'too many requests are waiting: try again after Retry-After seconds',
     500: 'the service failed',
     503: 'the service is not ready, an index is damaged, or a cluster or a language model does not '
     'answer',
@@ -105,7 +105,7 @@ class ClientError(BaseModel):
 
 
 class ClientErrorResponse(BaseModel):
-    """Why there is no answer, in OpenAI's form."""
+    """Why the request failed, in OpenAI's form."""
 
     error: ClientError
 

@@ -39,10 +39,8 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
 NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 NotBlank = Annotated[str, Field(json_schema_extra=NOT_BLANK)]
 _DIFFERENT: dict[str, Any] = {'uniqueItems': True}
-_SYSTEMS = (
-    "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is dense and "
-    "bm25, or the learned sparse one in its place; default: all that the index's `default` names"
-)
+_SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is "
+"dense and bm25, or dense and the learned sparse ranking; default: the index's `default`"
 _STAGES = (
     'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '
     'passages of each document of a collection; repeatable'
@@ -71,7 +69,7 @@ Like = Annotated[
     str | None,
     Field(
         max_length=1000,
-        description='find documents like this one: its docid, in place of a question',
+        description='find documents like this one: its docid, instead of a question',
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
@@ -87,7 +85,7 @@ Fields = Annotated[
 ]
 Display = Annotated[
     bool,
-    Field(description='also the passage, cleaned up for reading, with words of the query marked'),
+    Field(description="also the passage, cleaned up for reading, with the query's words marked"),
 ]
 
 
@@ -201,7 +199,7 @@ class BatchQuery(StrictModel):
 
 
 class BatchRequest(PipelineRequest):
-    """Queries that are answered together."""
+    """Queries answered together."""
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
     hits: Hits = None
@@ -227,7 +225,7 @@ class SearchRequest(SearchedRequest):
     explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
         [], description='rerankers that explain the best hits'
     )
-    explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
+    explain_hits: int = Field(1, ge=1, le=10, description='the number of best hits to explain')
 
 
 class CompareRequest(QueryRequest):
@@ -245,18 +243,17 @@ class ExplainRequest(StrictModel):
     query: str = Field(description='a question', json_schema_extra=NOT_BLANK)
     model: str = Field(
         RANKINGS,
-        description="a reranker's name, or a system: epic, cedr, duobert, monobert; or of a "
-        'collection a ranking: dense, bm25, sparse; default: the rankings of a collection that '
-        'answer where none is named',
+        description="a reranker's name, or a system: epic, cedr, duobert, monobert; or a "
+        "collection's ranking: dense, bm25, sparse; default: a collection's default rankings",
     )
     docid: list[str] = Field(
         min_length=1,
         description='a hit to explain; repeatable',
         json_schema_extra=_DIFFERENT,
     )
-    top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
+    top: int = Field(10, ge=0, le=100, description='EPIC: the number of expansion terms')
     layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
-        (), description='CEDR: layers, as 0,6; default: the last'
+        (), description='CEDR: layers, such as 0,6; default: the last'
     )
     samples: int = Field(
         SAMPLES,

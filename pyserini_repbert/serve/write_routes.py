@@ -68,7 +68,9 @@ router = APIRouter(
     redirect_slashes=False,
 )
 Docid = Annotated[str, Path(description='it may have slashes')]
-Wait = Annotated[bool, Query(description='answer when searches find what was written, not at once')]
+Wait = Annotated[
+    bool, Query(description='answer when searches find the written documents, not at once')
+]
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,6 @@ async def sync(write: Write, wait: Wait = False) -> Response:
 )
 async def write_job(
     write: Write,
-    job: Annotated[str, Path(description='as an answer to a write has it')],
+    job: Annotated[str, Path(description='as in the answer to a write')],
 ) -> Response:
     return json_response(write.describe(write.writer.job(job)))

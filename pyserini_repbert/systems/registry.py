@@ -12,13 +12,12 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import entry_points, loaded
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.representations import Representation
@@ -129,7 +128,7 @@ def _defined() -> Iterable[System]:
         if module.ispkg:
             yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
     yield from loaded('systems')
-    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+    for entry_point in entry_points(ENTRY_POINTS):
         yield entry_point.load()
 
 

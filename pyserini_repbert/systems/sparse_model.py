@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.records import TermWeightsSettings
 
 
-@dataclass(frozen=True, config=ConfigDict(extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class SparseModel(RepresentationModel):
     """All that decides the weights of terms in a collection, but for the text.
 

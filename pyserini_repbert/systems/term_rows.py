@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _WEIGHT_COST = 4
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class TermsRecord:
     """What `shard.json` says of the weights of terms."""
 

@@ -179,7 +179,9 @@ class RecipeInput:
 class Recipe:
     """One training; `text` is the recipe as YAML, settings and variables filled in."""
 
-    __pydantic_config__ = ConfigDict(extra='forbid', strict=True)  # of its parts too
+    __pydantic_config__ = ConfigDict(
+        extra='forbid', strict=True, defer_build=True
+    )  # of its parts too
 
     name: FileName
     system: Text

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.data.pairs import read_pairs
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.runs import iter_run
-from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics

@@ -31,10 +31,10 @@ from pyserini_repbert.collection import (
     spare_shards,
     staging,
     store,
-    trials,
 )
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
+from pyserini_repbert.extensions.trials import encode_trial, go_back, trying, use_trial
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
@@ -170,15 +170,15 @@ COMMANDS = {
     'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
-    'try': lambda collection: other_one(collection).encode_trial(),
-    'use': lambda collection: other_one(collection).use_trial(),
-    'go back': lambda collection: collection.go_back(),
+    'try': lambda collection: encode_trial(other_one(collection)),
+    'use': lambda collection: use_trial(other_one(collection)),
+    'go back': go_back,
 }
 
 
 def other_one(collection):
     """The same collection, opened with another encoder, to be tried."""
-    log = collection._source.opened.log
+    log = collection.source.opened.log
     return Collection.open(
         collection.folder, OtherEncoder(log), passage_tokens=6, **models_of(collection)
     )
@@ -186,7 +186,7 @@ def other_one(collection):
 
 def models_of(collection):
     """The settings of a collection's models beside the dense encoder, opened."""
-    source = collection._source
+    source = collection.source
     stored = collection.generation.settings
     models = {'sparse': 'none', 'dtype': stored.dtype}
     if stored.sparse_model is not None:
@@ -209,7 +209,7 @@ def prepare(name, folder, log, further):
 
 
 def rebuild(collection):
-    encoder = collection._source.opened
+    encoder = collection.source.opened
     other = Collection.open(
         collection.folder, encoder, passage_tokens=5, overlap=1, **models_of(collection)
     )
@@ -278,7 +278,7 @@ def small_batches(monkeypatch):
     """Shards of two or three passages, and a point at which to kill at every SQL statement."""
     monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
     monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 2)
-    monkeypatch.setattr(trials, '_SHARD_ROWS', 2)
+    monkeypatch.setattr(trying, '_SHARD_ROWS', 2)
     connect = sqlite3.connect
 
     def connect_with_points(path, **options):

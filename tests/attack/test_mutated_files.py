@@ -8,8 +8,9 @@ import random
 import pytest
 
 from pyserini_repbert.data import run_parser
+from pyserini_repbert.data.qrels import read_qrels
 from pyserini_repbert.data.runs import iter_run, read_run
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts

@@ -7,8 +7,9 @@ import gzip
 import pytest
 
 from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.data.qrels import read_qrels
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.encode.parts import EncodingPart
 from pyserini_repbert.errors import InputError

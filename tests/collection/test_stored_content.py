@@ -13,6 +13,7 @@ import pytest
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.judgments import JUDGMENTS, Judgment, JudgmentStore
 from pyserini_repbert.collection.store import LATER_TABLE_NAMES
@@ -195,7 +196,7 @@ OF_ROWS = {
     ),
     'the rows of a shard': (
         'UPDATE shards SET rows = rows + 1 WHERE shard = 1',
-        ['the table of shards does not have those of the manifest'],
+        ['the table of shards does not have the shards of the manifest'],
     ),
 }
 
@@ -221,7 +222,8 @@ def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
 
 
 @pytest.mark.parametrize(
-    'statement', ['DELETE FROM identity', "UPDATE identity SET id = 'x'", 'DROP TABLE identity']
+    'statement',
+    ['DELETE FROM identity', f"UPDATE identity SET id = '{0:032x}'", 'DROP TABLE identity'],
 )
 def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
     damage(folder, statement)
@@ -255,6 +257,34 @@ OF_SCHEMA = {
     ),
     'ALTER TABLE texts ADD COLUMN more': "table 'texts' is not as it was made",
 }
+
+
+@pytest.mark.parametrize(
+    ('statement', 'problem'),
+    [
+        (
+            'DROP TABLE staged; CREATE TABLE staged (docno INTEGER PRIMARY KEY, '
+            'is_text AS (length(hex(zeroblob(docno)))))',
+            "table 'staged' is not as it was made",
+        ),
+        (
+            'CREATE INDEX costly ON texts (length(hex(text)))',
+            "it has an index 'costly' that does not belong there",
+        ),
+        (
+            'CREATE INDEX costly ON texts (docno) WHERE length(hex(text)) > 1',
+            "it has an index 'costly' that does not belong there",
+        ),
+    ],
+)
+def test_a_file_that_computes_is_opened_by_nobody(statement, problem, folder, open_collection):
+    damage(folder, statement)
+    with open_collection() as collection, pytest.raises(DamagedFileError, match=problem):
+        collection.search('cat')
+    with open_collection() as collection, pytest.raises(DamagedFileError, match=problem):
+        collection.add([('new', 'a cat')])
+    with pytest.raises(DamagedFileError, match=problem):
+        copy_collection(folder, folder.with_name('copied'))
 
 
 @pytest.mark.parametrize('statement', OF_SCHEMA)

@@ -5,7 +5,8 @@ import pytest
 
 from pyserini_repbert import archives
 from pyserini_repbert.data import topic_lines
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.qrels import read_qrels
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.data.qrels import read_qrels
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.data.topics import read_qrels
 from pyserini_repbert.evaluate import evaluate, parse_measures
 
 pytestmark = pytest.mark.skipif(shutil.which('perl') is None, reason='gdeval.pl needs perl')

@@ -1,10 +1,18 @@
-"""Tests may ask the server of the test, and wait for nothing."""
+"""Tests may ask the server of the test, and wait for nothing before another try."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def _may_ask(monkeypatch):
+def waits(monkeypatch):
+    """The seconds that were asked to wait."""
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.delenv('PYSERINI_REPBERT_LLM_KEY', raising=False)
-    monkeypatch.setattr('pyserini_repbert.systems.llm.client.WAITS', (0.0, 0.0, 0.0))
+    seconds = []
+
+    async def sleep(wait):
+        seconds.append(wait)
+
+    # The package `openai` waits so.
+    monkeypatch.setattr('anyio.sleep', sleep)
+    return seconds

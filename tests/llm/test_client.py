@@ -1,23 +1,38 @@
 """The client of an OpenAI-style server: what it sends, what it tries again, what it refuses."""
 
+import asyncio
+import contextlib
+import gzip
 import json
+import socket
+import sys
+import threading
 import time
+from contextlib import contextmanager
+from email.utils import formatdate
 
 import pytest
 from chat_server import chat_server, reply, send, status
+from folders import HANGS
 
-from pyserini_repbert.errors import InputError, LanguageModelError
+from pyserini_repbert.errors import InputError, LanguageModelError, MissingDependencyError
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
+from pyserini_repbert.systems.llm.exchange import proxy_of
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 BODY = {'model': 'm', 'messages': [{'role': 'user', 'content': 'hello'}]}
 
 
-def answer_of(rule, waits=None):
-    """What the client makes of a server's answers; `waits` gets what it would wait."""
+def answer_of(rule):
+    """What the client makes of a server's answers."""
     with chat_server(rule) as server:
-        wait = time.sleep if waits is None else waits.append
-        return ChatClient(server.address, wait).complete(BODY), server
+        return ChatClient(server.address).complete(BODY), server
+
+
+def in_turn(*answers):
+    """A rule that gives one answer after the other."""
+    left = iter(answers)
+    return lambda prompt: next(left)
 
 
 def test_an_answer_has_text_tokens_and_likely_tokens(monkeypatch):
@@ -33,52 +48,234 @@ def test_without_a_key_none_is_sent_and_others_are_not_read(monkeypatch):
     assert server.keys == [None]
 
 
-@pytest.mark.parametrize('code', [429, 500, 503])
-def test_what_may_pass_is_tried_again(code):
-    answers = [status(code), status(code, headers=[('Retry-After', '3')]), 'at last']
-    waits = []
-    answer, server = answer_of(lambda prompt: answers[len(waits)], waits)
-    assert answer.text == 'at last' and len(server.bodies) == 3 and waits == [0.0, 3.0]
+@pytest.mark.parametrize('code', [408, 429, 500, 503, 524])
+def test_what_may_pass_is_tried_again(code, waits):
+    again = status(code, headers=[('Retry-After', '3')])
+    answer, server = answer_of(in_turn(status(code), again, 'at last'))
+    assert answer.text == 'at last' and len(server.bodies) == 3
+    assert 0 < waits[0] <= 0.5 and waits[1] == 3.0
 
 
-def test_tries_have_an_end():
-    waits = []
-    with pytest.raises(LanguageModelError, match=r'failed 4 times \(HTTP 500: no memory\)'):
-        answer_of(lambda prompt: status(500, 'no memory'), waits)
+@pytest.mark.parametrize(
+    ('headers', 'seconds'),
+    [
+        ([('Retry-After', '90')], 90),
+        ([('retry-after-ms', '6000')], 6),
+        ([('Retry-After', 'in 8 s')], 8),
+        ([('Retry-After', 'nan')], 0.5),
+    ],
+)
+def test_it_waits_as_the_server_asks(headers, seconds, waits):
+    if headers[0][1] == 'in 8 s':
+        headers = [('Retry-After', formatdate(time.time() + 8, usegmt=True))]
+    answer, _ = answer_of(in_turn(status(429, 'slow down', headers), 'soon'))
+    assert answer.text == 'soon'
+    assert waits == [pytest.approx(seconds, abs=1.2)]
+
+
+def test_a_longer_wait_is_said(waits):
+    with pytest.raises(LanguageModelError, match='slow down; it asks to wait 86400 s'):
+        answer_of(in_turn(status(429, 'slow down', [('Retry-After', '86400')])))
+    assert waits == []
+
+
+def test_tries_have_an_end(waits):
+    with pytest.raises(LanguageModelError, match=r'failed several times \(HTTP 500: no memory\)'):
+        answer_of(lambda prompt: status(500, 'no memory'))
     assert len(waits) == 3
 
 
-def test_a_long_wait_that_a_server_asks_for_is_not_kept():
-    answers = [status(429, headers=[('Retry-After', '86400')]), 'soon']
-    waits = []
-    answer_of(lambda prompt: answers[len(waits)], waits)
-    assert waits == [0.0]
+def body_of(value):
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    'failure',
+    [
+        {'error': {'message': 'Provider returned error', 'code': 502}, 'user_id': 'u'},
+        {'choices': [], 'error': {'message': 'overloaded', 'code': 429}},
+        {'error': 'overloaded'},
+    ],
+)
+def test_an_error_with_status_200_is_tried_again_and_its_reason_is_shown(failure):
+    answer, _ = answer_of(in_turn(body_of(failure), 'at last'))
+    assert answer.text == 'at last'
+    with pytest.raises(LanguageModelError, match='Provider returned error|overloaded'):
+        answer_of(lambda prompt: body_of(failure))
+
+
+@pytest.mark.parametrize(
+    ('code', 'body', 'reason'),
+    [
+        (400, {'error': 'model "x" not found, try pulling it first'}, 'try pulling it first'),
+        (400, {'message': 'no such model'}, 'no such model'),
+        (422, {'detail': [{'loc': ['body', 'n'], 'msg': 'too great'}]}, 'too great'),
+        (422, {'detail': 'too great'}, 'too great'),
+    ],
+)
+def test_the_reason_is_shown_in_each_form(code, body, reason):
+    with pytest.raises(LanguageModelError, match=reason):
+        answer_of(lambda prompt: lambda handler: send(handler, code, body_of(body)))
 
 
 def test_an_answer_that_is_cut_off_is_asked_for_again():
     def cut(handler):
         send(handler, 200, reply('whole')[:20], length=500)
+        handler.close_connection = True
 
-    answers = [cut, 'whole']
-    waits = []
-    answer, _ = answer_of(lambda prompt: answers[len(waits)], waits)
-    assert answer.text == 'whole' and len(waits) == 1
+    answer, _ = answer_of(in_turn(cut, 'whole'))
+    assert answer.text == 'whole'
 
 
 def test_a_slow_server_is_given_up(monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.systems.llm.client._SILENT_SECONDS', 0.02)
+    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange._SILENT_SECONDS', 0.2)
 
     def slow(handler):
-        time.sleep(0.06)
+        time.sleep(0.6)
 
     with pytest.raises(LanguageModelError, match='no answer in time'):
         answer_of(lambda prompt: slow)
 
 
-def test_a_server_that_drips_is_given_up(monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.systems.llm.client._ANSWER_SECONDS', -1)
-    with pytest.raises(LanguageModelError, match='no whole answer in time'):
-        answer_of(lambda prompt: 'hi')
+@contextmanager
+def dripping(begin, drop):
+    """The address of a server that says `begin`, and then `drop` without an end."""
+    listener = socket.create_server(('127.0.0.1', 0))
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(65536)
+                    connection.sendall(begin)
+                    while True:
+                        connection.sendall(drop)
+                        time.sleep(0.01)
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    try:
+        yield f'http://127.0.0.1:{listener.getsockname()[1]}/v1'
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    ('begin', 'drop'),
+    [
+        (b'', b'H'),
+        (b'HTTP/1.1 200 OK\r\nX: ', b'a'),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n', b' '),
+        (b'HTTP/1.1 400 no\r\nContent-Length: 60000\r\n\r\n', b' '),
+        (b'', b'HTTP/1.1 100 Continue\r\n\r\n'),
+    ],
+)
+def test_the_whole_exchange_has_one_deadline(begin, drop, monkeypatch):
+    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange._SECONDS', 0.5)
+    with dripping(begin, drop) as address:
+        start = time.monotonic()
+        with pytest.raises(LanguageModelError, match='no answer in time|connection broke'):
+            ChatClient(address).complete(BODY)
+        assert time.monotonic() - start < HANGS / 10
+
+
+def test_within_a_running_loop_as_in_a_notebook():
+    async def ask():
+        return answer_of(lambda prompt: 'hi')[0]
+
+    assert asyncio.run(ask()).text == 'hi'
+
+
+def refusing(*names, most=None):
+    """A rule of a server that refuses values of a request, and top_logprobs above `most`."""
+
+    def answer(handler_body):
+        for name in names:
+            if name in handler_body:
+                message = f"Unsupported parameter: '{name}' is not supported with this model."
+                return status(400, message)
+        if most is not None and handler_body.get('top_logprobs', 0) > most:
+            return status(400, f'top_logprobs: must be at most {most}')
+        return 'hi'
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ('names', 'most', 'sent'),
+    [
+        (['max_tokens'], None, {'max_completion_tokens': 7, 'temperature': 0, 'top_logprobs': 20}),
+        (['temperature', 'max_tokens'], None, {'max_completion_tokens': 7, 'top_logprobs': 20}),
+        ([], 5, {'max_tokens': 7, 'temperature': 0, 'top_logprobs': 5}),
+        (['logprobs'], None, {'max_tokens': 7, 'temperature': 0}),
+    ],
+)
+def test_what_a_model_refuses_is_renamed_or_left_out(names, most, sent):
+    asked = {**BODY, 'max_tokens': 7, 'temperature': 0, 'top_logprobs': 20}
+    if 'logprobs' in names:
+        asked['logprobs'] = True
+    answer = refusing(*names, most=most)
+    with chat_server(lambda prompt: answer(server.bodies[-1])) as server:
+        client = ChatClient(server.address)
+        assert client.complete(asked).text == 'hi'
+        assert server.bodies[-1] == {**BODY, **sent}
+        n_requests = len(server.bodies)
+        client.complete(asked)
+        assert len(server.bodies) == n_requests + 1
+
+
+@pytest.mark.parametrize(
+    ('address', 'proxy'),
+    [
+        ('http://127.0.0.1:8000/v1', None),
+        ('http://127.1.2.3/v1', None),
+        ('http://[::1]:8000/v1', None),
+        ('http://localhost:8000/v1', None),
+        ('http://inside.example/v1', None),
+        ('http://other.example/v1', 'http://proxy:3128'),
+        ('https://other.example/v1', None),
+    ],
+)
+def test_an_address_of_this_machine_is_asked_without_a_proxy(address, proxy, monkeypatch):
+    monkeypatch.setenv('HTTP_PROXY', 'http://proxy:3128')
+    monkeypatch.setenv('http_proxy', 'http://proxy:3128')
+    monkeypatch.setenv('no_proxy', 'inside.example')
+    for name in ('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    assert proxy_of(address) == proxy
+
+
+def test_the_server_learns_nothing_of_this_machine(monkeypatch):
+    monkeypatch.setenv('OPENAI_ORG_ID', 'mine')
+    monkeypatch.setenv('OPENAI_API_KEY', 'of-another')
+    seen = []
+
+    def record(handler):
+        seen.append({name.lower() for name in handler.headers})
+        send(handler, 200, reply('hi'))
+
+    answer_of(lambda prompt: record)
+    assert seen[0] <= {
+        *('host', 'accept', 'accept-encoding', 'connection', 'user-agent'),
+        *('content-type', 'content-length'),
+    }
+
+
+def test_a_compressed_answer_is_refused():
+    content = gzip.compress(reply('hi'))
+
+    def compressed(handler):
+        send(handler, 200, content, [('Content-Encoding', 'gzip')])
+
+    with pytest.raises(LanguageModelError, match='or compressed'):
+        answer_of(lambda prompt: compressed)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'openai', None)
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[llm\]'"):
+        ChatClient('http://127.0.0.1:1/v1').complete(BODY)
 
 
 def test_a_body_without_end_is_refused():

@@ -5,6 +5,7 @@ fit.
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -125,4 +126,53 @@ def test_an_archive_is_made_once_and_not_where_it_cannot_be(archive, path, tmp_p
 def test_a_failure_leaves_nothing(path, monkeypatch):
     monkeypatch.setattr(class_archive, '_LIST_CLASSES', 'raise SystemExit(3)')
     assert jvm.prepare_classes() is None
+    assert list(path.parent.iterdir()) == []
+
+
+# A question from the terminal, as `search` starts Java for it.
+_ASK = """
+from pyserini_repbert.lucene import jvm
+with jvm.started_ahead(few_queries=True):
+    jvm.java_class('io.anserini.search.SimpleSearcher')
+"""
+
+
+def test_searches_at_the_same_time_make_one_archive(path, tmp_path):
+    searches = [subprocess.Popen([sys.executable, '-c', _ASK]) for _ in range(3)]
+    assert [search.wait() for search in searches] == [0, 0, 0]
+    end = time.monotonic() + 300
+    while not path.is_file():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    assert source_of_classes(tmp_path) == 'shared objects file\n'
+    assert {file.name for file in path.parent.iterdir()} >= {path.name}
+
+
+def test_one_process_begins_an_archive(path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(class_archive.subprocess, 'Popen', lambda *_, **__: begun.append(1))
+    for _ in range(3):
+        class_archive.make_in_background(find_java(), anserini_jar())
+    assert begun == [1]
+    # It was ended, or Java could not make the archive: another one tries, a day later.
+    marker = path.with_suffix('.begun')
+    os.utime(marker, (0, 0))
+    class_archive.make_in_background(find_java(), anserini_jar())
+    assert begun == [1, 1]
+    marker.unlink()
+    path.touch()
+    class_archive.make_in_background(find_java(), anserini_jar())
+    assert begun == [1, 1]
+
+
+def test_none_begins_where_the_cache_is_not_writable(tmp_path, monkeypatch):
+    (tmp_path / 'file').touch()
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'file'))
+    monkeypatch.setattr(class_archive.subprocess, 'Popen', None)
+    class_archive.make_in_background(find_java(), anserini_jar())
+
+
+def test_a_search_with_options_of_java_begins_none(path, monkeypatch):
+    environment = {**os.environ, 'JAVA_TOOL_OPTIONS': '-Xmx512m'}
+    subprocess.run([sys.executable, '-c', _ASK], env=environment, check=True, capture_output=True)
     assert list(path.parent.iterdir()) == []

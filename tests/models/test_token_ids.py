@@ -14,7 +14,7 @@ import pytest
 from folders import HANGS
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.models import token_ids
+from pyserini_repbert.models import token_ids, tokenizer_workers
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer, share_workers
 
 TEXTS = [f'{"cat sat " * (number % 7)}mat' for number in range(300)]
@@ -85,7 +85,7 @@ def test_only_a_few_groups_are_in_flight(tokenizers, monkeypatch):
     )
     groups = (taken.append(number) or TEXTS[:100] for number in range(40))
     for number, (group, ids) in enumerate(workers.stream(0, groups, lambda group: group)):
-        assert len(taken) <= number + 1 + token_ids.GROUPS_AHEAD and len(ids) == len(group)
+        assert len(taken) <= number + 1 + tokenizer_workers.GROUPS_AHEAD and len(ids) == len(group)
         assert len(parts) == 2 * len(taken)
     assert number == 39 and len(parts) == 80
 

@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain import explanation
+from pyserini_repbert.extension import all_entry_points
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.pipeline.spec import parse_stage
@@ -91,8 +92,10 @@ def installed(tmp_path, monkeypatch):
     (info / 'entry_points.txt').write_text(f'[{group}]\nshared-words = toy_family:SYSTEM\n')
     monkeypatch.syspath_prepend(tmp_path)
     registry.systems.cache_clear()
+    all_entry_points.cache_clear()
     yield
     registry.systems.cache_clear()
+    all_entry_points.cache_clear()
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def own_system(monkeypatch):
         reranker=f'{__name__}:OwnReranker',
     )
     entry_point = SimpleNamespace(load=lambda: own)
-    monkeypatch.setattr(registry.metadata, 'entry_points', lambda group: [entry_point])
+    monkeypatch.setattr(registry, 'entry_points', lambda group: [entry_point])
     registry.systems.cache_clear()
     yield
     registry.systems.cache_clear()

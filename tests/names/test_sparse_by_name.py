@@ -19,7 +19,7 @@ def test_every_technique_has_settings_that_exist():
 @pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])
 def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeypatch, capsys):
     from pyserini_repbert.commands.search import main as search
-    from pyserini_repbert.lucene import searcher
+    from pyserini_repbert.lucene import pyserini_names
 
     given = []
 
@@ -28,7 +28,7 @@ def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeyp
         raise MissingResourceError('not here')
 
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
-    monkeypatch.setattr(searcher, 'prebuilt_index', not_here)
+    monkeypatch.setattr(pyserini_names, 'prebuilt_index', not_here)
     for index in (
         ['--sparse', 'bm25@msmarco'],
         ['--sparse', 'bm25@msmarco-v1-passage'],

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyserini_repbert.data.qrels import read_qrels
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.topics import read_topics
 
 FILLERS = [
     f'{first}{second}'

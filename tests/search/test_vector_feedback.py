@@ -116,5 +116,5 @@ class Words(Ranker):
 
 
 def test_feedback_without_a_dense_ranking():
-    with pytest.raises(InputError, match=r'there is none: for Lucene, name bm25\+rm3'):
+    with pytest.raises(InputError, match=r'none: for Lucene, name bm25\+rm3'):
         open_pipeline(PipelineSpec(sparse=(f'{__name__}:Words',), prf='average'))

@@ -17,7 +17,8 @@ QUESTION = {'query': 'cat', 'hits': 3, 'rerank': 'llm@3'}
 @pytest.fixture(autouse=True)
 def _may_ask(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setattr('pyserini_repbert.systems.llm.client.WAITS', (0.0,))
+    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange.TRIES', 2)
+    monkeypatch.setattr('openai._base_client.INITIAL_RETRY_DELAY', 0.0)
 
 
 @pytest.fixture

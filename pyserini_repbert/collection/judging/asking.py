@@ -22,7 +22,7 @@ from pyserini_repbert.adapt.weights import ndcg
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.noted_rankings import runs_of_rankings
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.evaluate.significance import bootstrap_interval
 from pyserini_repbert.extension import open_by_extension

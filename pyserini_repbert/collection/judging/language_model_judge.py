@@ -27,6 +27,10 @@ TRIES = 3
 _REMINDER = '\n\nThe answer is one digit, 0, 1, 2 or 3, and nothing else.'
 # An answer may say the scale again.
 _SCALE = re.compile(r'\(?\b0\s?(?:-|–|to)\s?3\b\)?')
+# 'the grade is 1', 'Final answer: **2**': a statement, before what only mentions a grade.
+_STATED = re.compile(
+    r'(?:grade|score|answer)(?:\s+is|\s*[:=])\W{0,5}(?<!-)(\d{1,6})(?!\d|\.\d)', re.IGNORECASE
+)
 _NAMED = re.compile(r'(?:grade|score)\W{0,5}(?<!-)(\d{1,6})(?!\d|\.\d)', re.IGNORECASE)
 _NUMBER = re.compile(r'(?<![\d.-])\d{1,6}(?![\d.]?\d)')
 
@@ -90,11 +94,12 @@ class LanguageModelJudge:
 def parse_grade(text: str) -> int | None:
     """The grade in an answer; None where it gives none, or one beyond 0 to 3.
 
-    A number after the word 'grade' or 'score' counts, the last one where there are several; without
-    that word, the number which the answer has, if it has one only.
+    A stated number counts, 'the grade is 1' or 'answer: 2'; else a number after the word 'grade' or
+    'score'. Of several, the last one counts. Without these words, the number which the answer has
+    counts, if it has one only.
     """
     answer = _SCALE.sub('', without_thought(text))
-    named = _NAMED.findall(answer)
+    named = _STATED.findall(answer) or _NAMED.findall(answer)
     numbers = named[-1:] or sorted(set(_NUMBER.findall(answer)))
     if len(numbers) != 1:
         return None

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.snippets import TextPart, cut_around, mark_words
 from pyserini_repbert.data.spelling import mended
-from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.report.runs import MeasuredRun, is_relevant
 
 # Questions of each kind: the greatest losses, the greatest gains.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.report.questions import differences
 from pyserini_repbert.evaluate.report.runs import MeasuredRun
 from pyserini_repbert.evaluate.significance import Interval, bootstrap_interval

@@ -12,7 +12,7 @@ from itertools import combinations, permutations, product
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare

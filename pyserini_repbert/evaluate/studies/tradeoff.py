@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.ranking import Run

@@ -30,8 +30,8 @@ _DIGITS = 6
 _Confidence = Annotated[
     bool,
     Field(
-        description='of a collection: how likely the question is answered, and each hit relevant; '
-        'refused where that is not known'
+        description='of a collection: how likely the question is answered and each hit is '
+        'relevant; refused if that is unknown'
     ),
 ]
 _MinConfidence = Annotated[
@@ -39,25 +39,27 @@ _MinConfidence = Annotated[
     Field(
         ge=0,
         le=1,
-        description='of a collection: leave out hits that are less likely relevant; answers also '
-        "have what 'confidence' adds",
+        description='of a collection: leave out hits with a lower probability; answers also have '
+        "what 'confidence' adds",
     ),
 ]
 
 
 class ConfidenceOfAnswer(TypedDict):
-    """How far an answer can be believed."""
+    """How far to trust an answer."""
 
     found: Annotated[
         Literal['likely', 'weak', 'nothing'],
-        Field(description='in a word: is the question answered'),
+        Field(description='in a word, whether the question is answered'),
     ]
     answered: Annotated[
         float, Field(description='probability that one of the ten best hits answers')
     ]
     source: Annotated[
         Literal['learned', 'prior'],
-        Field(description="learned from the collection's judgments, or a prior of others"),
+        Field(
+            description="learned from the collection's judgments, or a prior from other collections"
+        ),
     ]
 
 
@@ -72,7 +74,7 @@ class ConfidenceOfAnswers(AnswerPart):
         'confidence': NotRequired[
             Annotated[
                 ConfidenceOfAnswer | None,
-                Field(description='with confidence=true: how far the answer can be believed'),
+                Field(description='with confidence=true: how far to trust the answer'),
             ]
         ]
     }
@@ -91,8 +93,8 @@ class ConfidenceOfAnswers(AnswerPart):
         'lost_confidence': Annotated[
             str | None,
             Field(
-                description='why it cannot, where another search of the collection could; null '
-                'where it can, and where none could'
+                description='why it cannot, if another search of the collection could; null if it '
+                'can, or if none could'
             ),
         ],
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.flags import add_flags, parse_flags, write_values
 from pyserini_repbert.commands.model_grades import load_judgments
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.plots import draw_panels

@@ -18,7 +18,7 @@ from pyserini_repbert.collection.noted_rankings import relevances_of, runs_of_ra
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import counts_unjudged
 from pyserini_repbert.extensions.confidence.features import HitFeatures, question_features
 from pyserini_repbert.extensions.confidence.models import (

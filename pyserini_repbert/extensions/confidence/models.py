@@ -43,7 +43,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Rows = NDArray[np.float64]
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class LogisticModel:
     """A logistic regression over standardised features.
 
@@ -76,7 +76,7 @@ class LogisticModel:
         return values.clip(least, 1 - least)
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class HeldOutTest:
     """Whether probabilities tell true from false ones on questions held out.
 
@@ -127,7 +127,7 @@ def _effective_number(counts: Iterable[int]) -> float:
     return sum(sizes) ** 2 / sum(size**2 for size in sizes)
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class ConfidenceModel:
     """What a collection's, or an encoder's, probabilities are computed by.
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from pyserini_repbert.collection.filters import DocumentFilter, SearchedBeside, named_fields
+from pyserini_repbert.collection.filter_texts import SearchedBeside, named_fields
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.names import index_names, prefix_of, split_location
 from pyserini_repbert.extensions.several.searching import MergedRanking, SeveralSearcher

@@ -21,36 +21,34 @@ class QuestionFigures(TypedDict):
 
     ndcg: Annotated[float, Field(description='nDCG@10; unjudged documents are not relevant')]
     condensed: Annotated[float, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
+    answered: Annotated[float | None, Field(description='P(answered); null if unknown')]
 
 
 class MovedQuestionResponse(TypedDict):
-    """A question that is answered otherwise than before."""
+    """A question whose answer has changed."""
 
     question: Annotated[str, Field(description='the question')]
-    before: Annotated[QuestionFigures, Field(description='in the generation before')]
+    before: Annotated[QuestionFigures, Field(description='in the previous generation')]
     after: Annotated[QuestionFigures, Field(description='in this generation')]
     left: Annotated[
-        list[str], Field(description='relevant documents that are not among the best ten any more')
+        list[str], Field(description='relevant documents that are no longer among the best ten')
     ]
-    deleted: Annotated[
-        list[str], Field(description='those of them that the collection does not have any more')
-    ]
-    entered: Annotated[list[str], Field(description='documents that are new among the best ten')]
-    unjudged: Annotated[list[str], Field(description='those of them that nobody has judged')]
+    deleted: Annotated[list[str], Field(description='the ones that the collection no longer has')]
+    entered: Annotated[list[str], Field(description='documents that are newly among the best ten')]
+    unjudged: Annotated[list[str], Field(description='the ones that nobody has judged')]
 
 
 class ChangeResponse(TypedDict):
-    """A generation against the one that was asked before."""
+    """A generation compared with the previous measured one."""
 
-    since: Annotated[int, Field(description='number of the generation before')]
+    since: Annotated[int, Field(description='number of the previous generation')]
     ndcg: Annotated[MeanResponse, Field(description='difference in nDCG@10')]
     condensed: Annotated[
         MeanResponse, Field(description='difference in nDCG@10 of the judged documents alone')
     ]
     questions: Annotated[
         list[MovedQuestionResponse],
-        Field(description='those that moved, the greatest loss of judged documents first'),
+        Field(description='the ones that moved, the greatest loss of judged documents first'),
     ]
 
 
@@ -58,35 +56,37 @@ class UnansweredQuestion(TypedDict):
     """A question without a relevant document among the best ten."""
 
     question: Annotated[str, Field(description='the question')]
-    answered: Annotated[float | None, Field(description='P(answered); null where not known')]
+    answered: Annotated[float | None, Field(description='P(answered); null if unknown')]
 
 
 class GenerationFigures(TypedDict):
     """What the judged questions found in a generation."""
 
     generation: Annotated[int, Field(description='its number')]
-    measured: Annotated[str, Field(description="when they were asked, in ISO's form")]
-    questions: Annotated[int, Field(description='how many were asked')]
+    measured: Annotated[str, Field(description="when they were measured, in ISO's form")]
+    questions: Annotated[int, Field(description='the number of questions measured')]
     with_relevant: Annotated[
         int,
         Field(
-            description='how many of them have a relevant document; nDCG@10 has a value for these'
+            description='the number of them with a relevant document, for which nDCG@10 has a value'
         ),
     ]
     judged_share: Annotated[float, Field(description='of the documents among the best ten')]
     ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
     condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='mean P(answered); null: not known')]
+    answered: Annotated[float | None, Field(description='mean P(answered); null if unknown')]
     unanswered: Annotated[
         list[UnansweredQuestion],
         Field(
-            description='those without a relevant document among the best ten, the greatest '
+            description='questions without a relevant document among the best ten, the greatest '
             'P(answered) first'
         ),
     ]
     change: Annotated[
         ChangeResponse | None,
-        Field(description='null where the generation before was not asked the same judgments'),
+        Field(
+            description='null unless the previous generation was measured with the same judgments'
+        ),
     ]
 
 
@@ -94,9 +94,11 @@ class HistoryResponse(OfIndex):
     """How well the judged questions were answered, generation by generation."""
 
     generations: Annotated[
-        list[GenerationFigures], Field(description='those that were asked, the newest last')
+        list[GenerationFigures], Field(description='the measured generations, the newest last')
     ]
     is_newest: Annotated[
         bool,
-        Field(description='whether the last one is as documents, judgments and settings are now'),
+        Field(
+            description='whether the last one matches the present documents, judgments and settings'
+        ),
     ]

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.judging.asking import MeanOfQuestions
 
-_CONFIG = ConfigDict(strict=True, extra='forbid')
+_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 _Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]

@@ -27,7 +27,7 @@ from pyserini_repbert.collection.judging.asking import (
     question_values,
 )
 from pyserini_repbert.collection.judgments import JudgmentStore
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.watching.measured import (
     GenerationChange,

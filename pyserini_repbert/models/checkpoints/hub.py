@@ -12,10 +12,11 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.download import is_offline, status_text
+from pyserini_repbert.download import status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder, cache_folder, locked
 from pyserini_repbert.models.checkpoints.folder import TOKENIZER, WEIGHTS, Checkpoint
+from pyserini_repbert.offline import is_offline
 
 _FILES = ['config.json', *TOKENIZER]
 _HUB = 'https://huggingface.co'

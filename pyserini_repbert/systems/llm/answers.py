@@ -166,7 +166,7 @@ class AnswerFile:
             raise DamagedFileError(
                 f'{self.path} holds other data than answers of a language model: check the path'
             )
-        make_tables(connection, _SCHEMA)
+        _make_tables(connection)
         connection.execute(f'PRAGMA application_id = {_APPLICATION}')
         connection.execute(f'PRAGMA user_version = {_FORMAT}')
 
@@ -181,7 +181,12 @@ class AnswerFile:
                 f'{self.path} has format version {version}, this release reads {_FORMAT}: use the '
                 'release that wrote it'
             )
-        refuse_code(connection, self.path, _ADVICE)
+        refuse_code(connection, self.path, _ADVICE, _make_tables)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the table of answers."""
+    make_tables(connection, _SCHEMA)
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:

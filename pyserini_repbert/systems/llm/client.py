@@ -1,38 +1,24 @@
-"""The client of an OpenAI-style server: one request, `POST ADDRESS/chat/completions`.
-
-Python's own HTTP client does it. The package `openai` waits between retries on its own, reads
-answers of any length, follows redirects with the key, and tells the server about this machine.
-"""
+"""The client of an OpenAI-style server: what it answers, refuses, and does not take."""
 
 from __future__ import annotations
 
-import email.message
-import http.client
-import json
 import math
 import os
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.data.values import parse_json
-from pyserini_repbert.errors import LanguageModelError
+from pyserini_repbert.errors import LanguageModelError, needs
 
 KEY_VARIABLE = 'PYSERINI_REPBERT_LLM_KEY'
-# Seconds before each further try of a request that failed.
-WAITS = (1.0, 4.0, 15.0)
-_LONGEST_WAIT = 60.0  # that a server may ask for
-_SILENT_SECONDS = 120  # without a byte
-_ANSWER_SECONDS = 600  # for a whole answer
-_MOST_BYTES = 4 << 20  # of an answer
-_BLOCK = 1 << 16
 _SHOWN = 200  # characters of a server's message
 _MOST_TOP_TOKENS = 100
-# What may be otherwise a moment later: timeouts, too many requests, a server that starts.
-_PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+# What some models refuse; `_without_refused` says what becomes of it.
+_REFUSABLE = ('max_tokens', 'temperature', 'top_logprobs', 'logprobs', 'seed')
+# A number of likeliest tokens may be refused several times.
+_MOST_CHANGES = 8
 
 
 @dataclass(frozen=True)
@@ -53,155 +39,171 @@ class ModelAnswer:
     top_tokens: tuple[tuple[str, float], ...] = ()
 
 
-class _PassingError(Exception):
-    """A request failed in a way that may pass; `wait` is how long the server asks to wait."""
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait = wait
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: passages and key go to the address that was given, and to no other."""
-
-    def redirect_request(self, *request: Any, **others: Any) -> None:
-        return None
-
-
 class ChatClient:
     """Sends requests to one address.
+
+    What a server refused once is not sent to it again.
 
     Parameters
     ----------
     address : checked by `LanguageModelSettings`
-    wait : waits for so many seconds before another try
     """
 
-    def __init__(self, address: str, wait: Callable[[float], object] = time.sleep) -> None:
+    def __init__(self, address: str) -> None:
         self.address = address
-        self._url = f'{address.rstrip("/")}/chat/completions'
-        self._wait = wait
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._refusals: list[_Refused] = []
 
     def complete(self, body: Mapping[str, Any]) -> ModelAnswer:
-        """The answer to the body of a request. What may pass is tried again, as `WAITS` says.
+        """The answer to the body of a request; what may pass is tried again.
 
         Raises LanguageModelError for a server that cannot be reached, fails or refuses, for an
-        answer that is not of the OpenAI form, and for a wrong key.
+        answer that is not of the OpenAI form, and for a wrong key; MissingDependencyError without
+        the package `openai`.
         """
-        request = self._request(body)
-        for wait in (*WAITS, None):
-            try:
-                return _parse(self._post(request), self.address)
-            except _PassingError as error:
-                if wait is None:
-                    raise LanguageModelError(
-                        f'the language model at {self.address} failed {len(WAITS) + 1} times '
-                        f'({error}): try again later; what it answered is kept in the file of '
-                        'answers, if there is one',
-                        parameters=('llm_answers',),
-                    ) from error
-                self._wait(wait if error.wait is None else error.wait)
-        raise AssertionError('the last try returns or raises')
-
-    def _request(self, body: Mapping[str, Any]) -> urllib.request.Request:
-        headers = {'Content-Type': 'application/json', 'Accept': 'application/json'}
-        key = os.environ.get(KEY_VARIABLE, '')
-        if key:
-            if not (key.isascii() and key.isprintable()) or ' ' in key:
-                raise LanguageModelError(
-                    f'the key in ${KEY_VARIABLE} has blanks or special characters'
-                )
-            headers['Authorization'] = f'Bearer {key}'
-        data = json.dumps(body).encode()
-        return urllib.request.Request(self._url, data, headers, method='POST')
-
-    def _post(self, request: urllib.request.Request) -> bytes:
-        """The body of the response."""
-        try:
-            with self._opener.open(request, timeout=_SILENT_SECONDS) as response:
-                return self._read(response)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refusal(error) from error
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise _PassingError('no answer in time') from error
-            raise LanguageModelError(
-                f'the language model at {self.address} cannot be reached ({_shown(error.reason)}): '
-                'start its server, or check the address',
-                parameters=('llm',),
-            ) from error
-        except TimeoutError as error:
-            raise _PassingError('no answer in time') from error
-        except (http.client.HTTPException, ConnectionError) as error:
-            raise _PassingError(f'the connection broke: {type(error).__name__}') from error
-
-    def _read(self, response: Any) -> bytes:
-        """The body, at most `_MOST_BYTES`, within `_ANSWER_SECONDS`."""
-        ends = time.monotonic() + _ANSWER_SECONDS
-        expected = response.length
-        blocks: list[bytes] = []
-        n_bytes = 0
-        while n_bytes != expected:
-            block = response.read1(_BLOCK)
-            if not block:
-                break
-            blocks.append(block)
-            n_bytes += len(block)
-            if n_bytes > _MOST_BYTES:
-                raise LanguageModelError(
-                    f'the language model at {self.address} answers with more than '
-                    f'{_MOST_BYTES:,} bytes: check that it is one',
-                    parameters=('llm',),
-                )
-            if time.monotonic() > ends:
-                raise _PassingError('no whole answer in time')
-        if expected is not None and n_bytes < expected:
-            raise _PassingError('the answer was cut off')
-        return b''.join(blocks)
-
-    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        """What an HTTP status other than 200 means."""
-        message = _message_of(error)
-        if error.code in _PASSING:
-            return _PassingError(f'HTTP {error.code}{message}', _asked_wait(error.headers))
-        if error.code in (401, 403):
-            has_key = bool(os.environ.get(KEY_VARIABLE))
-            problem = 'refuses the key in' if has_key else 'wants a key, which is read from'
-            return LanguageModelError(
-                f'the language model at {self.address} {problem} ${KEY_VARIABLE} '
-                f'(HTTP {error.code}{message})'
-            )
-        advice = 'check the address and the name of the model'
-        if error.code == 404:
-            advice = 'check the name of the model, and the address, which often ends in /v1'
-        return LanguageModelError(
-            f'the language model at {self.address} refuses the request (HTTP '
-            f'{error.code}{message}): {advice}',
-            parameters=('llm', 'llm_model'),
+        for _ in range(_MOST_CHANGES):
+            asked = dict(body)
+            for refused in self._refusals:
+                asked = refused.changed(asked)
+            response = self._post(asked)
+            if isinstance(response, bytes):
+                return _parse(response, self.address)
+            self._refusals.append(response)
+        raise LanguageModelError(
+            f'the language model at {self.address} refuses each form of the request: check the '
+            'name of the model',
+            parameters=('llm_model',),
         )
 
+    def _post(self, body: Mapping[str, Any]) -> bytes | _Refused:
+        """The response, or what of the body is refused."""
+        with needs('openai', 'a language model', 'llm'):
+            import openai
 
-def _message_of(error: urllib.error.HTTPError) -> str:
-    """': MESSAGE' of an error's body; '' where it has none."""
+            from pyserini_repbert.systems.llm import exchange
+        try:
+            return exchange.post(self.address, _read_key(), body)
+        except (TimeoutError, openai.APITimeoutError) as error:
+            raise self._failure('no answer in time') from error
+        except exchange.TooLongError as error:
+            raise LanguageModelError(
+                f'the language model at {self.address} answers with more than '
+                f'{exchange.MOST_BYTES:,} bytes, or compressed: check that it is one',
+                parameters=('llm',),
+            ) from error
+        except openai.APIStatusError as error:
+            return self._refusal(error, body)
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            if type(cause).__name__ in ('ConnectError', 'ProxyError', 'UnsupportedProtocol'):
+                raise LanguageModelError(
+                    f'the language model at {self.address} cannot be reached ({_shown(cause)}): '
+                    'start its server, or check the address',
+                    parameters=('llm',),
+                ) from error
+            raise self._failure(f'the connection broke: {type(cause).__name__}') from error
+
+    def _failure(self, reason: str) -> LanguageModelError:
+        """The error about what may pass, and did not."""
+        return LanguageModelError(
+            f'the language model at {self.address} failed several times ({reason}): try again '
+            'later; what it answered is kept in the file of answers, if there is one',
+            parameters=('llm_answers',),
+        )
+
+    def _refusal(self, error: Any, body: Mapping[str, Any]) -> _Refused:
+        """What of the body a status means to refuse. Raises LanguageModelError for all else."""
+        code = error.status_code
+        reason = _reason_of(error.response.content)
+        if code in (400, 422):
+            refused = _refused_part(body, reason)
+            if refused is not None:
+                return refused
+        shown = f'HTTP {code}: {reason}' if reason else f'HTTP {code}'
+        if code in (408, 409, 425, 429) or code >= 500:
+            wait = error.response.headers.get('retry-after')
+            asks = f'; it asks to wait {_shown(wait)} s' if code == 429 and wait else ''
+            raise self._failure(f'{shown}{asks}') from error
+        if code in (401, 403):
+            has_key = bool(os.environ.get(KEY_VARIABLE))
+            problem = 'refuses the key in' if has_key else 'wants a key, which is read from'
+            raise LanguageModelError(
+                f'the language model at {self.address} {problem} ${KEY_VARIABLE} ({shown})'
+            ) from error
+        advice = 'check the address and the name of the model'
+        if code == 404:
+            advice = 'check the name of the model, and the address, which often ends in /v1'
+        raise LanguageModelError(
+            f'the language model at {self.address} refuses the request ({shown}): {advice}',
+            parameters=('llm', 'llm_model'),
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """What a server refuses of requests.
+
+    Attributes
+    ----------
+    name : of the value in the body
+    most : the greatest number that it takes; None: it takes none
+    """
+
+    name: str
+    most: int | None = None
+
+    def changed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A body without what is refused; newer models have another name for `max_tokens`."""
+        values = dict(body)
+        if self.name not in values:
+            return values
+        value = values.pop(self.name)
+        if self.name == 'max_tokens':
+            values['max_completion_tokens'] = value
+        elif self.most is not None:
+            values[self.name] = min(value, self.most)
+        elif self.name == 'logprobs':
+            values.pop('top_logprobs', None)
+        return values
+
+
+def _refused_part(body: Mapping[str, Any], reason: str) -> _Refused | None:
+    """What of a body a server's message refuses; None where it names nothing that can change."""
+    for name in _REFUSABLE:
+        if name not in body or not re.search(rf'(?<![a-z_]){name}(?![a-z_])', reason):
+            continue
+        if name != 'top_logprobs':
+            return _Refused(name)
+        numbers = [int(number) for number in re.findall(r'(?<!\d)\d{1,3}(?!\d)', reason)]
+        smaller = [number for number in numbers if 1 <= number < body[name]]
+        return _Refused(name, max(smaller, default=body[name] // 2) or 1)
+    return None
+
+
+def _read_key() -> str:
+    """The key of the environment; '' without one. Raises LanguageModelError for one that cannot be
+    sent.
+    """
+    key = os.environ.get(KEY_VARIABLE, '')
+    if key and (not (key.isascii() and key.isprintable()) or ' ' in key):
+        raise LanguageModelError(f'the key in ${KEY_VARIABLE} has blanks or special characters')
+    return key
+
+
+def _reason_of(body: bytes) -> str:
+    """What an error's body says, in one short line; '' where it says nothing.
+
+    The forms of OpenAI, of Ollama (a text), of FastAPI (`detail`), and `message` alone.
+    """
     try:
-        body = error.read(_BLOCK)
-        message = parse_json(body)['error']['message']
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-        return ''
-    return f': {_shown(message)}'
-
-
-def _asked_wait(headers: email.message.Message) -> float | None:
-    """The seconds of Retry-After; None where it has none, or a date."""
-    try:
-        seconds = float(headers.get('Retry-After', ''))
+        response = parse_json(body)
     except ValueError:
-        return None
-    if not 0 <= seconds <= _LONGEST_WAIT:
-        return None
-    return seconds
+        return ''
+    if not isinstance(response, dict):
+        return ''
+    reason = response.get('error') or response.get('detail') or response.get('message')
+    if isinstance(reason, dict):
+        reason = reason.get('message')
+    return _shown(reason) if reason else ''
 
 
 def _shown(value: object) -> str:
@@ -221,7 +223,7 @@ def _parse(body: bytes, address: str) -> ModelAnswer:
             f"({type(error).__name__}), whose 'choices' have a 'message': check the address",
             parameters=('llm',),
         ) from error
-    text = content if isinstance(content, str) else ''
+    text = _text_of(content)
     usage = response.get('usage')
     return ModelAnswer(
         text.encode('utf-8', 'replace').decode('utf-8'),
@@ -229,6 +231,18 @@ def _parse(body: bytes, address: str) -> ModelAnswer:
         _count(usage, 'completion_tokens'),
         _top_tokens(choice),
     )
+
+
+def _text_of(content: Any) -> str:
+    """The text of an answer: of its parts, those of type text; '' for anything else."""
+    if isinstance(content, str):
+        return content
+    texts = []
+    for part in content if isinstance(content, list) else ():
+        is_text = isinstance(part, dict) and part.get('type') == 'text'
+        if is_text and isinstance(part.get('text'), str):
+            texts.append(part['text'])
+    return ''.join(texts)
 
 
 def _count(usage: Any, name: str) -> int:

@@ -8,10 +8,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.download import OFFLINE_VARIABLE
 from pyserini_repbert.errors import LanguageModelError
+from pyserini_repbert.offline import OFFLINE_VARIABLE
 from pyserini_repbert.systems.llm.answers import AnswerFile
 from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
+from pyserini_repbert.systems.llm.permutation import is_thought_open
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 # The likeliest first tokens that are asked for: the most that OpenAI's servers give.
@@ -103,7 +104,11 @@ class LanguageModel:
             return Reply(kept, is_new=False)
         if self._client is None:
             raise self._missing(digest, question)
-        return Reply(self._keep(digest, self._client.complete(body)), is_new=True)
+        answer = self._client.complete(body)
+        if is_thought_open(answer.text):
+            # Not an answer yet: it is asked for again another time.
+            return Reply(answer, is_new=True)
+        return Reply(self._keep(digest, answer), is_new=True)
 
     def _find(self, digest: str) -> ModelAnswer | None:
         if self._file is not None:

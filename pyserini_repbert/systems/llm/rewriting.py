@@ -37,7 +37,6 @@ _TEMPERATURE = 0.7
 _REPEATS = 5
 # Wordpieces of 'question [SEP] passage' that a dense encoder reads (query2doc, appendix A).
 _EXPANDED_LIMIT = 144
-_THOUGHT_BEGINS = '<think>'
 # A comma in a file's name begins no setting.
 _SETTING_BEGINS = re.compile(r',(?=[a-z]*=)')
 # What a setting may be at most: each passage of a question is one request.
@@ -187,11 +186,7 @@ class _Rewriting(QueryRewriting):
 
 def _passage_of(reply: Reply) -> str:
     """The passage in an answer, single spaces between its words; '' where it has none."""
-    text = without_thought(reply.answer.text).strip()
-    if text.startswith(_THOUGHT_BEGINS):
-        # The tokens were spent before the thought ended.
-        return ''
-    return ' '.join(text.split())
+    return ' '.join(without_thought(reply.answer.text).split())
 
 
 class HydeRewriting(_Rewriting):

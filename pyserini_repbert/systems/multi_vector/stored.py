@@ -52,7 +52,7 @@ _SCALES = 'token_scales'
 _TokenDtype = Annotated[str, Field(pattern='^(float16|int8)$')]
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(extra='forbid'))
+@checked_dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class TokenModel(RepresentationModel):
     """All that decides a collection's token vectors, but for the text."""
 
@@ -78,7 +78,7 @@ class TokenModel(RepresentationModel):
         return replace(self, dtype=_INT8 if dtype == _INT8 else 'float16')
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class TokensRecord:
     """What `shard.json` says of the token vectors."""
 

@@ -9,6 +9,7 @@ const makers = new Map();
  * - 'hit', the head of the reader's hit: make(hit) returns an element
  * - 'answer', before the reader's hits: make(answer, about) returns {note}, an element, or {unlikely}, why the hits answer
  *   nothing, in a line; they are folded then
+ * - 'hits', above the hits of an answer, in both pages: make(answer) returns an element
  */
 export function addPart(where, make) {
   makers.set(where, [...(makers.get(where) ?? []), make]);

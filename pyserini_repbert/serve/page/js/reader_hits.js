@@ -54,7 +54,7 @@ export function unlikelyText(answer, about) {
 /** The elements of an answer. onopen(state): a document is opened; onmore(): more hits are wanted, null where there are no more. */
 export function hitElements(answer, { about, state, onopen, onmore }) {
   const hits = answer.candidates;
-  const warnings = (answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text));
+  const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text)), ...partsOf('hits', answer)];
   if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
   const list = h('div', { class: 'hits' }, hits.map((hit) => card(hit, { about, answer, state, onopen })));
   const more = onmore && h('p', { class: 'more-hits' }, button('More hits', onmore));

@@ -7,6 +7,7 @@ import { hitGrade } from './grades.js';
 import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
 import { likeLink, likeNote } from './likeness.js';
 import { message } from './messages.js';
+import { partsOf } from './parts.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score, whole } from './words.js';
 
@@ -31,9 +32,9 @@ function judgedNote(judged) {
     `${count(Object.keys(judged.relevant).length, 'passage')} judged relevant.`);
 }
 
-/** What a user should hear of a question: that a ranking reads no word of it, say. */
+/** What a user should hear of a question: that a ranking reads no word of it, say; and what extensions say of it. */
 export function warnings(answer) {
-  return (answer.warnings ?? []).map((text) => h('p', { class: 'note warning' }, text));
+  return [...(answer.warnings ?? []).map((text) => h('p', { class: 'note warning' }, text)), ...partsOf('hits', answer)];
 }
 
 /** A badge with the grade of a passage; null if it was not judged. */

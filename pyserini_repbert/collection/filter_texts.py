@@ -1,0 +1,422 @@
+"""A filter's text: it is read with luqum, and evaluated on a generation.
+
+A module of its own, since luqum is imported with it: a search without a filter does not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from luqum import tree
+from luqum.exceptions import ParseError
+from luqum.thread import parse
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.store import ALIVE
+from pyserini_repbert.collection.stored_values import number_of, stored_date
+from pyserini_repbert.errors import InputError
+
+Mask = NDArray[np.bool_]
+
+DOCID = 'docid'
+# A field of this name, beside the docids: a backslash makes a word an ordinary one.
+_FIELD_DOCID = '\\docid'
+_MOST_CHARACTERS = 10_000
+_DEEPEST = 50
+_MOST_FIELDS_SHOWN = 30
+_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))?)?)?)?')
+_QUOTED_OR_ESCAPED = r'"(?:\\.|[^"\\])*"|\\.'
+_COLON_OR_COMPARISON = r':|(?<![^\s:(])[<>]=?\s*'
+_UNSIGNED_NUMBER = r'(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?'
+# What is quoted or escaped stays as it is; or a minus that begins a whole value, a number.
+_NEGATIVE = re.compile(
+    rf'(?P<other>{_QUOTED_OR_ESCAPED})'
+    rf'|(?P<before>{_COLON_OR_COMPARISON})-(?={_UNSIGNED_NUMBER}(?:[\s)]|$))'
+)
+# The greatest character: what begins with a text lies between it and it followed by this one.
+_LAST = '\U0010ffff'
+
+
+@dataclass(frozen=True)
+class SearchedBeside:
+    """What a filter of several collections knows beyond each of them.
+
+    Attributes
+    ----------
+    prefix : with which the docids of this collection begin where all are searched
+    types : names and types of the fields of all: (field, type)
+    """
+
+    prefix: str
+    types: frozenset[tuple[str, str]]
+
+    def own_docid(self, docid: str) -> str | None:
+        """A docid as the collection has it; None for one of another collection."""
+        return docid.removeprefix(self.prefix) if docid.startswith(self.prefix) else None
+
+    def own_prefix(self, start: str) -> str | None:
+        """How docids of the collection begin where all begin so; None for those of others."""
+        if self.prefix.startswith(start):
+            return ''
+        return self.own_docid(start)
+
+
+def matching_documents(generation: Generation, text: str, beside: SearchedBeside | None) -> Mask:
+    """The documents that match a filter."""
+    parsed = parse_filter(text)
+    try:
+        return _Evaluation(generation, beside).mask(parsed)
+    except RecursionError as error:
+        raise InputError(
+            f"filter '{text[:80]}' has too many signs before one value: write one"
+        ) from error
+
+
+def named_fields(text: str) -> set[str]:
+    """The fields that a filter names. Raises InputError for one that cannot be read."""
+    names = set()
+    waiting = [parse_filter(text)]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tree.SearchField) and item.name != DOCID:
+            names.add(_unescaped(item.name))
+        waiting += item.children
+    return names
+
+
+def parse_filter(text: str) -> Any:
+    """The tree of a filter. Raises InputError for a text that is not in Lucene's syntax."""
+    if not text.strip():
+        raise InputError("the filter is empty: give one such as 'year:[2020 TO *]'")
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(
+            f'the filter has {len(text)} characters, at most {_MOST_CHARACTERS} are '
+            'read: list the docids instead'
+        )
+    if '\0' in text:
+        raise InputError('the filter has the character U+0000, which cannot be compared: remove it')
+    depth = 0
+    for character in text:
+        depth += (character == '(') - (character == ')')
+        if depth > _DEEPEST:
+            raise InputError(f'the filter has more than {_DEEPEST} nested parentheses')
+    try:
+        return parse(_NEGATIVE.sub(_escape_minus, text))
+    except (ParseError, RecursionError) as error:
+        reason = ' '.join(str(error).split())
+        raise InputError(
+            f"filter '{text[:80]}' cannot be read ({reason}): expected FIELD:VALUE, FIELD:\"A "
+            'PHRASE", FIELD:[LOW TO HIGH], with AND, OR, NOT and parentheses'
+        ) from error
+
+
+def _escape_minus(match: re.Match[str]) -> str:
+    """A negative number as one value: else its minus is Lucene's sign for NOT."""
+    return match['other'] or f'{match["before"]}\\-'
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """A range of values; None is an open end."""
+
+    low: str | None
+    high: str | None
+    has_low: bool = True
+    has_high: bool = True
+
+    def __str__(self) -> str:
+        begin = '[' if self.has_low else '{'
+        end = ']' if self.has_high else '}'
+        return f'{begin}{self.low or "*"} TO {self.high or "*"}{end}'
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What a part of a filter asks for.
+
+    Attributes
+    ----------
+    name : of the field, as it is stored
+    is_docid : whether the docids are asked for, in place of a field's values
+    """
+
+    name: str
+    is_docid: bool = False
+
+    def __str__(self) -> str:
+        is_field = self.name == DOCID and not self.is_docid
+        return _FIELD_DOCID if is_field else self.name
+
+
+class _Evaluation:
+    """Evaluates the tree of a filter for a generation.
+
+    A field that only other collections have is one that no document here has.
+    """
+
+    def __init__(self, generation: Generation, beside: SearchedBeside | None) -> None:
+        self._generation = generation
+        self._beside = beside
+        self._types = dict(generation.field_types)
+        if beside is not None:
+            for name, kind in beside.types:
+                self._types[name] = self._types.get(name, set()) | {kind}
+
+    def mask(self, item: Any, field: _Field | None = None) -> Mask:
+        """The documents that match a part of the tree; `field` is the field around it."""
+        if isinstance(item, tree.SearchField):
+            if field is not None:
+                raise InputError(f"'{item}' is inside field '{field}': name one field")
+            named = _Field(_unescaped(item.name), is_docid=item.name == DOCID)
+            self._check_field(named)
+            _check_sign_of_value(item)
+            return self.mask(item.expr, named)
+        if isinstance(item, tree.BaseGroup):
+            return self.mask(item.expr, field)
+        if isinstance(item, tree.BaseOperation):
+            return self._operation(item, field)
+        if isinstance(item, tree.Prohibit) and field is not None:
+            _check_sign_in_parentheses(item, field)
+        if isinstance(item, (tree.Not, tree.Prohibit)):
+            return self._generation.live_documents & ~self.mask(item.a, field)
+        if isinstance(item, tree.Plus):
+            return self.mask(item.a, field)
+        return self._leaf(item, field)
+
+    def _operation(self, item: Any, field: _Field | None) -> Mask:
+        is_signed = all(isinstance(part, tree.Unary) for part in item.operands)
+        if isinstance(item, tree.UnknownOperation) and not is_signed:
+            raise InputError(
+                f"filter '{str(item)[:80]}': write AND or OR between its parts, and a value of "
+                'several words in quotes'
+            )
+        mask_of = self._signed if isinstance(item, tree.UnknownOperation) else self.mask
+        masks = [mask_of(part, field) for part in item.operands]
+        # After the parts: what is wrong with a negative number is said first.
+        if isinstance(item, tree.OrOperation):
+            _check_signs_beside_or(item)
+        combined = masks[0]
+        for mask in masks[1:]:
+            combined = combined | mask if isinstance(item, tree.OrOperation) else combined & mask
+        return combined
+
+    def _signed(self, item: Any, field: _Field | None) -> Mask:
+        """The documents of a part of `+A -B`, which has a sign, or NOT, before it."""
+        mask = self.mask(item.a, field)
+        if isinstance(item, tree.Plus):
+            return mask
+        return self._generation.live_documents & ~mask
+
+    def _leaf(self, item: Any, field: _Field | None) -> Mask:
+        if field is None:
+            raise InputError(f"'{str(item)[:80]}' names no field: {self._known_fields()}")
+        if isinstance(item, tree.Range):
+            low = _bound(item.low)
+            high = _bound(item.high)
+            return self._range(field, _Bounds(low, high, item.include_low, item.include_high))
+        if isinstance(item, tree.From):
+            return self._range(field, _Bounds(_bound(item.a), None, has_low=item.include))
+        if isinstance(item, tree.To):
+            return self._range(field, _Bounds(None, _bound(item.a), has_high=item.include))
+        if isinstance(item, tree.Phrase):
+            return self._value(field, _unescaped(item.value[1:-1]), is_phrase=True)
+        if isinstance(item, tree.Word):
+            return self._word(field, item)
+        raise InputError(
+            f"filter '{field}:{str(item)[:80]}': expected a value, a phrase, a prefix "
+            'or a range; regular expressions, fuzzy words and weights are not '
+            'supported'
+        )
+
+    def _word(self, field: _Field, word: Any) -> Mask:
+        if word.is_wildcard():
+            return self._all_of(field)
+        text = word.value
+        wildcards = [position for position, _ in word.iter_wildcards()]
+        if not wildcards:
+            return self._value(field, word.unescaped_value)
+        if text.endswith('*') and len(wildcards) == 1:
+            return self._prefix(field, _unescaped(text[:-1]))
+        raise InputError(
+            f"filter '{field}:{text[:80]}': a * can only end a value: give a prefix, "
+            'or write a backslash before the *'
+        )
+
+    def _all_of(self, field: _Field) -> Mask:
+        if field.is_docid:
+            return self._generation.live_documents
+        return self._select("field = json_extract(:rows, '$[0]')", [field.name])
+
+    def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
+        if field.is_docid:
+            return self._docid(text)
+        docnos = self._generation.docnos_of_value(field.name, text, is_phrase=is_phrase)
+        return self._generation.mask_of(docnos)
+
+    def _docid(self, docid: str) -> Mask:
+        own = docid if self._beside is None else self._beside.own_docid(docid)
+        return self._generation.mask_of(self._generation.docnos([] if own is None else [own]))
+
+    def _docids(self, start: str) -> Mask:
+        own = start if self._beside is None else self._beside.own_prefix(start)
+        return self._generation.mask_of([]) if own is None else self._select_docids(own)
+
+    def _prefix(self, field: _Field, text: str) -> Mask:
+        if field.is_docid:
+            return self._docids(text)
+        types = self._types_of(field)
+        if not types & {'text', 'date'}:
+            raise InputError(
+                f"filter '{field}:{text}*': field '{field}' has values of type "
+                f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
+                f'as {field}:[2019 TO 2023]'
+            )
+        by_text = self._begins(field, 'text', text.casefold())
+        return by_text | self._begins(field, 'date', stored_date(text))
+
+    def _begins(self, field: _Field, kind: str, low: str) -> Mask:
+        """The documents with a value of a type that begins with a text."""
+        return self._select(
+            "field = json_extract(:rows, '$[0]') AND type = json_extract(:rows, '$[1]') "
+            "AND value >= json_extract(:rows, '$[2]') AND value < json_extract(:rows, '$[3]')",
+            [field.name, kind, low, low + _LAST],
+        )
+
+    def _range(self, field: _Field, bounds: _Bounds) -> Mask:
+        """The documents with a number or a date between two bounds.
+
+        2020 is a number, and a year: each type of a field's values is searched by its own reading.
+        """
+        given = [bound for bound in (bounds.low, bounds.high) if bound is not None]
+        if not given:
+            return self._all_of(field)
+        types = self._types_of(field)
+        masks = []
+        if 'number' in types and all(number_of(bound) is not None for bound in given):
+            masks.append(self._between_numbers(field, bounds))
+        if 'date' in types and all(_ISO_DATE.fullmatch(bound) for bound in given):
+            masks.append(self._between_dates(field, bounds))
+        if not masks:
+            kinds = ', '.join(sorted(types)) or 'text'
+            raise InputError(
+                f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a "
+                'range needs numbers, or ISO dates such as 2020-05-31'
+            )
+        found: Mask = np.logical_or.reduce(masks)
+        return found
+
+    def _between_numbers(self, field: _Field, bounds: _Bounds) -> Mask:
+        low = None if bounds.low is None else number_of(bounds.low)
+        high = None if bounds.high is None else number_of(bounds.high)
+        return self._between(field, 'number', low, high, bounds)
+
+    def _between_dates(self, field: _Field, bounds: _Bounds) -> Mask:
+        """A date stands for all that begin with it: 2020 is the whole year."""
+        low = bounds.low
+        high = bounds.high
+        if low is not None:
+            low = stored_date(low) if bounds.has_low else stored_date(low) + _LAST
+        if high is not None:
+            high = stored_date(high) + _LAST if bounds.has_high else stored_date(high)
+        return self._between(field, 'date', low, high, bounds)
+
+    def _between(
+        self,
+        field: _Field,
+        kind: str,
+        low: str | float | None,
+        high: str | float | None,
+        bounds: _Bounds,
+    ) -> Mask:
+        """The documents with a value between two, None for an open end.
+
+        Parameters
+        ----------
+        field, kind : the field, and the type of its values
+        low, high : the ends
+        bounds : say whether the ends belong to it
+        """
+        conditions = [
+            "field = json_extract(:rows, '$[0]')",
+            "type = json_extract(:rows, '$[1]')",
+        ]
+        if low is not None:
+            sign = '>=' if bounds.has_low else '>'
+            conditions.append(f"value {sign} json_extract(:rows, '$[2]')")
+        if high is not None:
+            sign = '<=' if bounds.has_high else '<'
+            conditions.append(f"value {sign} json_extract(:rows, '$[3]')")
+        return self._select(' AND '.join(conditions), [field.name, kind, low, high])
+
+    def _select(self, condition: str, values: list[Any]) -> Mask:
+        statement = f'SELECT docno FROM field_values WHERE {condition} AND {ALIVE}'
+        rows = self._generation.select(statement, values)
+        return self._generation.mask_of(docno for (docno,) in rows)
+
+    def _select_docids(self, prefix: str) -> Mask:
+        rows = self._generation.select(
+            "SELECT docno FROM documents WHERE docid >= json_extract(:rows, '$[0]') "
+            "AND docid < json_extract(:rows, '$[1]') AND docno < json_extract(:rows, '$[2]')",
+            # Later generations may have others.
+            [prefix, prefix + _LAST, self._generation.n_numbers],
+        )
+        mask = self._generation.mask_of(docno for (docno,) in rows)
+        return mask & self._generation.live_documents
+
+    def _types_of(self, field: _Field) -> set[str]:
+        """The types of a field's values; docids have none."""
+        return set() if field.is_docid else self._types.get(field.name, set())
+
+    def _check_field(self, field: _Field) -> None:
+        if not field.is_docid and field.name not in self._types:
+            raise InputError(f"there is no field '{str(field)[:60]}': {self._known_fields()}")
+
+    def _known_fields(self) -> str:
+        names = [_FIELD_DOCID if name == DOCID else name for name in sorted(self._types)]
+        shown = ', '.join([DOCID, *names[:_MOST_FIELDS_SHOWN]])
+        more = len(names) - _MOST_FIELDS_SHOWN
+        return f'the fields are {shown}' + (f' and {more} more' if more > 0 else '')
+
+
+def _bound(item: Any) -> str | None:
+    """The text of a range's end; None for *."""
+    if isinstance(item, tree.Phrase):
+        return _unescaped(item.value[1:-1])
+    text = str(item).strip()
+    return None if text == '*' else _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r'\\(.)', r'\1', text)
+
+
+def _check_sign_of_value(item: tree.SearchField) -> None:
+    """Raises InputError for `FIELD:-VALUE` and `FIELD:+VALUE`, which may mean two things."""
+    if isinstance(item.expr, (tree.Prohibit, tree.Plus)):
+        sign = '-' if isinstance(item.expr, tree.Prohibit) else '+'
+        value = str(item.expr.a)[:80]
+        raise InputError(
+            f"filter '{str(item)[:80]}': write {sign}{item.name}:{value}, or "
+            f'{item.name}:\\{sign}{value} for a value that begins with {sign}'
+        )
+
+
+def _check_sign_in_parentheses(item: Any, field: _Field) -> None:
+    """Raises InputError for a sign in parentheses that may also belong to a negative number."""
+    value = str(item.a)
+    if isinstance(item.a, tree.Word) and number_of(value) is not None:
+        raise InputError(
+            f"filter '{field}:(…-{value}…)': write \\-{value} for the number, or NOT {value}"
+        )
+
+
+def _check_signs_beside_or(item: tree.OrOperation) -> None:
+    """Raises InputError for + or -: for Lucene, they are stronger than OR."""
+    if any(isinstance(part, (tree.Plus, tree.Prohibit)) for part in item.operands):
+        raise InputError(
+            f"filter '{str(item)[:80]}': beside OR, write NOT in place of -, and leave + out"
+        )

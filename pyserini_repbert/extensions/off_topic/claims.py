@@ -1,0 +1,67 @@
+"""Whether a question is not about a collection: what a search claims beside its hits."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
+from pyserini_repbert.ranking import Ranker, Ranking
+
+LINE = 'This collection does not seem to be about that.'
+
+
+class TopicCheck:
+    """Says whether questions are not about a collection.
+
+    Parameters
+    ----------
+    dense : the dense ranking of a search
+    threshold : of its generation
+    """
+
+    def __init__(self, dense: DenseDocumentSearcher, threshold: Threshold) -> None:
+        self._dense = dense
+        self._threshold = threshold
+
+    @classmethod
+    def of(cls, ranker: Ranker) -> Self | None:
+        """The check for a search of a collection.
+
+        None where nothing is claimed: the search computes no vector of the question, or another
+        one than the fixed questions have; or the generation has no threshold.
+        """
+        dense = dense_ranking(ranker)
+        if dense is None or dense.takes_docids:
+            return None
+        if dense.query_map is not None or dense.feedback is not None:
+            return None
+        threshold = read_threshold(dense.generation.folder, dense.generation.sha256)
+        return None if threshold is None else cls(dense, threshold)
+
+    def is_off_topic(self, query: str, ranking: Ranking | None) -> bool:
+        """Whether a question is not about the collection.
+
+        Parameters
+        ----------
+        query : the question
+        ranking : its dense ranking; None where it is not at hand
+        """
+        vector = self._dense.vector_of(query)
+        least = self._threshold.value + float(vector @ self._threshold.background)
+        if ranking:
+            # No document has a greater score than its best passage.
+            if ranking.scores[0] >= least:
+                return False
+            if self._dense.is_of_best_passages:
+                return True
+        # Of a filter's hits, say: the claim is about the collection.
+        return self._dense.best_score(vector) < least
+
+
+def dense_ranking(ranker: Ranker) -> DenseDocumentSearcher | None:
+    """The dense ranking of a collection among those that are searched."""
+    for leaf in ranker.leaves():
+        if isinstance(leaf, DenseDocumentSearcher):
+            return leaf
+    return None

@@ -1,0 +1,110 @@
+"""Docs say it in plain English: their prose has none of these phrases.
+
+Each phrase has a plainer form. Code, outputs, headings and the targets of links are not checked,
+because they repeat names and what commands print.
+"""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from doc_blocks import blocks
+from doc_runner import ROOT
+
+PAGES = sorted((ROOT / 'docs').rglob('*.md'))
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase to avoid.
+
+    Attributes
+    ----------
+    pattern : a regular expression that ignores case; it sees a paragraph as one line
+    plainer : what to write instead
+    """
+
+    pattern: str
+    plainer: str
+
+
+PHRASES = (
+    Phrase(r'\bwhoever\b', 'who it is: "you", "the command"'),
+    # "There are no hits" is right.
+    Phrase(r'(?<!there )\b(?:is|are) no (?!longer\b|more than\b)', '"is not a …", or "without …"'),
+    Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
+    Phrase(r'[,;] else\b|\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'),
+    Phrase(r'\bin place of\b', '"instead of"'),
+    Phrase(r'\bby (?:itself|themselves)\b', '"automatically", or leave it out'),
+    Phrase(r'\bwithout a word\b', '"silently"'),
+    Phrase(r'\b(?:is|are) said\b', 'who says it: "the command says"'),
+    Phrase(r'\bnothing else than\b', '"only"'),
+    Phrase(r'\bcannot be had\b', '"unavailable"'),
+    Phrase(
+        r'\b(?:seconds?|minutes?|s|ms) of (?:a|one) (?:core|processor)\b', '"s of processor time"'
+    ),
+    Phrase(r'\bbut for\b', '"except"'),
+    Phrase(r'\bas (?:it|they) stands? there\b|\bwhat stands\b', 'what it is'),
+    Phrase(r', say\b', '"for example", or "such as"'),
+    Phrase(r'\banew\b', '"again", or "from the start"'),
+    Phrase(r'\blearnt\b', '"learned"'),
+    Phrase(r'\bweights of terms\b', '"term weights"'),
+    Phrase(r'\bwhole numbers?\b', '"integer"'),
+    Phrase(
+        r'\bof (?:its|their|your|our|his|her) own\b',
+        '"your own …", "a separate …", or leave it out',
+    ),
+    Phrase(r'\bnot any more\b|\bnot \w+ any more\b', '"no longer"'),
+    Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
+    Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
+)
+
+
+def paragraphs(text, code_lines):
+    """(line, text) of each paragraph, list item and table row, without code and links' targets."""
+    start = 0
+    words = []
+    for number, line in enumerate([*text.split('\n'), ''], start=1):
+        plain = '' if number in code_lines else line.strip()
+        begins = re.match(r'[-*] |\d+\. |\|', plain)
+        is_prose = plain and not plain.startswith(('#', '<!--', '!['))
+        if words and (begins or not is_prose):
+            yield start, ' '.join(words)
+            words = []
+        if is_prose:
+            start = start if words else number
+            words.append(plain)
+
+
+def lines_of_code(path):
+    return {number for block in blocks(path) for number in range(block.line - 1, block.end + 1)}
+
+
+def awkward(path):
+    """Each phrase to avoid: the line at which its paragraph begins, and the plainer words."""
+    found = []
+    for line, text in paragraphs(path.read_text(encoding='utf-8'), lines_of_code(path)):
+        prose = re.sub(r'`[^`]*`|\]\([^)]*\)', '`', text)
+        for phrase in PHRASES:
+            match = re.search(phrase.pattern, prose, re.IGNORECASE)
+            if match:
+                found.append(f'{path.name}:{line}: "{match[0]}": write {phrase.plainer}')
+    return found
+
+
+@pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_words(path):
+    assert awkward(path) == []
+
+
+def test_phrases_are_found_in_prose_alone(tmp_path):
+    page = tmp_path / 'page.md'
+    page.write_text(
+        '# By itself\n\nThere are no hits. `but for` [is](but-for.md) code.\n\n```text\n'
+        'but for\n```\n\n- It reads all files but\n  for one.\n- A page is no file.\n',
+        encoding='utf-8',
+    )
+    assert awkward(page) == [
+        'page.md:9: "but for": write "except"',
+        'page.md:11: "is no ": write "is not a …", or "without …"',
+    ]

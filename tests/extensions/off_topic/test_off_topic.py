@@ -1,0 +1,245 @@
+"""What a search claims of a question that is not about the collection."""
+
+import time
+from contextlib import closing
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
+from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES, N_QUESTIONS
+from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
+from pyserini_repbert.extensions.off_topic.kept import read_kept, read_threshold
+from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
+from pyserini_repbert.extensions.off_topic.updating import keep_threshold
+from pyserini_repbert.ranking import Query
+
+SENTENCES = product(
+    ('red', 'blue', 'big', 'small', 'old'), ('cat', 'dog', 'fish', 'bird'), ('sat', 'ate', 'ran')
+)
+# 60 documents of a passage each.
+DOCUMENTS = {f'd{number:02d}': ' '.join(words) for number, words in enumerate(SENTENCES)}
+
+
+def documents(names=DOCUMENTS):
+    return [{'id': name, 'text': DOCUMENTS[name], 'half': int(name[1:]) % 2} for name in names]
+
+
+@pytest.fixture
+def collection(tmp_path, tiny_checkpoint):
+    """60 documents of a tiny encoder, without Lucene."""
+    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **settings) as opened:
+        opened.sync(documents())
+        yield opened
+
+
+def threshold_of(collection):
+    generation = collection.generation
+    return read_threshold(collection.folder, generation.sha256)
+
+
+def claim(searcher, question):
+    """What a search claims of a question."""
+    check = TopicCheck.of(searcher)
+    ranking = searcher.rank([Query('1', question)], None, 5)['1']
+    return check.is_off_topic(question, ranking)
+
+
+def best_score(collection, question):
+    """The score of a question's best passage, by all vectors."""
+    with closing(collection.searcher()) as searcher:
+        vector = searcher.dense.vector_of(question)
+        vectors = searcher.dense.vectors
+        return float((vectors.gather(np.flatnonzero(vectors.live)) @ vector).max())
+
+
+def set_threshold(monkeypatch, value):
+    """Let the threshold of all generations be this one, above a background of 0."""
+    from pyserini_repbert.extensions.off_topic import claims
+    from pyserini_repbert.extensions.off_topic.kept import Threshold
+
+    background = np.zeros(16, np.float32)
+    monkeypatch.setattr(claims, 'read_threshold', lambda *_: Threshold(value, background))
+
+
+def test_the_threshold_lies_between_misses_and_answers():
+    best = np.array([0.0, 0.1, 0.1, 0.1, 0.9], np.float32)
+    answers = np.linspace(0.4, 0.8, 101, dtype=np.float32)
+    # The median of the misses is .1, that of the answers .6; 5 of 100 answers lie below .42.
+    assert choose_threshold(best, answers) == pytest.approx(0.1 + 0.3 * 0.5)
+    assert choose_threshold(best + 0.5, answers) == pytest.approx(0.42)
+
+
+def test_fixed_questions_have_one_answer_each():
+    answered = answered_questions()
+    assert len(answered) == N_QUESTIONS
+    assert len({each.question for each in answered}) == N_QUESTIONS
+    assert len({each.passage for each in answered}) == N_QUESTIONS
+
+
+def test_a_generation_has_a_threshold(collection):
+    """It is what all vectors give, and it is not there for another generation."""
+    kept = read_kept(collection.folder)
+    with closing(collection.searcher()) as searcher:
+        questions = searcher.dense.encode([each.question for each in answered_questions()])
+        vectors = searcher.dense.vectors
+        products = questions @ vectors.gather(np.flatnonzero(vectors.live)).T
+    best = products.max(axis=1) - kept.vectors.backgrounds
+    expected = choose_threshold(best, kept.vectors.answers)
+    assert threshold_of(collection).value == pytest.approx(expected, abs=1e-5)
+    assert read_threshold(collection.folder, '0' * 64) is None
+
+
+def test_few_passages_have_none(tmp_path, tiny_checkpoint):
+    with Collection.open(tmp_path / 'few', str(tiny_checkpoint()), sparse='none') as few:
+        few.sync(documents()[: LEAST_PASSAGES - 1])
+        assert few.generation.manifest.passages == LEAST_PASSAGES - 1
+        assert threshold_of(few) is None
+        with closing(few.searcher()) as searcher:
+            assert TopicCheck.of(searcher) is None
+
+
+def test_added_and_deleted_documents_keep_it_true(collection, tmp_path):
+    """It is that of a collection which was built with these documents at once."""
+    collection.delete([f'd{number:02d}' for number in range(8)])
+    collection.add([{'id': 'new', 'text': 'red fish swam in the blue sea ?'}])
+    collection.delete(['d59', 'd58'])
+    names = [name for name in DOCUMENTS if name not in {'d58', 'd59'} and int(name[1:]) >= 8]
+    with Collection.open(
+        tmp_path / 'anew', collection.generation.settings.encoder, sparse='none'
+    ) as anew:
+        anew.sync([*documents(names), {'id': 'new', 'text': 'red fish swam in the blue sea ?'}])
+        expected = threshold_of(anew).value
+    assert threshold_of(collection).value == pytest.approx(expected, abs=1e-5)
+
+
+def test_shards_are_read_once(collection, monkeypatch):
+    """Neither a deleted nor an added document reads the vectors of the others."""
+    from pyserini_repbert.extensions.off_topic import best_passages
+
+    read = []
+    look = best_passages._look_for_best
+
+    def look_for_best(live, questions):
+        read.append(len(live.shard))
+        return look(live, questions)
+
+    monkeypatch.setattr(best_passages, '_look_for_best', look_for_best)
+    collection.add([{'id': 'new', 'text': 'a bird sat on a tree'}])
+    assert read == [1]
+    collection.delete(['d30'])
+    assert read == [1]
+
+
+def test_a_question_is_compared_with_the_threshold(collection, monkeypatch):
+    question = 'small dog'
+    best = best_score(collection, question)
+    with closing(collection.searcher()) as searcher:
+        set_threshold(monkeypatch, best + 0.01)
+        assert claim(searcher, question)
+        set_threshold(monkeypatch, best - 0.01)
+        assert not claim(searcher, question)
+
+
+def test_the_claim_is_about_the_collection_not_the_filter(collection, monkeypatch):
+    """Within a filter that leaves out the best document, it is as without one."""
+    question = 'small dog'
+    with closing(collection.searcher()) as searcher:
+        best = searcher.rank([Query('1', question)], None, 1)['1']
+        half = 1 - int(best.docids[0][1:]) % 2
+        within = searcher.within(DocumentFilter(f'half:{half}'))
+        filtered = within.rank([Query('1', question)], None, 1)['1']
+        assert filtered.scores[0] < best.scores[0]
+        set_threshold(monkeypatch, (filtered.scores[0] + best.scores[0]) / 2)
+        assert not claim(within, question)
+        set_threshold(monkeypatch, best.scores[0] + 0.01)
+        assert claim(within, question)
+
+
+def test_a_mean_of_passages_does_not_decide(collection, monkeypatch):
+    """Whatever makes a document's score, the best passage decides."""
+    text = 'big ' * 40 + 'small dog'
+    collection.add([{'id': 'long', 'text': text}])
+    question = 'small dog'
+    best = best_score(collection, question)
+    with closing(collection.searcher(aggregate='mean')) as searcher:
+        set_threshold(monkeypatch, best - 1e-4)
+        assert not claim(searcher, question)
+
+
+def test_a_damaged_file_is_written_again(collection):
+    before = threshold_of(collection).value
+    path = collection.folder / FILE
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(DamagedFileError, match=f'{FILE} is not as it was written'):
+        read_kept(collection.folder)
+    keep_threshold(collection)
+    assert threshold_of(collection).value == before
+
+
+def test_another_model_is_asked_anew(collection, tiny_checkpoint):
+    """What was kept of another encoder is not used."""
+    other = str(tiny_checkpoint('other', seed=1))
+    with Collection.open(collection.folder, other) as rebuilt:
+        rebuilt.sync(documents(), rebuild=True)
+        kept = read_kept(rebuilt.folder)
+        assert kept.record.model == rebuilt.generation.settings.model_key().hex()
+
+
+def test_a_copy_has_the_threshold(collection, tmp_path):
+    copy_collection(collection.folder, tmp_path / 'copy')
+    assert read_threshold(tmp_path / 'copy', collection.generation.sha256) is not None
+    assert 'whole' in check_collection(tmp_path / 'copy')
+
+
+def answers_of_service(folder, addresses):
+    """The answers of a service of a collection."""
+    from starlette.testclient import TestClient
+
+    from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+    with TestClient(create_app(settings)) as client:
+        while client.get('/readyz').status_code != 200:
+            time.sleep(0.05)
+        return [client.get(f'/v1/mine/search?{address}').json() for address in addresses]
+
+
+def test_an_answer_of_the_service_has_the_field(collection, monkeypatch):
+    pytest.importorskip('fastapi', reason='the serve extra is not installed')
+    question = 'small dog'
+    best = best_score(collection, question)
+    asked = [f'query={question}', f'query={question}&filter=half:1', 'like=d07']
+    set_threshold(monkeypatch, best + 0.01)
+    plain, filtered, like = answers_of_service(collection.folder, asked)
+    assert plain['off_topic'] is True
+    assert filtered['off_topic'] is True
+    assert 'off_topic' not in like
+    set_threshold(monkeypatch, best - 0.01)
+    plain, filtered, _ = answers_of_service(collection.folder, asked)
+    assert plain['off_topic'] is False
+    assert filtered['off_topic'] is False
+
+
+def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
+    from pyserini_repbert.commands.search import main
+
+    question = 'small dog'
+    best = best_score(collection, question)
+    arguments = ['--index', str(collection.folder), '--query', question, '--hits', '1']
+    set_threshold(monkeypatch, best + 0.01)
+    main(arguments)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ['? small dog', f'   {LINE}']
+    assert lines[2].startswith('   1. ')
+    set_threshold(monkeypatch, best - 0.01)
+    main(arguments)
+    assert LINE not in capsys.readouterr().out
