@@ -42,7 +42,7 @@ import numpy as np
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import counts_unjudged
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.extensions.confidence.learning import (

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.rankings import default_fusion
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.extensions.confidence.learning import relevant_docids

@@ -38,7 +38,7 @@ from pyserini_repbert.adapt.offering import (
     offered_search,
     search_as_now,
 )
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.tables import markdown
