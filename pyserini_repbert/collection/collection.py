@@ -349,7 +349,8 @@ class Collection:
         confidence : of a question: the candidates have the `probability` that they are relevant
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
-        use; a reranker that is set reads the best documents.
+        use; a reranker that is set reads the best documents. What extensions say of the question
+        are attributes of the list.
 
         For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.generation import Generation
     from pyserini_repbert.collection.judgments import JudgmentStore
     from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.ranking import Query
     from pyserini_repbert.rerank.base import Reranker
+    from pyserini_repbert.trace import Notes
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,17 @@ class CollectionPart:
     def describe_loss(self, folder: Path) -> list[str]:
         """What a collection had, and its search as it is set now has not; a line each."""
         return []
+
+    def of_answer(self, searcher: CollectionSearcher, topic: Query, notes: Notes) -> dict[str, Any]:
+        """What it says of a question that was asked from Python: attributes of the answer, by name.
+
+        Parameters
+        ----------
+        searcher : has answered
+        topic : the question
+        notes : what the searcher reported
+        """
+        return {}
 
     def before_compacting(self, folder: Path) -> None:
         """Remove files that a collection can do without; the caller holds the writer's lock."""

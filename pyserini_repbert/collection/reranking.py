@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher, with_best_passages
-from pyserini_repbert.trace import SILENT, Trace
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.ranking import (
+    Candidate,
+    Query,
+    Ranker,
+    Ranking,
+    Run,
+    Searcher,
+    check_question,
+    with_best_passages,
+)
+from pyserini_repbert.trace import SILENT, Notes, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.rerank.base import Reranker
 
+logger = logging.getLogger(__name__)
+
 # What a trace calls the search before the rerankers.
 SEARCH = 'search'
+
+
+class Answer(list[Candidate]):
+    """The hits of a question, best first; what extensions say of the question are attributes."""
+
+
+def answer_of(
+    hits: Sequence[Candidate], searcher: CollectionSearcher, topic: Query, notes: Notes
+) -> Answer:
+    """The hits of a question, with what extensions say of it.
+
+    Parameters
+    ----------
+    hits : best first
+    searcher : found them, or what was reranked
+    topic : the question
+    notes : what the searcher reported
+    """
+    answer = Answer(hits)
+    for part in loaded('in_collections'):
+        vars(answer).update(part.of_answer(searcher, topic, notes))
+    return answer
 
 
 class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearcher'):
@@ -52,6 +87,17 @@ class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearch
         for reranker in self.rerankers:
             reranked = reranker.rank(topics, reranked, None, trace.part(reranker.label))
         return run | reranked
+
+    def search(self, query: str, k: int = 10) -> Answer:
+        """As in `Searcher`; the answer has what extensions say of the question."""
+        check_question(query)
+        topic = Query('0', query)
+        notes = Notes()
+        ranking = self.rank([topic], None, k, notes)[topic.qid]
+        for warning in self.warnings(query):
+            logger.warning('%s', warning)
+        hits = self.with_stored_texts(query, ranking)
+        return answer_of(hits, self.searcher, topic, notes.parts[SEARCH])
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         return self.searcher.with_stored_texts(query, ranking, n_excerpts)

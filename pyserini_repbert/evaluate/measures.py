@@ -208,7 +208,7 @@ def by_rank(run: Mapping[str, Ranking]) -> Run:
 
     An evaluator, which sorts by score, then keeps its order.
     """
-    from pyserini_repbert.data.runs import reciprocal_scores
+    from pyserini_repbert.data.ordering import reciprocal_scores
 
     return {
         qid: Ranking(ranking.docids, reciprocal_scores(len(ranking)))

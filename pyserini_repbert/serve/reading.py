@@ -155,6 +155,7 @@ def outline_answer(
         'url': index.shown_address(address),
         'is_code': is_code(origin.file),
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
+        'pages': [{'start': page.start, 'page': page.page} for page in origin.pages],
         'passages': _best_passages(index, docid, query, n_passages),
     }
 

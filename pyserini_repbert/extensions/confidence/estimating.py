@@ -15,7 +15,7 @@ from pyserini_repbert.collection.noted_rankings import (
     runs_of_rankings,
     topic_rankings,
 )
-from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher
+from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher, answer_of
 from pyserini_repbert.collection.search_description import SearchedRankings, differences_text
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
@@ -298,4 +298,4 @@ def search_with_confidence(
     shown = searcher.with_stored_texts(query, ranking[:k])
     for hit, probability in zip(shown, confidence.relevant, strict=False):
         hits.append(replace(hit, probability=probability))
-    return hits
+    return answer_of(hits, searcher, topic, notes.parts[SEARCH])

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Self
 
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.noted_rankings import topic_rankings
+from pyserini_repbert.collection.rankings import CollectionRanking
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
-from pyserini_repbert.ranking import Ranker, Ranking
+from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.trace import Notes
 
 LINE = 'This collection does not seem to be about that.'
 
@@ -57,6 +61,18 @@ class TopicCheck:
                 return True
         # Of a filter's hits, say: the claim is about the collection.
         return self._dense.best_score(vector) < least
+
+
+def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bool | None:
+    """Whether a question is not about a collection; None where nothing is claimed.
+
+    `notes` are what the search reported.
+    """
+    check = TopicCheck.of(searcher)
+    if check is None:
+        return None
+    rankings = topic_rankings(searcher, notes, topic.qid)
+    return check.is_off_topic(topic.text, rankings.get(str(CollectionRanking.DENSE)))
 
 
 def dense_ranking(ranker: Ranker) -> DenseDocumentSearcher | None:

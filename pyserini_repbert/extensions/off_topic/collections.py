@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.collection.parts import CollectionPart
 from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES
@@ -14,6 +14,9 @@ from pyserini_repbert.folder_forms import TEMPORARY
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.generation import Generation
+    from pyserini_repbert.collection.searching import CollectionSearcher
+    from pyserini_repbert.ranking import Query
+    from pyserini_repbert.trace import Notes
 
 
 class OffTopicInCollections(CollectionPart):
@@ -27,6 +30,13 @@ class OffTopicInCollections(CollectionPart):
         from pyserini_repbert.extensions.off_topic.updating import keep_threshold
 
         keep_threshold(collection)
+
+    def of_answer(self, searcher: CollectionSearcher, topic: Query, notes: Notes) -> dict[str, Any]:
+        if not (searcher.generation.folder / FILE).is_file():
+            return {'off_topic': None}
+        from pyserini_repbert.extensions.off_topic.claims import is_off_topic
+
+        return {'off_topic': is_off_topic(searcher, topic, notes)}
 
     def check(self, generation: Generation) -> list[str]:
         if (generation.folder / FILE).is_file():

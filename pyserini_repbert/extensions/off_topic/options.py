@@ -12,7 +12,6 @@ from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import CollectionSearcher
-    from pyserini_repbert.extensions.off_topic.claims import TopicCheck
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.resolving import ResolvedSearch
 
@@ -34,32 +33,20 @@ class OffTopicInSearch(CommandPart):
             return None
         if not (searcher.generation.folder / FILE).is_file():
             return None
-        from pyserini_repbert.extensions.off_topic.claims import TopicCheck
-
-        check = TopicCheck.of(searcher)
-        return None if check is None else _OffTopicLine(check, searcher)
+        return _OffTopicLine(searcher)
 
 
 class _OffTopicLine(SearchFollower):
-    """A line of each question that is not about the collection.
+    """A line of each question that is not about the collection that `searcher` searches."""
 
-    Parameters
-    ----------
-    check : of the search
-    searcher : of the collection
-    """
-
-    def __init__(self, check: TopicCheck, searcher: CollectionSearcher) -> None:
-        self._check = check
+    def __init__(self, searcher: CollectionSearcher) -> None:
         self._searcher = searcher
 
     def follow(self, topic: Query, ranking: Ranking, notes: Notes) -> FollowedHits:
-        from pyserini_repbert.collection.noted_rankings import topic_rankings
-        from pyserini_repbert.extensions.off_topic.claims import LINE
+        from pyserini_repbert.extensions.off_topic.claims import LINE, is_off_topic
 
-        rankings = topic_rankings(self._searcher, notes.parts['search'], topic.qid)
-        is_off_topic = self._check.is_off_topic(topic.text, rankings['dense'])
-        return FollowedHits(line=LINE if is_off_topic else '')
+        is_told = is_off_topic(self._searcher, topic, notes.parts['search'])
+        return FollowedHits(line=LINE if is_told else '')
 
 
 IN_SEARCH = OffTopicInSearch()

@@ -20,7 +20,7 @@ import numpy as np
 
 from pyserini_repbert.collection.filter_texts import SearchedBeside
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.names import hits_of_index, prefix_of, split_docids
 from pyserini_repbert.fusion.fused import Fusion

@@ -243,3 +243,16 @@ def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
     set_threshold(monkeypatch, best - 0.01)
     main(arguments)
     assert LINE not in capsys.readouterr().out
+
+
+def test_an_answer_in_python_has_the_attribute(collection, monkeypatch):
+    question = 'small dog'
+    best = best_score(collection, question)
+    set_threshold(monkeypatch, best + 0.01)
+    answer = collection.search(question, k=3)
+    assert answer.off_topic is True
+    assert len(answer) == 3
+    set_threshold(monkeypatch, best - 0.01)
+    assert collection.search(question, filter='half:0').off_topic is False
+    (collection.folder / FILE).unlink()
+    assert collection.search(question).off_topic is None

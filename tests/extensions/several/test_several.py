@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.searching import shares_of_greatest
@@ -257,3 +258,15 @@ def test_collections_of_two_encoders_are_searched_together(make, tiny_checkpoint
     assert len(ranking) == 5
     assert {docid.partition('/')[0] for docid in ranking.docids} == {'notes', 'mail'}
     assert docids(hits_of(folders)) == list(ranking.docids)
+
+
+@pytest.mark.jvm
+def test_a_collection_that_is_set_to_words_alone_has_no_vectors_here(make, hits_of):
+    folders = [make('notes', NOTES, sparse='bm25'), make('mail', MAIL, sparse='bm25')]
+    index_command(['settings', '--index', folders[1], '--rankings', 'bm25'])
+    location = os.pathsep.join(folders)
+    with closing(kind_of(location).open(location, SearchOptions())) as index:
+        assert index.rankings == ('dense', 'bm25')
+        assert index.ranking('dense', Machine()).names == ('notes',)
+        assert index.ranking('bm25', Machine()).names == ('notes', 'mail')
+    assert 'mail/same' in docids(hits_of(folders))

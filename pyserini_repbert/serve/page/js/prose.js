@@ -127,6 +127,21 @@ function blocksOf(text, headings, code = []) {
   return blocks;
 }
 
+const FLOWING = 50; // characters of a line that was broken because it was full
+const KEPT_BREAK = /(?: {2}|\\)$/;
+const CJK = /[\u2e80-\uffef]$/;
+
+/**
+ * What stands between two lines of a block, where lines that are full flow on: lines of verse or of an address stay.
+ * longest: the length of the block's longest line.
+ */
+function between(text, line, longest) {
+  const words = text.slice(line.start, line.end);
+  const isFull = longest >= FLOWING && words.trim().length > longest / 2;
+  if (!isFull || KEPT_BREAK.test(words)) return '\n';
+  return CJK.test(words) ? '' : ' ';
+}
+
 /** The element of a block; data-unit is where it begins. */
 function blockElement(text, { kind, lines }, ranges) {
   const unit = { 'data-unit': lines[0].start };
@@ -145,7 +160,9 @@ function blockElement(text, { kind, lines }, ranges) {
     });
     return h('div', { class: 'table', tabindex: '0', role: 'group', 'aria-label': 'Table', ...unit }, h('table', null, h('tbody', null, rows)));
   }
-  const content = lines.flatMap((line, number) => (number ? ['\n', ...contentOf(line)] : contentOf(line)));
+  const longest = Math.max(...lines.map(({ start, end }) => end - start));
+  const joint = (line) => (kind === 'code' ? '\n' : between(text, line, longest));
+  const content = lines.flatMap((line, number) => (number ? [joint(lines[number - 1]), ...contentOf(line)] : contentOf(line)));
   if (kind === 'heading') return h('p', { class: 'heading', ...unit }, content);
   if (kind === 'code') return h('pre', { tabindex: '0', ...unit }, content);
   if (kind === 'item') {
@@ -192,7 +209,7 @@ export function snippetNodes(parts, { isCode = false } = {}) {
     for (const { start: from, end, hidden = 0 } of lines) {
       // An item may go on in further lines.
       if (nodes.length) nodes.push(kind === 'item' && hidden ? ' · ' : ' ');
-      const styles = kind === 'code' ? [] : inlineStyles(text, from + hidden, end);
+      const styles = kind === 'code' ? [{ start: from, end, kind: 'code' }] : inlineStyles(text, from + hidden, end);
       nodes.push(...nodesOf(text, from + hidden, end, [...ranges, ...styles]));
     }
   }

@@ -14,13 +14,42 @@ export function isPlainClick(event) {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
 
-/** Where a hit's passage stands: its file, or its docid below a title, and its headings. */
-function breadcrumb({ title, docid, passage }) {
-  const parts = [passage?.file || (title ? docid : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== title);
-  return parts.length ? h('p', { class: 'crumbs' }, parts.join(' › ')) : null;
+/** Where a hit's passage stands: its file, or its docid below a title, and its headings. copies: hits of files with the same text. */
+function breadcrumb({ title, docid, passage }, copies) {
+  const parts = [passage?.file || (title ? docid : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== (title || docid));
+  const others = copies.map((own) => own.passage.file).join(', ');
+  const also = others && `the same in ${others}`;
+  return parts.length || also ? h('p', { class: 'crumbs' }, [parts.join(' › '), also].filter(Boolean).join('; ')) : null;
 }
 
-function card(hit, { about, answer, state, onopen }) {
+// A number, or the beginning of a month's name.
+const OF_DATE = /^(?:\d+\p{L}{0,2}|(?:jan|feb|fév|ene|m[aä]r|a[pbv]r|ma[iy]|ju[nil]|a[gu][ogû]|ao[uû]|sep|o[ck]t|nov|d[eéi][cz])\p{L}{0,7})$/iu;
+
+/** Whether a title is a date, which says nothing without its file. */
+const isDate = (title) => (title.match(/[\p{L}\p{N}]+/gu) ?? []).every((own) => OF_DATE.test(own));
+
+/** The title of a hit; the file's name comes with one that is a date, or that other hits have, too. */
+function titleOf({ title, docid, passage }, titles) {
+  const name = (passage?.file || docid).split('/').at(-1);
+  const saysLittle = title && (isDate(title) || titles.filter((own) => own === title).length > 1);
+  return saysLittle && name !== title ? `${title} (${name})` : title || docid;
+}
+
+/** Hits {hit, copies}: those of other files with the same text stand with the first of them. */
+function withoutCopies(hits) {
+  const groups = new Map();
+  for (const hit of hits) {
+    const { file, start, end } = hit.passage ?? {};
+    const key = file ? JSON.stringify([hit.title, start, end, hit.doc]) : hit.docid;
+    const same = groups.get(key);
+    const isOther = same && ![same.hit, ...same.copies].some((own) => own.passage.file === file);
+    if (isOther) same.copies.push(hit);
+    else groups.set(same ? hit.docid : key, { hit, copies: [] });
+  }
+  return [...groups.values()];
+}
+
+function card({ hit, copies }, { about, answer, state, titles, onopen }) {
   const passage = hit.passage && { start: hit.passage.start, end: hit.passage.end };
   const next = { ...state, doc: hit.docid, passage: passage ?? null };
   const open = (event) => {
@@ -33,14 +62,14 @@ function card(hit, { about, answer, state, onopen }) {
     event.preventDefault();
     onopen(next);
   };
-  const title = hit.title || hit.docid;
+  const title = titleOf(hit, titles);
   const link = h('a', { href: documentAddress(next), onclick: open }, title);
   // Other indexes have nothing of their own that explains a hit.
   const why = about.documents === undefined ? null : whyHere({ about, answer, hit, title, state });
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, link), partsOf('hit', hit)),
-    breadcrumb(hit),
-    h('p', { class: 'snippet' }, snippetNodes(hit.display ?? [], { isCode: hit.passage?.is_code })),
+    breadcrumb(hit, copies),
+    h('p', { class: `snippet${hit.passage?.is_code ? ' code' : ''}` }, snippetNodes(hit.display ?? [], { isCode: hit.passage?.is_code })),
     h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
     why?.panel);
   return article;
@@ -56,7 +85,9 @@ export function hitElements(answer, { about, state, onopen, onmore }) {
   const hits = answer.candidates;
   const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text)), ...partsOf('hits', answer)];
   if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
-  const list = h('div', { class: 'hits' }, hits.map((hit) => card(hit, { about, answer, state, onopen })));
+  const shown = withoutCopies(hits);
+  const titles = shown.map((own) => own.hit.title);
+  const list = h('div', { class: 'hits' }, shown.map((own) => card(own, { about, answer, state, titles, onopen })));
   const more = onmore && h('p', { class: 'more-hits' }, button('More hits', onmore));
   const unlikely = unlikelyText(answer, about);
   if (unlikely) {
