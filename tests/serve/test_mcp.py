@@ -186,6 +186,14 @@ def test_there_are_no_sessions_to_pile_up(serving_with_mcp):
     assert 'mcp-session-id' not in answer.headers
 
 
+@pytest.mark.parametrize('method', ['GET', 'HEAD'])
+def test_nobody_listens_without_a_session(serving_with_mcp, method):
+    """Of GET, 404 said that there is nothing at this address."""
+    answer = serving_with_mcp.request(method, '/mcp', headers={'Accept': 'text/event-stream'})
+    assert answer.status_code == 405
+    assert answer.headers['Allow'] == 'DELETE, POST'
+
+
 SCORES = {'a': 1.0}
 REFUSED = [
     (Call('search', {'query': 'cat', 'hits': 0}), "parameter 'hits': Input should be greater"),
