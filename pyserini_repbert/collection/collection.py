@@ -181,6 +181,7 @@ class Collection:
         strict: bool = False,
         checksum: bool = False,
         on_progress: Callable[[int], object] = int,
+        on_encoded: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
 
@@ -212,6 +213,7 @@ class Collection:
         strict : raise InputError for the first file of a folder that cannot be read as a whole
         checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
+        on_encoded : called with the number of passages encoded since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
         SourceConflictError for a docid that belongs to another source; MismatchError for settings
@@ -221,6 +223,7 @@ class Collection:
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
         with self.open_writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
+            writer.encoder.on_encoded = on_encoded
             known = _find_source(writer.sources, source, named)
             before = known.reading
             if rebuild:
@@ -344,6 +347,7 @@ class Collection:
         filter: str | None = None,
         confidence: bool = False,
         rankings: Sequence[str] = (),
+        hits: int | None = None,
     ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -355,6 +359,7 @@ class Collection:
         confidence : of a question: the candidates have the `probability` that they are relevant
         rankings : those that are fused, as `searcher` takes them, in place of the collection's own
             search and its rerankers
+        hits : another name of k, as commands and HTTP have it
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
         use; a reranker that is set reads the best documents. What extensions say of the question
@@ -367,6 +372,7 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
+        k = k if hits is None else hits
         if rankings:
             with closing(self.searcher(rankings=rankings)) as named:
                 searcher = named.within(DocumentFilter(filter))

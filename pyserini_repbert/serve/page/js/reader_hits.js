@@ -28,9 +28,22 @@ const OF_DATE = /^(?:\d+\p{L}{0,2}|(?:jan|feb|fév|ene|m[aä]r|a[pbv]r|ma[iy]|ju
 /** Whether a title is a date, which says nothing without its file. */
 const isDate = (title) => (title.match(/[\p{L}\p{N}]+/gu) ?? []).every((own) => OF_DATE.test(own));
 
-/** The title of a hit; the file's name comes with one that is a date, or that other hits have, too. */
-function titleOf({ title, docid, passage }, titles) {
+const NAMING = /^(?:name|title|label|subject)$/i;
+
+/** What a row of a table is called: its column of names, or its first one of words; '' for what is no row. */
+function nameOfRow({ docid, doc, passage }) {
+  if (!passage?.file || !docid.includes('#')) return '';
+  const cells = doc.split('\n').map((line) => line.match(/^([^:]{1,60}): (.{1,80})$/)).filter(Boolean);
+  const named = cells.find(([, column]) => NAMING.test(column)) ?? cells.find(([, , value]) => /\p{L}{2}/u.test(value));
+  return named ? named[2] : '';
+}
+
+/** The title of a hit; the file's name comes with that of a row, one that is a date, or that other hits have, too. */
+function titleOf(hit, titles) {
+  const { title, docid, passage } = hit;
   const name = (passage?.file || docid).split('/').at(-1);
+  const row = title ? '' : nameOfRow(hit);
+  if (row) return `${row} (${name})`;
   const saysLittle = title && (isDate(title) || titles.filter((own) => own === title).length > 1);
   return saysLittle && name !== title ? `${title} (${name})` : title || docid;
 }
