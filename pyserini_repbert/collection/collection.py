@@ -347,6 +347,7 @@ class Collection:
         filter: str | None = None,
         confidence: bool = False,
         rankings: Sequence[str] = (),
+        hits: int | None = None,
     ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -358,6 +359,7 @@ class Collection:
         confidence : of a question: the candidates have the `probability` that they are relevant
         rankings : those that are fused, as `searcher` takes them, in place of the collection's own
             search and its rerankers
+        hits : another name of k, as commands and HTTP have it
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
         use; a reranker that is set reads the best documents. What extensions say of the question
@@ -370,6 +372,7 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
+        k = k if hits is None else hits
         if rankings:
             with closing(self.searcher(rankings=rankings)) as named:
                 searcher = named.within(DocumentFilter(filter))
