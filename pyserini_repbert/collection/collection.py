@@ -36,7 +36,7 @@ from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, open_by_extension
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
@@ -347,6 +347,7 @@ class Collection:
         filter: str | None = None,
         confidence: bool = False,
         rankings: Sequence[str] = (),
+        hits: int | None = None,
     ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -358,6 +359,7 @@ class Collection:
         confidence : of a question: the candidates have the `probability` that they are relevant
         rankings : those that are fused, as `searcher` takes them, in place of the collection's own
             search and its rerankers
+        hits : another name of k, as commands and HTTP have it
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
         use; a reranker that is set reads the best documents. What extensions say of the question
@@ -370,6 +372,7 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
+        k = k if hits is None else hits
         if rankings:
             with closing(self.searcher(rankings=rankings)) as named:
                 searcher = named.within(DocumentFilter(filter))
@@ -388,11 +391,13 @@ class Collection:
         confidence: bool,
     ) -> Any:
         """What `search` returns, by an open search and the rerankers behind it."""
-        from pyserini_repbert.collection.estimating import search_with_confidence
         from pyserini_repbert.collection.searching import search_frame
 
         if isinstance(query, str) and confidence:
-            return search_with_confidence(searcher, query, k, rerankers)
+            search = open_by_extension('confidence', searcher, rerankers=rerankers)
+            if search is None:
+                raise InputError("'confidence' needs an extension that is not installed here")
+            return search(query, k)
         reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)

@@ -376,7 +376,7 @@ def run_copy(options: argparse.Namespace) -> None:
 
 def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
-    from pyserini_repbert.collection.commands.learning import say_lost_confidence
+    from pyserini_repbert.collection.commands.learning import say_losses
     from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
@@ -401,7 +401,7 @@ def run_settings(options: argparse.Namespace) -> None:
     print(f'{options.index} is searched by:')
     for setting in settings:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
-    say_lost_confidence(folder)
+    say_losses(folder)
 
 
 def run_status(options: argparse.Namespace) -> None:
