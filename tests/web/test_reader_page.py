@@ -329,6 +329,7 @@ TITLES = """async () => {
     hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'),
     hit('Recipes', 'y/two.md', 'c'), hit('Recipes', 'copy/two.md', 'c'),
     hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
+    { ...hit('', 't.csv', 'code: LI\\nname: Liechtenstein\\nDial: 423'), docid: 't.csv#2' },
   ];
   const page = { about: { name: 'mine' }, state: { chosen: [] }, onopen: () => {}, onmore: null };
   const place = document.createElement('div');
@@ -345,6 +346,7 @@ def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):
         ['Recipes (two.md)', 'y/two.md; the same in copy/two.md'],
         ['Market day', 'm.md'],
         ['Cats', 'cats.md'],
+        ['Liechtenstein (t.csv)', 't.csv'],
     ]
 
 

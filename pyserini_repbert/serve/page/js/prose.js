@@ -129,6 +129,8 @@ function blocksOf(text, headings, code = []) {
 
 const FLOWING = 50; // characters of a line that was broken because it was full
 const KEPT_BREAK = /(?: {2}|\\)$/;
+// A cell of a table's row: its column, and its value.
+const CELL = /^[\p{L}\p{N}_ ]{1,40}: \S/u;
 const CJK = /[\u2e80-\uffef]$/;
 
 /**
@@ -206,9 +208,10 @@ export function snippetNodes(parts, { isCode = false } = {}) {
   if (isCode) return nodesOf(text, 0, text.length, ranges);
   const nodes = [];
   for (const { kind, lines } of blocksOf(text, new Set())) {
+    const areCells = kind === 'words' && lines.every((line) => CELL.test(text.slice(line.start, line.end)));
     for (const { start: from, end, hidden = 0 } of lines) {
       // An item may go on in further lines.
-      if (nodes.length) nodes.push(kind === 'item' && hidden ? ' · ' : ' ');
+      if (nodes.length) nodes.push((kind === 'item' && hidden) || areCells ? ' · ' : ' ');
       const styles = kind === 'code' ? [{ start: from, end, kind: 'code' }] : inlineStyles(text, from + hidden, end);
       nodes.push(...nodesOf(text, from + hidden, end, [...ranges, ...styles]));
     }

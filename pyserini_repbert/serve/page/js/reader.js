@@ -7,7 +7,8 @@ import { facets, filterChips, valuesOf } from './facets.js';
 import { chosenIndex, exampleList, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during } from './messages.js';
-import { hitElements, isPlainClick } from './reader_hits.js';
+import { partsOf } from './parts.js';
+import { hitElements, isPlainClick, unlikelyText } from './reader_hits.js';
 import { recentQuestions, remember } from './recent.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
 import { count, held } from './words.js';
@@ -115,7 +116,7 @@ function search(shown) {
   const filter = filterOf(state, about);
   const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
   if (filter) parameters.push(['filter', filter]);
-  if (about.confidence) parameters.push(['confidence', 'true']);
+  parameters.push(...partsOf('asking', about).flat());
   let answer = null;
   const work = async (how) => {
     answer = await ask(address([about.name, 'search'], parameters), how);
@@ -129,7 +130,7 @@ function search(shown) {
       ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null }),
     ];
   };
-  const announce = () => (answer.confidence?.found === 'nothing' ? 'Nothing here seems to answer this' : count(answer.candidates.length, 'hit'));
+  const announce = () => unlikelyText(answer, about) ?? count(answer.candidates.length, 'hit');
   return during(found, 'Searching', work, { retry: () => { drawn = ''; draw(); }, announce });
 }
 
