@@ -1,7 +1,7 @@
-"""How far P(relevant) and P(answered) can be believed, and the priors: `docs/guides/confidence.md`.
+"""How far P(relevant) and P(answered) can be believed, learned and by priors.
 
     python benchmarks/confidence.py --data FOLDER --work FOLDER [--collections demo CACM …]
-        [--encoder minilm] [--write-prior]
+        [--encoder minilm]
 
 FOLDER of `--data` has `cacm/`, `vaswani/` and `medquad/`. What is missing there is skipped, with a
 line that begins with !!!!. The collections stay in the work folder: said again, nothing is encoded.
@@ -22,10 +22,8 @@ For each collection, the first table has the reliability on questions held out:
   the models of the folds
 
 With one collection there is no prior. The second table has the means over collections. The study of
-features has the AUC of each alone, and of five folds without it.
-
-A prior for the package (`--write-prior`) is fitted to all collections of the table. Its AUC is the
-mean of the column 'prior'.
+features has the AUC of each alone, and of five folds without it. The tables are in
+`docs/guides/confidence.md`.
 """
 
 from __future__ import annotations
@@ -43,8 +41,11 @@ from typing import Any
 import numpy as np
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.estimating import PRIORS
-from pyserini_repbert.collection.judging.confidence import (
+from pyserini_repbert.collection.search_description import SearchedRankings
+from pyserini_repbert.data.qrels import Qrels
+from pyserini_repbert.evaluate.measures import counts_unjudged
+from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.confidence.learning import (
     AskedQuestion,
     FittedModels,
     Reliability,
@@ -56,13 +57,10 @@ from pyserini_repbert.collection.judging.confidence import (
     learn_confidence,
     search_topics,
 )
-from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.evaluate.calibration import area_under_roc, counts_unjudged
-from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.confidence.models import HIT_FEATURES
+from pyserini_repbert.extensions.confidence.reliability import area_under_roc
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.confidence import HIT_FEATURES, ConfidenceModel, dump_model
 
 MOST_TOPICS = 200
 # Of each other collection.
@@ -364,39 +362,8 @@ def feature_rows(of_collection: Asked) -> list[list[str]]:
     return rows
 
 
-def write_prior(asked: Mapping[str, Asked]) -> None:
-    """Write the prior of all collections into the package; each is tested by that of the others."""
-    models = fit_prior(asked)
-    questions: list[AskedQuestion] = []
-    judging: list[FittedModels] = []
-    for name, of_collection in asked.items():
-        of_others = fit_prior(asked, name)
-        if of_others is None:
-            return
-        # Questions of several collections are different ones.
-        first = len(questions)
-        questions += [replace(q, text=first + q.text) for q in of_collection.questions]
-        judging += [of_others] * len(of_collection.questions)
-    if models is None:
-        return
-    judged = judge_models(questions, judging)
-    first_asked = next(iter(asked.values()))
-    model = ConfidenceModel(
-        hits=models.hits,
-        questions=models.questions,
-        source='prior',
-        hits_test=judged['hits'].test,
-        questions_test=judged['questions'].test,
-        search=dict(first_asked.search),
-        encoder_weights=first_asked.encoder_weights,
-    )
-    path = PRIORS / f'{model.encoder_weights[:8]}.json'
-    path.write_bytes(dump_model(model))
-    print(path)
-
-
 def main() -> None:
-    """Print the tables, and write the prior if asked for."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -404,7 +371,6 @@ def main() -> None:
     parser.add_argument('--work', type=Path, required=True)
     parser.add_argument('--collections', nargs='+', choices=list(SOURCES), default=list(SOURCES))
     parser.add_argument('--encoder', default='minilm')
-    parser.add_argument('--write-prior', action='store_true')
     options = parser.parse_args()
     asked = ask_all(options.data, options.work, options.encoder, options.collections)
     rows = {}
@@ -425,8 +391,6 @@ def main() -> None:
     for name, of_collection in asked.items():
         header = [name, 'hits: alone', 'without it', 'questions: alone', 'without it']
         print(markdown(header, feature_rows(of_collection)))
-    if options.write_prior:
-        write_prior(asked)
 
 
 if __name__ == '__main__':

@@ -21,20 +21,20 @@ from figures import Figure
 from hybrid import Times, median_ratio, milliseconds
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.confidence import KNOWN_HITS, topic_rankings
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
+from pyserini_repbert.collection.noted_rankings import KNOWN_HITS, topic_rankings
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.extensions.off_topic.claims import TopicCheck
-from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.names.topics import load_topics
-from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
+from pyserini_repbert.extensions.confidence.models import (
     HIT_FEATURES,
     TOP,
     ConfidenceModel,
     HeldOutTest,
     LogisticModel,
 )
+from pyserini_repbert.extensions.off_topic.claims import TopicCheck
+from pyserini_repbert.fusion.fused import look_deeper
+from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.trace import Notes
 
 _ROUNDS = 3

@@ -41,8 +41,8 @@ import numpy as np
 from figures import Figure
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.ordering import reciprocal_scores
 from pyserini_repbert.data.qrels import read_qrels
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.names.corpora import open_corpus

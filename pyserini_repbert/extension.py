@@ -67,9 +67,10 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter; 'confidence', with an open search, gives a
-        function from a question and k to hits with probabilities. It returns None for what it
-        does not know, and is asked first.
+        name alone; 'filter', with the text of a filter; 'confidence', with an open search and maybe
+        its `rerankers`, gives a function from a question and k to hits with probabilities;
+        'answered', with the same, one from questions, their hits and what the search reported to
+        P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
@@ -169,7 +170,7 @@ def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
 
     Parameters
     ----------
-    wanted : 'corpus', 'topics', 'qrels', 'filter' or 'confidence'
+    wanted : 'corpus', a key of `Extension.openers`
     source : a path or a name, as a user gives it, or as `Extension.openers` says
     settings : as `Extension.openers` says
     """

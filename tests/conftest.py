@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -461,3 +462,28 @@ def tiny_epic(tmp_path):
         return folder
 
     return make
+
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))),
+    '/usr/bin/chromium',
+)
+
+
+@pytest.fixture(scope='session')
+def browser():
+    """Chromium; without it, or without Playwright, the tests are skipped before a service is
+    started.
+    """
+    playwright = pytest.importorskip(
+        'playwright.sync_api', reason='the web extra is not installed: make test-web'
+    )
+    pytest.importorskip('fastapi', reason='the serve extra is not installed')
+    if not Path(CHROMIUM).exists():
+        pytest.skip('there is no chromium here: apt install chromium')
+    with playwright.sync_playwright() as started:
+        own = started.chromium.launch(
+            executable_path=CHROMIUM, args=['--no-sandbox', '--disable-dev-shm-usage']
+        )
+        yield own
+        own.close()

@@ -6,7 +6,6 @@ from typing import Any
 from folders import N_QUESTIONS
 
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.estimating import MODELS
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments
 from pyserini_repbert.collection.judgments import Judgment
 
@@ -23,7 +22,10 @@ def let_learn(folder) -> dict[str, Any]:
     store.add(judgments)
     learning = learn_from_judgments(folder)
     confidence = learning.report['confidence']
-    models = {name: confidence[name] | PASSED for name in MODELS if name in confidence}
+    models = {}
+    for name, value in confidence.items():
+        if name.startswith('model'):
+            models[name] = value | PASSED
     report = {**learning.report, 'confidence': confidence | models}
     store.add_learning(replace(learning, number=learning.number + 1, report=report))
     return confidence

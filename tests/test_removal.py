@@ -15,6 +15,7 @@ import pyserini_repbert
 from pyserini_repbert.extension import extensions
 
 PACKAGE = Path(pyserini_repbert.__file__).parent
+TESTS = Path(__file__).parent
 # What is the plugin's alone, and what the other parts are.
 PARTS = ('collection', 'serve', 'extensions')
 SHELF = sorted(
@@ -22,8 +23,13 @@ SHELF = sorted(
     for extension in extensions().values()
     if extension.package.startswith('pyserini_repbert.extensions.')
 )
-CASES = {'the plugin alone': PARTS, **{folder: (folder,) for folder in SHELF}}
-IMPORT_ALL = """
+# Each takes as long as importing the service does.
+CASES = {
+    'the plugin alone': pytest.param(PARTS),
+    'no extension': pytest.param(tuple(SHELF)),
+    **{folder: pytest.param((folder,), marks=pytest.mark.slow) for folder in SHELF},
+}
+SHOW = """
 import contextlib, importlib, json, pkgutil, sys
 import pyserini_repbert
 from pyserini_repbert.commands.command import run
@@ -31,8 +37,9 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError, MissingDependencyError
 
 failed = []
+imports = sys.argv[2] == 'all'
 for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert.', onerror=str):
-    if not module.name.endswith('.__main__'):
+    if imports and not module.name.endswith('.__main__'):
         try:
             importlib.import_module(module.name)
         except MissingDependencyError:
@@ -64,20 +71,22 @@ def take_away(folders, target):
     gone = {PACKAGE / folder for folder in folders}
 
     def left_out(parent, names):
-        return [name for name in names if name == '__pycache__' or Path(parent, name) in gone]
+        return [name for name in names if Path(parent, name) in gone]
 
     copy = target / 'pyserini_repbert'
     shutil.copytree(PACKAGE, copy, ignore=left_out, copy_function=os.symlink)
     return target
 
 
-def output_without(folders, folder):
-    """What importing all, the help of commands and a search of a collection print."""
+def output_without(folders, folder, imported='all'):
+    """What the help of commands, the HTTP description, the page and a search of a collection show;
+    first, which modules cannot be imported, unless `imported` is 'none'.
+    """
     (folder / 'mine').mkdir()
     (folder / 'mine' / 'collection.sqlite').touch()
     tree = take_away(folders, folder / 'tree')
     environment = {**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'}
-    command = [sys.executable, '-c', IMPORT_ALL, 'mine']
+    command = [sys.executable, '-c', SHOW, 'mine', imported]
     shown = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
@@ -88,37 +97,46 @@ def output_without(folders, folder):
 def shown_with_all():
     """What all of the package prints."""
     with tempfile.TemporaryDirectory() as folder:
-        return output_without((), Path(folder))
+        return output_without((), Path(folder), 'none')
 
 
 @pytest.mark.parametrize('folders', CASES.values(), ids=CASES)
 def test_everything_else_imports(folders, tmp_path):
     shown = output_without(folders, tmp_path)
     assert shown.partition('\n')[0] == '[]'
-    for words in WORDS[folders]:
+    for words in words_of(folders):
         assert words not in shown
     if folders == PARTS:
         assert "error: 'mine' is a collection, and this installation opens none" in shown
         assert shown.endswith('status 2\n')
 
 
-@pytest.mark.parametrize('folders', CASES.values(), ids=CASES)
-def test_words_that_leave_are_there(folders):
+def test_words_that_leave_are_there():
     """Words that nothing shows would prove nothing."""
     shown = shown_with_all()
-    for words in WORDS[folders]:
+    for words in words_of([*PARTS, *SHELF]):
         assert words in shown, words
+
+
+def words_of(folders):
+    """What leaves with these folders."""
+    return [words for folder in folders for words in WORDS[folder]]
 
 
 # Words of help, of the HTTP description and of the page that leave with a part.
 WORDS = {
-    PARTS: ('--filter', '--confidence', 'index sync', '  serve ', '--even-if-worse'),
-    ('extensions/confidence',): ('--confidence', '--min-confidence'),
-    ('extensions/following',): ('--follow',),
-    ('extensions/off_topic',): ('off_topic', 'extensions/off_topic/'),
-    ('extensions/several',): ('several collections',),
-    ('extensions/trials',): ('    try ',),
-    ('extensions/watching',): ('    history ', '--watch', '/history', 'extensions/watching/'),
+    'collection': ('--filter', 'index sync', '--even-if-worse'),
+    'serve': ('  serve ',),
+    'extensions': ('--confidence', '--watch'),
+    'extensions/confidence': (
+        *('--confidence', '--min-confidence', '"min_confidence"', '"probability"'),
+        *('"lost_confidence"', 'extensions/confidence/'),
+    ),
+    'extensions/following': ('--follow',),
+    'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
+    'extensions/several': ('several collections',),
+    'extensions/trials': ('    try ',),
+    'extensions/watching': ('    history ', '--watch', '/history', 'extensions/watching/'),
 }
 
 
@@ -138,7 +156,7 @@ def names_imported(path, package):
             yield node.value.partition(':')[0]
 
 
-@pytest.mark.parametrize('folders', CASES.values(), ids=CASES)
+@pytest.mark.parametrize('folders', [PARTS, *([folder] for folder in SHELF)], ids=str)
 def test_nothing_else_names_it(folders):
     """import-linter reads imports; here are the names in strings, too."""
     gone = tuple(f'pyserini_repbert.{folder.replace("/", ".")}' for folder in folders)
@@ -151,3 +169,31 @@ def test_nothing_else_names_it(folders):
             if name.startswith(tuple(f'{each}.' for each in gone)):
                 naming.append(f'{module} names {name}')
     assert naming == []
+
+
+# A room whose tests an extension's folder touches, but for those of the extension itself.
+ROOMS = {
+    'extensions/confidence': 'tests/collection/judging',
+    'extensions/trials': 'tests/attack/test_links_in_collections.py',
+    'extensions/watching': 'tests/collection/judging',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('folder', ROOMS)
+def test_the_rest_is_typed_and_passes_its_tests(folder, tmp_path):
+    tree = take_away([folder], tmp_path / 'tree')
+    shutil.copytree(TESTS, tree / 'tests', copy_function=os.symlink)
+    shutil.rmtree(tree / 'tests' / folder)
+    shutil.copyfile(TESTS.parent / 'setup.cfg', tree / 'setup.cfg')
+    environment = {**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'}
+    checks = (['mypy'], ['pytest', '-q', '-x', '-m', 'not slow', ROOMS[folder]])
+    for check in checks:
+        ended = subprocess.run(
+            [sys.executable, '-m', *check],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]

@@ -20,9 +20,8 @@ from pyserini_repbert.evaluate.significance import (
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
 
 _CONVINCING = 0.05  # the p below which a gain is more than noise
-# A gain that is less sure is worth its risk from this probability on, below this expected loss.
-_LIKELY = 0.8
-_LEAST_LOSS = 0.005
+# A gain that is less sure is worth its risk below this expected loss.
+_MOST_LOSS = 0.01
 # Means that differ by less are equal: sums of floats differ in their last digits.
 _DIGITS = 9
 
@@ -74,8 +73,8 @@ class Estimate:
 
     @property
     def is_worth_using(self) -> bool:
-        """Whether what is offered is convincing, or likely to be better at little risk."""
-        is_likely = self.probability >= _LIKELY and self.expected_loss < _LEAST_LOSS
+        """Whether what is offered is convincing, or better on the average at little risk."""
+        is_likely = self.gain > 0 and self.expected_loss < _MOST_LOSS
         return self.is_convincing or (self.agrees and is_likely)
 
     @property

@@ -20,7 +20,6 @@ EXTENSION = Extension(
         'topics': 'judging.topics:open_topics',
         'qrels': 'judging.topics:open_qrels',
         'filter': 'filters:DocumentFilter',
-        'confidence': 'estimating:open_confidence',
     },
     options={
         'search': 'commands.filtering:IN_SEARCH',

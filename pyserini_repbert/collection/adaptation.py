@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore, Learning
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.judgments import JudgmentStore, Learning
+
+JUDGMENTS = 'judgments.sqlite'
 # The folder of what was learned, inside the collection's folder.
 ADAPTATIONS = 'adapted'
 LEARNING_LOCK = '.learning.lock'
@@ -29,6 +33,8 @@ _NEW_JUDGMENTS = 1 / 4
 
 def judgments_of(folder: Path) -> JudgmentStore:
     """The judgments of people in a collection."""
+    from pyserini_repbert.collection.judgments import JudgmentStore
+
     return JudgmentStore(folder / JUDGMENTS)
 
 
@@ -38,6 +44,8 @@ def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None
     What was learned for another encoder or sparse ranking is not used. Raises the errors of
     `learned_folder`.
     """
+    if not (folder / JUDGMENTS).is_file():
+        return None
     learning = judgments_of(folder).in_use()
     if learning is None or not fits_models(learning, settings):
         return None

@@ -27,17 +27,13 @@ from pyserini_repbert.errors import BusyError, DamagedFileError, InputError
 from pyserini_repbert.files import locked, set_aside
 from pyserini_repbert.index.ann import (
     AGAIN,
-    ANN,
-    ANN_FORM,
-    CLEARED,
-    INDEX,
-    LOCK,
     RECORD_CONFIG,
     AnnIndex,
     AnnRecord,
     read_ann_record,
     write_ann,
 )
+from pyserini_repbert.index.ann_form import ANN, ANN_FORM, CLEARED, INDEX, LOCK
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.index.records import Count
 from pyserini_repbert.search.ann import (

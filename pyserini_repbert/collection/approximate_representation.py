@@ -30,7 +30,8 @@ from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.encode.representations import Representation, RepresentationModel, VectorRows
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.ann import ANN, CLEARED, candidate_rows, write_ann
+from pyserini_repbert.index.ann import candidate_rows, write_ann
+from pyserini_repbert.index.ann_form import ANN, CLEARED
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.ann import SEED, AnnSettings, ann_lock, check_count, make_ann

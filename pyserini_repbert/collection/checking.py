@@ -35,7 +35,7 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extension import loaded
-from pyserini_repbert.index.ann import ANN
+from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER, ann_
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
-from pyserini_repbert.index.ann import ANN
+from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.record import record_path
 from pyserini_repbert.sqlite_files import transaction

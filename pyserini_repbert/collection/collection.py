@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -35,7 +36,7 @@ from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, open_by_extension
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
@@ -180,6 +181,7 @@ class Collection:
         strict: bool = False,
         checksum: bool = False,
         on_progress: Callable[[int], object] = int,
+        on_encoded: Callable[[int], object] = int,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
 
@@ -211,6 +213,7 @@ class Collection:
         strict : raise InputError for the first file of a folder that cannot be read as a whole
         checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
+        on_encoded : called with the number of passages encoded since the last call
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
         SourceConflictError for a docid that belongs to another source; MismatchError for settings
@@ -220,6 +223,7 @@ class Collection:
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
         with self.open_writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
+            writer.encoder.on_encoded = on_encoded
             known = _find_source(writer.sources, source, named)
             before = known.reading
             if rebuild:
@@ -337,7 +341,13 @@ class Collection:
         )
 
     def search(
-        self, query: Any, k: int = 10, filter: str | None = None, confidence: bool = False
+        self,
+        query: Any,
+        k: int = 10,
+        filter: str | None = None,
+        confidence: bool = False,
+        rankings: Sequence[str] = (),
+        hits: int | None = None,
     ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -347,6 +357,9 @@ class Collection:
         k : how many
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
         confidence : of a question: the candidates have the `probability` that they are relevant
+        rankings : those that are fused, as `searcher` takes them, in place of the collection's own
+            search and its rerankers
+        hits : another name of k, as commands and HTTP have it
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
         use; a reranker that is set reads the best documents. What extensions say of the question
@@ -359,13 +372,32 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has; with confidence, also where that is not known.
         """
-        from pyserini_repbert.collection.estimating import search_with_confidence
-        from pyserini_repbert.collection.searching import search_frame
-
+        k = k if hits is None else hits
+        if rankings:
+            with closing(self.searcher(rankings=rankings)) as named:
+                searcher = named.within(DocumentFilter(filter))
+                return self._search(searcher, {}, query, k=k, confidence=confidence)
         searcher = self._newest_searcher().within(DocumentFilter(filter))
         rerankers = self._own_rerankers()
+        return self._search(searcher, rerankers, query, k=k, confidence=confidence)
+
+    def _search(
+        self,
+        searcher: CollectionSearcher,
+        rerankers: Mapping[str, Reranker],
+        query: Any,
+        *,
+        k: int,
+        confidence: bool,
+    ) -> Any:
+        """What `search` returns, by an open search and the rerankers behind it."""
+        from pyserini_repbert.collection.searching import search_frame
+
         if isinstance(query, str) and confidence:
-            return search_with_confidence(searcher, query, k, rerankers)
+            search = open_by_extension('confidence', searcher, rerankers=rerankers)
+            if search is None:
+                raise InputError("'confidence' needs an extension that is not installed here")
+            return search(query, k)
         reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)

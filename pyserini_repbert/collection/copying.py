@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from pyserini_repbert.collection.adaptation import ADAPTATIONS
+from pyserini_repbert.collection.adaptation import ADAPTATIONS, JUDGMENTS
 from pyserini_repbert.collection.approximate import copy_collection_ann
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.generation import Generation, open_generation
@@ -19,7 +19,7 @@ from pyserini_repbert.collection.generation_manifest import (
     last_published,
     manifest_path,
 )
-from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.collection.layout import ann_folders, check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS

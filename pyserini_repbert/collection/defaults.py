@@ -8,7 +8,7 @@ import contextlib
 from copy import copy
 from itertools import islice
 
-from pyserini_repbert.collection.known_words import FEWEST_WORDS, KnownWords, WordCounts
+from pyserini_repbert.collection.known_words import KnownWords, WordCounts
 from pyserini_repbert.collection.settings import DEFAULT_ENCODER, Defaults
 from pyserini_repbert.data.passages import Corpus, OnError
 from pyserini_repbert.data.unread_files import UnreadFiles
@@ -69,4 +69,4 @@ def _knows(encoder: str, texts: list[str]) -> bool:
     counts = WordCounts(0, 0)
     for text in texts:
         counts += known_words.count(text)
-    return counts.words < FEWEST_WORDS or counts.are_known
+    return counts.are_known or not counts.are_enough

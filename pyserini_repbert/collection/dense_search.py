@@ -29,7 +29,7 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.nearest_sentences import nearest_sentences
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
     check_model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class PassageEncoder:
     Attributes
     ----------
     further_models : the collection's further models
+    on_encoded : called with the number of passages encoded since the last call
     """
 
     def __init__(self, source: EncoderSource, settings: CollectionSettings) -> None:
@@ -45,6 +46,7 @@ class PassageEncoder:
         self._settings = settings
         self._key = settings.model_key()
         self.further_models = settings.further_models
+        self.on_encoded: Callable[[int], object] = int
         self._n_vectors = 0
         self._n_further = dict.fromkeys(self.further_models, 0)
 
@@ -66,7 +68,9 @@ class PassageEncoder:
         """How many inputs are encoded before it is asked whether they have to be kept."""
         if self._source.is_elsewhere:
             return _ON_A_CLUSTER
-        device = str(getattr(self.encoder, 'device', 'cpu'))
+        # Of an encoder of ours, the name alone: its `device` imports PyTorch.
+        named = getattr(self.encoder, 'device_name', None)
+        device = named or str(getattr(self.encoder, 'device', 'cpu'))
         return _ON_CPU if device.startswith('cpu') else _ON_A_DEVICE
 
     @cached_property
@@ -101,7 +105,9 @@ class PassageEncoder:
         Raises MismatchError if the encoder is not the collection's.
         """
         self._n_vectors += len(inputs)
-        return self._source.embed(self.encoder, inputs)
+        vectors = self._source.embed(self.encoder, inputs)
+        self.on_encoded(len(inputs))
+        return vectors
 
     def encode_further(self, kind: Representation, inputs: Sequence[str]) -> Sequence[Any]:
         """What a further model makes of inputs, in their order.

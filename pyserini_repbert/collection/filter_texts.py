@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.collection.stored_values import number_of, stored_date
+from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -32,6 +33,12 @@ _ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))
 _QUOTED_OR_ESCAPED = r'"(?:\\.|[^"\\])*"|\\.'
 _COLON_OR_COMPARISON = r':|(?<![^\s:(])[<>]=?\s*'
 _UNSIGNED_NUMBER = r'(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?'
+# A field's name in quotes, other text in quotes, or a value between single quotes.
+_QUOTED = re.compile(
+    r'(?P<name>"(?:\\.|[^"\\])*"):|(?P<other>"(?:\\.|[^"\\])*"|\\.)'
+    r"|(?<=:)'(?P<value>[^'\"\\]*)'(?=[\s)]|$)"
+)
+_NO_WORD = re.compile(r'(\W)')
 # What is quoted or escaped stays as it is; or a minus that begins a whole value, a number.
 _NEGATIVE = re.compile(
     rf'(?P<other>{_QUOTED_OR_ESCAPED})'
@@ -105,13 +112,22 @@ def parse_filter(text: str) -> Any:
         if depth > _DEEPEST:
             raise InputError(f'the filter has more than {_DEEPEST} nested parentheses')
     try:
-        return parse(_NEGATIVE.sub(_escape_minus, text))
+        return parse(_NEGATIVE.sub(_escape_minus, _QUOTED.sub(_as_lucene, text)))
     except (ParseError, RecursionError) as error:
         reason = ' '.join(str(error).split())
         raise InputError(
             f"filter '{text[:80]}' cannot be read ({reason}): expected FIELD:VALUE, FIELD:\"A "
             'PHRASE", FIELD:[LOW TO HIGH], with AND, OR, NOT and parentheses'
         ) from error
+
+
+def _as_lucene(match: re.Match[str]) -> str:
+    """Quotes as Lucene has them: a field's name is escaped, a value stands in double quotes."""
+    if match['name'] is not None:
+        return _NO_WORD.sub(r'\\\1', _unescaped(match['name'][1:-1])) + ':'
+    if match['value'] is not None:
+        return f'"{match["value"]}"'
+    return match['other']
 
 
 def _escape_minus(match: re.Match[str]) -> str:
@@ -223,7 +239,7 @@ class _Evaluation:
         if isinstance(item, tree.To):
             return self._range(field, _Bounds(None, _bound(item.a), has_high=item.include))
         if isinstance(item, tree.Phrase):
-            return self._value(field, _unescaped(item.value[1:-1]), is_phrase=True)
+            return self._phrase(field, _unescaped(item.value[1:-1]))
         if isinstance(item, tree.Word):
             return self._word(field, item)
         raise InputError(
@@ -231,6 +247,13 @@ class _Evaluation:
             'or a range; regular expressions, fuzzy words and weights are not '
             'supported'
         )
+
+    def _phrase(self, field: _Field, text: str) -> Mask:
+        """The documents with a value in quotes; of docids, a star at its end is any rest."""
+        mask = self._value(field, text, is_phrase=True)
+        if field.is_docid and text.endswith('*'):
+            return mask | self._docids(text[:-1])
+        return mask
 
     def _word(self, field: _Field, word: Any) -> Mask:
         if word.is_wildcard():
@@ -259,11 +282,17 @@ class _Evaluation:
 
     def _docid(self, docid: str) -> Mask:
         own = docid if self._beside is None else self._beside.own_docid(docid)
-        return self._generation.mask_of(self._generation.docnos([] if own is None else [own]))
+        # A person may write the path of a file as it is, with its spaces.
+        docids = [] if own is None else sorted({own, docid_of_path(own)})
+        return self._generation.mask_of(self._generation.docnos(docids))
 
     def _docids(self, start: str) -> Mask:
         own = start if self._beside is None else self._beside.own_prefix(start)
-        return self._generation.mask_of([]) if own is None else self._select_docids(own)
+        if own is None:
+            return self._generation.mask_of([])
+        mask = self._select_docids(own)
+        path = docid_of_path(own)
+        return mask if path == own else mask | self._select_docids(path)
 
     def _prefix(self, field: _Field, text: str) -> Mask:
         if field.is_docid:

@@ -34,7 +34,6 @@ from pyserini_repbert.sqlite_files import (
     transaction,
 )
 
-JUDGMENTS = 'judgments.sqlite'
 # The kind of a report of what a person set.
 SETTINGS = 'settings'
 MAX_MODEL_GRADE = 3

@@ -30,6 +30,7 @@ _MANY_PIECES = 100_000
 _FEWEST_PIECES = 5_000
 _LETTERS_OF_PIECE = 1.5  # of many languages: a word of fewer letters a piece is spelt out
 _UNSPACED_LETTERS = 1.2  # the same, where words have no spaces between
+_UNSPACED_WORD = 3  # letters: Chinese words have two, Thai ones four or five
 _CHARACTERS = 20_000  # of a document that are looked at
 _MOST_REMEMBERED = 200_000  # words
 _MOST_NAMED = 3  # documents
@@ -48,10 +49,22 @@ _ONLY_HAN = re.compile(f'[{_HAN}]+')
 
 @dataclass(frozen=True)
 class WordCounts:
-    """How many distinct words a text has, and how many of them an encoder knows."""
+    """How many distinct words a text has, and how many of them an encoder knows.
+
+    Attributes
+    ----------
+    known, words : where words have no spaces between, what stands between signs counts as one
+    further : words that such parts have besides the first, by their length
+    """
 
     known: int
     words: int
+    further: int = 0
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether a text can be judged by so many."""
+        return self.words + self.further >= FEWEST_WORDS
 
     @property
     def are_known(self) -> bool:
@@ -59,7 +72,9 @@ class WordCounts:
         return self.known >= KNOWN_SHARE * self.words
 
     def __add__(self, other: WordCounts) -> WordCounts:
-        return WordCounts(self.known + other.known, self.words + other.words)
+        return WordCounts(
+            self.known + other.known, self.words + other.words, self.further + other.further
+        )
 
 
 class KnownWords:
@@ -86,7 +101,8 @@ class KnownWords:
         encodings = self._tokenizer.encode_batch(new, add_special_tokens=False)
         for word, encoding in zip(new, encodings, strict=True):
             self._is_known[word] = self._knows(word, encoding.ids)
-        return WordCounts(sum(self._is_known[word] for word in words), len(words))
+        further = sum(len(word) // _UNSPACED_WORD for word in words if _UNSPACED.match(word))
+        return WordCounts(sum(self._is_known[word] for word in words), len(words), further)
 
     def _knows(self, word: str, ids: list[int]) -> bool:
         """Whether a word is known that is cut into these pieces."""
@@ -124,7 +140,7 @@ class UnknownDocuments:
     @property
     def are_most(self) -> bool:
         """Whether the encoder does not know the language of the documents."""
-        if self.words.words < FEWEST_WORDS:
+        if not self.words.are_enough:
             return False
         return not self.words.are_known or 2 * self.documents > self.of
 
@@ -167,7 +183,7 @@ class WordReport:
             return
         counts = self._known_words.count(f'{document.title} {document.text}')
         self._words += counts
-        if counts.words < FEWEST_WORDS:
+        if not counts.are_enough:
             return
         self._n_judged += 1
         if counts.are_known:

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyserini_repbert.adapt.adaptation import Adaptation
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.generation import Generation
+    from pyserini_repbert.collection.judgments import JudgmentStore
     from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.ranking import Query
+    from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.trace import Notes
+
+
+@dataclass(frozen=True)
+class LearnedSearches:
+    """What a collection learns: the search as it is now, and what is offered in its place.
+
+    Attributes
+    ----------
+    now, offered : without rerankers
+    adaptation : has a query map for each fold of questions, which these did not teach
+    store : has the judgments
+    seed : draws the folds
+    rerankers : of the search as it is now, by their stages
+    """
+
+    now: CollectionSearcher
+    offered: CollectionSearcher
+    adaptation: Adaptation
+    store: JudgmentStore
+    seed: int
+    rerankers: Mapping[str, Reranker]
+
+
+@dataclass(frozen=True)
+class MoreLearned:
+    """What a part learned.
+
+    Attributes
+    ----------
+    report : values of JSON, by names that no other part uses
+    sentence : for the report's own; '' for none
+    """
+
+    report: Mapping[str, Any] = field(default_factory=dict)
+    sentence: str = ''
 
 
 class CollectionPart:
@@ -39,6 +79,20 @@ class CollectionPart:
         folder : of the collection
         device : where encoders run
         """
+
+    def learn(self, learned: LearnedSearches) -> MoreLearned:
+        """Learn more from the same judgments, by the folds of `adapt`; it is stored in the report
+        of the learning.
+        """
+        return MoreLearned()
+
+    def describe_learning(self, report: Mapping[str, Any]) -> list[str]:
+        """What `adapt` says of what it has learned, a line each."""
+        return []
+
+    def describe_loss(self, folder: Path) -> list[str]:
+        """What a collection had, and its search as it is set now has not; a line each."""
+        return []
 
     def of_answer(self, searcher: CollectionSearcher, topic: Query, notes: Notes) -> dict[str, Any]:
         """What it says of a question that was asked from Python: attributes of the answer, by name.

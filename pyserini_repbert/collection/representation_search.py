@@ -21,7 +21,7 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import (

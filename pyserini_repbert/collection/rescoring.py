@@ -12,7 +12,7 @@ import numpy as np
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.representation_search import RepresentationSearcher
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run, Searcher
 from pyserini_repbert.trace import Trace

@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any, Self
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
-from pyserini_repbert.collection.confidence import ranking_names
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.noted_rankings import ranking_names
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings

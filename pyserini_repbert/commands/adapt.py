@@ -94,6 +94,13 @@ def _adapt_index(options: argparse.Namespace) -> None:
     if not resolved.searches_vectors:
         resolved.close()
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
+    if resolved.index is not None and 'adapted' not in resolved.index.kind.takes:
+        resolved.close()
+        raise InputError(
+            f"'{spec.index}' is {resolved.index.kind.what}, and what is learned is of one index: "
+            'name one',
+            parameters=('index',),
+        )
     opened = open_resolved(resolved, machine)
     recorded = opened.recorded()
     pipeline = opened.pipeline

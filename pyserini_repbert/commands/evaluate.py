@@ -37,6 +37,7 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
+from pyserini_repbert.extension import commands_below
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
@@ -54,7 +55,6 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
     'tune': 'evaluate_tune',
-    'calibration': 'evaluate_calibration',
     'costs': 'model_costs',
     'ir-metadata': 'ir_metadata',
 }
@@ -71,6 +71,10 @@ def main(arguments: list[str]) -> None:
         module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
         analysis = getattr(module, arguments[0].replace('-', '_'))
         analysis(arguments[1:])
+        return
+    of_extensions = commands_below('evaluate')
+    if arguments and arguments[0] in of_extensions:
+        of_extensions[arguments[0]].run(arguments[1:])
     else:
         _evaluate(_parse(arguments))
 

@@ -61,13 +61,20 @@ def hits_text(
     if not hits:
         lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
+    copies = copies_of(hits)
+    are_copies = {docid for docids in copies.values() for docid in docids}
+    titles = [hit.title for hit in hits if hit.docid not in are_copies]
     for rank, hit in enumerate(hits, 1):
+        if hit.docid in are_copies:
+            continue
         said = [scores[rank - 1] if scores else score_text(hit.score)]
         if marks:
             said += marks[rank - 1]
         score = f'({", ".join(said)})'
-        lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit)}')
+        lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit, titles)}')
         below = []
+        if hit.docid in copies:
+            below.append(printable(f'the same in {", ".join(copies[hit.docid])}'))
         text = hit.excerpts[0].shown_text if hit.excerpts else hit.text
         if hit.excerpts:
             below += _place_lines(hit.docid, hit.excerpts[0])
@@ -135,10 +142,33 @@ def _place_text(passage: Excerpt) -> str:
     return headings or place
 
 
-def _title_text(hit: Candidate) -> str:
-    """The title of a document, after its docid and score; '' if it has none."""
-    title = hit.excerpts[0].title if hit.excerpts else ''
-    return f'  {printable(title)}' if title else ''
+def copies_of(hits: Ranking) -> dict[str, list[str]]:
+    """The hits of other files with the same text, by the docid of the first of them."""
+    first_of: dict[tuple[object, ...], Candidate] = {}
+    copies: dict[str, list[str]] = {}
+    for hit in hits:
+        if not hit.excerpts or not hit.excerpts[0].file:
+            continue
+        passage = hit.excerpts[0]
+        first = first_of.setdefault((passage.title, passage.start, passage.end, passage.text), hit)
+        if first is not hit and first.excerpts[0].file != passage.file:
+            copies.setdefault(first.docid, []).append(hit.docid)
+    return copies
+
+
+def _title_text(hit: Candidate, titles: Sequence[str]) -> str:
+    """The title of a document, after its docid and score; '' if it has none.
+
+    A docid that is no path says nothing beside a title that other hits have, too: the file's name
+    comes with it. `titles` are those of all hits.
+    """
+    title = hit.title
+    if not title:
+        return ''
+    name = hit.excerpts[0].file.rpartition('/')[2]
+    if titles.count(title) > 1 and name and name not in hit.docid:
+        title = f'{title} ({name})'
+    return f'  {printable(title)}'
 
 
 def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:

@@ -12,10 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pyserini_repbert.data.ordering import Array, reciprocal_scores
 from pyserini_repbert.data.run_parser import (
     MSMARCO_COLUMNS,
     Stretch,
@@ -26,7 +26,7 @@ from pyserini_repbert.data.run_parser import (
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import Ranking, Run, distinct_names
 
 # White space, and what `values` refuses: NUL, byte order marks, halves of surrogate pairs.
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
@@ -36,7 +36,6 @@ _PER_UNIT = 10.0**SCORE_DIGITS
 _UNIT_IS_ENOUGH_BELOW = 16.0
 # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score.
 _GREATEST_SCORE = 1e38
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RunFormat(Choice, what='output format'):
@@ -132,55 +131,6 @@ def run_format(path: StrPath) -> RunFormat:
     return RunFormat.TREC
 
 
-_RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
-
-
-def reciprocal_scores(n: int) -> tuple[float, ...]:
-    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own.
-
-    Rankings share these numbers in memory. They also serve to evaluate a ranking by its order
-    alone, since evaluators break ties in ways of their own.
-    """
-    return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
-
-
-def rank_by_score(docids: Array, scores: Array, k: int | None) -> Ranking:
-    """The k best of documents, an object array, by (-score, docid); None: all."""
-    # Ties come in any order: they are sorted by docid below.
-    order = np.argsort(-scores)
-    scores = scores[order]
-    if k is not None and k < len(order):
-        # Those that tie with the k-th may come before it.
-        end = 0
-        if k:
-            end = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
-        order = order[:end]
-        scores = scores[:end]
-    ordered = docids[order]
-    _order_ties(ordered, scores)
-    return Ranking(ordered[:k].tolist(), scores[:k].tolist())
-
-
-def _order_ties(docids: Array, scores: Array) -> None:
-    """Sort, in place, the docids of each stretch of equal scores; `scores` is sorted."""
-    # Whether each score equals the one before.
-    equal = np.zeros(len(scores) + 1, dtype=bool)
-    np.equal(scores[1:], scores[:-1], out=equal[1:-1])
-    if not equal.any():
-        return
-    starts = np.flatnonzero(equal[1:] > equal[:-1])
-    stops = np.flatnonzero(equal[1:] < equal[:-1]) + 1
-    # Two ties are common: documents at one rank of different runs.
-    of_two = stops - starts == 2
-    firsts = starts[of_two]
-    firsts = firsts[docids[firsts] > docids[firsts + 1]]
-    greater = docids[firsts]
-    docids[firsts] = docids[firsts + 1]
-    docids[firsts + 1] = greater
-    for start, stop in zip(starts[~of_two].tolist(), stops[~of_two].tolist(), strict=True):
-        docids[start:stop] = sorted(docids[start:stop])
-
-
 def write_run(
     path: StrPath,
     run: Mapping[str, Ranking] | Iterable[tuple[str, Ranking]],
@@ -270,6 +220,11 @@ def default_tag(path: StrPath) -> str:
     for suffix in ('.gz', '.txt', '.tsv', '.run', '.trec'):
         name = name.removesuffix(suffix)
     return '_'.join(name.split()) or 'run'
+
+
+def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
+    """A short name for each run, from its file name; no two are the same."""
+    return distinct_names([default_tag(path) for path in run_paths])
 
 
 def strictly_decreasing(scores: Sequence[float]) -> list[float]:

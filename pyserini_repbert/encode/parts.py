@@ -15,7 +15,7 @@ from pyserini_repbert.data.values import integer
 from pyserini_repbert.encode.output import SHARD_PREFIX, check_place, remove_shard
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
-from pyserini_repbert.index.ann import ANN, ANN_FORM, CLEARED, LOCK as ANN_LOCK
+from pyserini_repbert.index.ann_form import ANN, ANN_FORM, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.bundle_form import ENCODING_LOCK as LOCK, PART_FORM, PART_RECORD
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import (

@@ -208,7 +208,7 @@ def by_rank(run: Mapping[str, Ranking]) -> Run:
 
     An evaluator, which sorts by score, then keeps its order.
     """
-    from pyserini_repbert.data.runs import reciprocal_scores
+    from pyserini_repbert.data.ordering import reciprocal_scores
 
     return {
         qid: Ranking(ranking.docids, reciprocal_scores(len(ranking)))
@@ -354,3 +354,12 @@ def _grades_problem(measures: Sequence[NamedMeasure], least: int, most: int) -> 
     if in_perl and most > _MAX_GRADE_IN_PERL:
         return f'{", ".join(in_perl)}: expected grades up to {_MAX_GRADE_IN_PERL}'
     return ''
+
+
+def counts_unjudged(qrels: Qrels) -> bool:
+    """Whether unjudged hits count as not relevant: where nobody has judged a hit not relevant.
+
+    Such judgments list the answers of a question. Where others are there, too, an unjudged hit was
+    not seen, and is left out.
+    """
+    return all(grade > 0 for grades in qrels.values() for grade in grades.values())

@@ -15,7 +15,6 @@ from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath, atomic_file
 
 if TYPE_CHECKING:
-    from pyserini_repbert.evaluate.calibration import ReliabilityBin
     from pyserini_repbert.evaluate.comparisons import TopicDifferences
 
 _Content = TypeVar('_Content')
@@ -84,7 +83,7 @@ def plot_lines(
         axis.grid(alpha=0.3)
         axis.legend()
 
-    _draw(path, panels, draw)
+    draw_panels(path, panels, draw)
 
 
 def plot_points(
@@ -121,7 +120,7 @@ def plot_points(
         # In the corner where a front is not.
         axis.legend(loc='lower right')
 
-    _draw(path, panels, draw)
+    draw_panels(path, panels, draw)
 
 
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
@@ -140,42 +139,7 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
         axis.set_yticks(range(len(rows)), list(rows))
         axis.set_title(title)
 
-    _draw(path, matrices, draw)
-
-
-def plot_calibration(
-    path: StrPath, diagrams: Mapping[str, Sequence[ReliabilityBin]], risks: Sequence[float]
-) -> None:
-    """Reliability diagrams in one panel, and risk against coverage beside it.
-
-    Parameters
-    ----------
-    path : the file to write
-    diagrams : the bins of each kind of probability, by its name
-    risks : of `risk_by_coverage`
-    """
-
-    def draw_reliability(axis: Any) -> None:
-        axis.plot(
-            [0, 1], [0, 1], color='0.6', marker='', linestyle='-', linewidth=1, label='perfect'
-        )
-        for name, bins in diagrams.items():
-            predicted = [group.predicted for group in bins]
-            axis.plot(predicted, [group.observed for group in bins], label=name)
-        axis.set(xlabel='predicted', ylabel='observed', title='reliability')
-        axis.legend()
-
-    def draw_risk(axis: Any) -> None:
-        coverage = [(number + 1) / len(risks) for number in range(len(risks))]
-        axis.step(coverage, list(risks), where='post', marker='')
-        axis.set(xlabel='share of questions answered', ylabel='share without a relevant document')
-        axis.set(ylim=(0, 1), title='risk against coverage')
-
-    def draw(axis: Any, label: str, draw_panel: Callable[[Any], None]) -> None:
-        draw_panel(axis)
-        axis.grid(alpha=0.3)
-
-    _draw(path, {'reliability': draw_reliability, 'risk': draw_risk}, draw)
+    draw_panels(path, matrices, draw)
 
 
 def plot_differences(path: StrPath, differences: TopicDifferences) -> None:
@@ -196,7 +160,7 @@ def plot_differences(path: StrPath, differences: TopicDifferences) -> None:
         axis.set(xlabel='topics', ylabel='difference', title=label)
         axis.grid(axis='y', alpha=0.3)
 
-    _draw(path, panels, draw, _DIFFERENCES_HEIGHT)
+    draw_panels(path, panels, draw, _DIFFERENCES_HEIGHT)
 
 
 def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center') -> None:
@@ -211,7 +175,7 @@ def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center')
     )
 
 
-def _draw(
+def draw_panels(
     path: StrPath,
     panels: Mapping[str, _Content],
     draw: Callable[[Any, str, _Content], None],

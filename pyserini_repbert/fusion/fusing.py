@@ -15,7 +15,7 @@ from math import fsum, isnan, nan
 
 import numpy as np
 
-from pyserini_repbert.data.runs import Array, rank_by_score, reciprocal_scores
+from pyserini_repbert.data.ordering import Array, rank_by_score, reciprocal_scores
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization

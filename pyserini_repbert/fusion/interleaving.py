@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from pyserini_repbert.data.runs import default_tag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.ranking import NO_HITS, Run, distinct_names
+from pyserini_repbert.ranking import NO_HITS, Run
 
 # Pads shorter rankings; no docid has white space.
 _FILLING = ' '
@@ -75,6 +74,8 @@ def write_provenance(
     runs : in the same order
     fused : their fusion
     """
+    from pyserini_repbert.data.runs import unique_names
+
     names = unique_names(run_paths)
     as_json = Path(path).name.removesuffix('.gz').endswith('.jsonl')
     with atomic_file(path) as stream:
@@ -97,8 +98,3 @@ def _json_line(qid: str, docid: str, rank: int, ranks: Mapping[str, int | None])
     known = {name: input_rank for name, input_rank in ranks.items() if input_rank is not None}
     hit = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
     return json.dumps(hit, ensure_ascii=False)
-
-
-def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
-    """A short name for each run, from its file name; no two are the same."""
-    return distinct_names([default_tag(path) for path in run_paths])

@@ -24,7 +24,7 @@ from math import fsum, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.fusion.fusing import scaled
 from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.fusion.settings import FusionSettings

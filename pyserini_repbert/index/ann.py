@@ -9,7 +9,6 @@ index belongs to that bundle alone. That of a collection's names its shards
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,21 +24,13 @@ from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
+from pyserini_repbert.index.ann_form import ANN, ANN_FORM, CLEARED, INDEX, RECORD
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name, Share
 from pyserini_repbert.record import Sha256
 
-ANN = 'ann'
-INDEX = 'index.faiss'
-RECORD = 'ann.json'
-CLEARED = '.ann-cleared'  # a replaced index until it is removed
-LOCK = '.ann.lock'
-ANN_FORM = FolderForm('approximate index', (re.escape(INDEX), re.escape(RECORD)))
-# The files of an approximate index in the folder around it, also of one that is being replaced.
-ANN_FILES = ANN_FORM.below(rf'({ANN}|\{CLEARED}|\.{ANN}\.{TEMPORARY})')
 AGAIN = 'build it again with `index ann`'
 RECORD_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 

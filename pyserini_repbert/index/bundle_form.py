@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
-from pyserini_repbert.index.ann import ANN_FILES, LOCK as ANN_LOCK
+from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD
-from pyserini_repbert.index.neighbours import NEIGHBOURS_FILES
+from pyserini_repbert.index.neighbours_form import NEIGHBOURS_FILES
 from pyserini_repbert.index.records import (
     BLOCKS,
     DOCIDS,

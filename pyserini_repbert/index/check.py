@@ -10,7 +10,8 @@ from pathlib import Path
 from pyserini_repbert.checksums import CHECKSUMS, digest, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.ann import ANN, open_ann
+from pyserini_repbert.index.ann import open_ann
+from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import (

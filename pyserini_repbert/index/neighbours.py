@@ -8,7 +8,6 @@ Corpus graphs: MacAvaney, Tonellotto, Macdonald, CIKM 2022, https://arxiv.org/ab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,25 +21,14 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder, locked
-from pyserini_repbert.folder_forms import TEMPORARY, FolderForm, refuse_link
+from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.manifest import read_record, write_json
+from pyserini_repbert.index.neighbours_form import EDGES, LOCK, NEIGHBOURS, NEIGHBOURS_FORM, RECORD
 from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.index.records import Count, Name
 from pyserini_repbert.record import Sha256
 
-NEIGHBOURS = 'neighbours'
-EDGES = 'edges.npy'
-RECORD = 'neighbours.json'
-LOCK = '.neighbours.lock'
-NEIGHBOURS_FORM = FolderForm(
-    'graph of neighbours', (re.escape(EDGES), rf'\.?{re.escape(RECORD)}(\.{TEMPORARY})?')
-)
-# What a graph has in the folder of its index, also while it is replaced.
-NEIGHBOURS_FILES = (
-    re.escape(LOCK),
-    *NEIGHBOURS_FORM.below(rf'({NEIGHBOURS}|\.{NEIGHBOURS}\.{TEMPORARY})'),
-)
 # Stands in a row of `edges.npy` where a document has no further neighbour.
 NO_NEIGHBOUR = -1
 # Of a document, as in the paper.

@@ -62,7 +62,7 @@ class WrittenAnn:
     @classmethod
     def at(cls, folder: Path, record: AnnRecord) -> Self:
         """What was written into the folder of an index."""
-        from pyserini_repbert.index.ann import ANN, INDEX
+        from pyserini_repbert.index.ann_form import ANN, INDEX
 
         return cls(record, (folder / ANN / INDEX).stat().st_size)
 

@@ -36,6 +36,7 @@ from pyserini_repbert.lucene.java_home import (
 
 logger = logging.getLogger(__name__)
 
+_LOCALE = 'LC_ALL'
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 # The collector of one thread. Java's default on a server takes up to six times the memory, and more
 # where the machine has more; it is faster where several threads write an index.
@@ -121,7 +122,7 @@ def _start(collector: str, extra_options: Sequence[str]) -> None:
         _check_memory(java, options)
         messages: list[str] = []
         try:
-            with _captured_stderr(messages):
+            with _captured_stderr(messages), _locale_of_paths():
                 import jnius  # noqa: F401
         except Exception as error:
             reason = ' '.join([*messages, str(error)]).strip()
@@ -239,6 +240,24 @@ def _options(java: Java, jar: Path) -> list[str]:
             '-Dslf4j.internal.verbosity=WARN',
         ]
     return options
+
+
+@contextmanager
+def _locale_of_paths() -> Iterator[None]:
+    """A context in which Java starts so that it names files as Python does.
+
+    Java reads the locale once. Under LC_ALL=C, it could open no folder such as Größe.
+    """
+    before = os.environ.get(_LOCALE)
+    reads_utf8 = sys.getfilesystemencoding() == 'utf-8'
+    if before not in ('C', 'POSIX') or not reads_utf8:
+        yield
+        return
+    os.environ[_LOCALE] = 'C.UTF-8'
+    try:
+        yield
+    finally:
+        os.environ[_LOCALE] = before
 
 
 @contextmanager

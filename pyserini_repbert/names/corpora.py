@@ -15,9 +15,8 @@ from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.files import StrPath, atomic_file, cache_folder
-from pyserini_repbert.lucene.indexer import LuceneCorpus
 from pyserini_repbert.lucene.lucene_form import is_lucene_index
-from pyserini_repbert.names.topics import IR_DATASETS, dataset
+from pyserini_repbert.names.datasets import IR_DATASETS, dataset
 
 LUCENE = 'lucene'
 
@@ -68,6 +67,8 @@ def open_corpus(
             )
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
+        from pyserini_repbert.lucene.indexer import LuceneCorpus
+
         return LuceneCorpus(name, policy, keep_empty)
     settings: dict[str, Any] = {
         'fmt': fmt,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.qrels import Qrels, read_qrels
 from pyserini_repbert.data.topics import TopicsFormat, read_topics
-from pyserini_repbert.errors import InputError, UnknownNameError, needs
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import open_by_extension
+from pyserini_repbert.names.datasets import IR_DATASETS, dataset
 from pyserini_repbert.ranking import Query
-
-IR_DATASETS = 'ir_datasets:'
 
 
 def load_topics(spec: str, topics_format: str = TopicsFormat.DEFAULT) -> list[Query]:
@@ -75,20 +72,3 @@ def _file(kind: str, spec: str) -> Path | None:
     if path.exists():
         return path
     return None
-
-
-def dataset(spec: str) -> Any:
-    """The data set of `ir_datasets:ID`.
-
-    Raises UnknownNameError for an id that ir_datasets does not have.
-    """
-    with needs('ir_datasets', spec, 'datasets'):
-        import ir_datasets
-    load: Callable[[str], Any] = ir_datasets.load
-    name = spec.removeprefix(IR_DATASETS)
-    try:
-        return load(name)
-    except KeyError as error:
-        raise UnknownNameError(
-            f"ir_datasets has no '{name}': see https://ir-datasets.com"
-        ) from error

@@ -317,9 +317,14 @@ class PipelineSpec(CheckedValues):
     @classmethod
     def _index(cls, given: Any) -> Any:
         """One location of several indexes, as a PATH names folders."""
-        if isinstance(given, (list, tuple)):
-            return os.pathsep.join(dict.fromkeys(given))
-        return given
+        if not isinstance(given, (list, tuple)):
+            return given
+        names = list(dict.fromkeys(given))
+        location = os.pathsep.join(names)
+        if len(names) > 1 and Path(location).exists():
+            # A folder may be called so.
+            location = (2 * os.pathsep).join(names)
+        return location
 
     @field_validator('stages', mode='wrap')
     @classmethod

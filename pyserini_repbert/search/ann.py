@@ -22,15 +22,13 @@ from pyserini_repbert.files import locked
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.ann import (
     AGAIN,
-    ANN,
-    ANN_FORM,
-    LOCK,
     AnnIndex,
     AnnRecord,
     BundleAnnRecord,
     candidate_rows,
     write_ann,
 )
+from pyserini_repbert.index.ann_form import ANN, ANN_FORM, LOCK
 from pyserini_repbert.index.ann_kinds import (
     MIN_VECTORS,
     AnnKind,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.search.aggregation import PassageAggregation
 

@@ -540,6 +540,13 @@ class OutlinedHeading(TypedDict):
     anchor: Annotated[str, Field(description="its address in the page; '' if it has none")]
 
 
+class OutlinedPage(TypedDict):
+    """A printed page of a document, such as a PDF."""
+
+    start: Annotated[int, Field(description='the character of the text at which it begins')]
+    page: Annotated[int, Field(description='its number, from 1')]
+
+
 class OutlinedPassage(TypedDict):
     """A passage of a document that matches a question."""
 
@@ -560,6 +567,10 @@ class OutlineResponse(OfIndex):
     headings: Annotated[
         list[OutlinedHeading],
         Field(description='in their order; without the lower levels if there are many'),
+    ]
+    pages: Annotated[
+        list[OutlinedPage],
+        Field(description='of a PDF: its printed pages with text, in their order'),
     ]
     passages: Annotated[
         list[OutlinedPassage],

@@ -31,7 +31,7 @@ from pyserini_repbert.serve import (
 )
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import Metrics
-from pyserini_repbert.serve.refusals import add_error_handlers
+from pyserini_repbert.serve.refusals import add_error_handlers, refuse_method
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -98,6 +98,8 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
+        # Without sessions, a client has nothing to listen to (MCP, Streamable HTTP).
+        app.add_api_route('/mcp', refuse_method, methods=operations.PROBED, include_in_schema=False)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     app.router.routes.extend(operations.router.routes)
     _add_page(app)

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.addresses import FILE_SCHEME
-from pyserini_repbert.collection.confidence import KNOWN_HITS
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.noted_rankings import KNOWN_HITS
 from pyserini_repbert.errors import (
     InputError,
     MismatchError,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any, Literal
@@ -31,6 +32,7 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.reading import lines_of
 from pyserini_repbert.serve.refusals import describe_problem
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
@@ -51,6 +53,9 @@ METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'R
 _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
+_Line = Annotated[
+    int | None, Field(description='of the file, as in passage.line of a hit; None: all', ge=1)
+]
 _Scores = Annotated[dict[str, FiniteFloat], Field(description='{docid: score}')]
 _LESS = 'ask for fewer hits, documents or fields'
 _BARE = requests.PipelineRequest()  # the default systems, not reranked
@@ -154,14 +159,25 @@ class ServiceTools:
         return {**await self.service.run(answer, reranks=bool(whole.rerank))}
 
     async def get_document(
-        self, docid: str, index: _Index, parse: bool = True
+        self,
+        docid: str,
+        index: _Index,
+        parse: bool = True,
+        first_line: _Line = None,
+        last_line: _Line = None,
     ) -> str | dict[str, Any] | list[Any]:
-        """The full text of a document."""
+        """The full text of a document, or some of its lines."""
 
         def find_document(_: RequestTrace) -> DocumentResponse:
             with self.service.hold(index) as served:
                 return document_answer(served, docid, AnswerOptions(parse))
 
+        def find_lines(_: RequestTrace) -> str:
+            with self.service.hold(index) as served:
+                return lines_of(served, docid, first_line or 1, last_line or sys.maxsize)
+
+        if first_line is not None or last_line is not None:
+            return await self.service.run(find_lines)
         answer = await self.service.run(find_document)
         document: str | dict[str, Any] | list[Any] = answer['doc']
         return document

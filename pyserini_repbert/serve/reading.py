@@ -128,6 +128,30 @@ def part_answer(
     }
 
 
+def lines_of(index: ServedIndex, docid: str, first: int, last: int) -> str:
+    """Lines of a document, by their numbers in its file, as hits give them.
+
+    Without such numbers, they are those of the text.
+
+    Parameters
+    ----------
+    index : what holds the document
+    docid : of the document
+    first, last : the first and the last line, from 1
+
+    Raises MissingResourceError for a docid that the index lacks.
+    """
+    text = _document(index, docid).text
+    (origin,) = index.store.origins([docid])
+    lines = []
+    start = 0
+    for number, line in enumerate(text.split('\n'), 1):
+        if first <= (origin.line_at(text, start) or number) <= last:
+            lines.append(line)
+        start += len(line) + 1
+    return '\n'.join(lines)
+
+
 def outline_answer(
     index: ServedIndex, docid: str, query: str = '', n_passages: int = 0
 ) -> OutlineResponse:
@@ -155,6 +179,7 @@ def outline_answer(
         'url': index.shown_address(address),
         'is_code': is_code(origin.file),
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
+        'pages': [{'start': page.start, 'page': page.page} for page in origin.pages],
         'passages': _best_passages(index, docid, query, n_passages),
     }
 

@@ -25,6 +25,15 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
 
+# What other services call parameters, by their own names.
+_OTHER_NAMES = {
+    'k': 'hits',
+    'limit': 'hits',
+    'size': 'hits',
+    'top_k': 'hits',
+    'q': 'query',
+    'question': 'query',
+}
 # The types of bodies that FastAPI reads.
 _JSON = re.compile(r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE)
 _METHODS = ('DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT')
@@ -214,10 +223,17 @@ def _methods_of(request: Request) -> list[str]:
     taken = []
     for method in _METHODS:
         scope = {**request.scope, 'method': method}
-        matches = [route.matches(scope)[0] for route in request.app.router.routes]
-        if Match.FULL in matches:
-            taken.append(method)
+        for route in request.app.router.routes:
+            if route.matches(scope)[0] is Match.FULL:
+                if getattr(route, 'endpoint', None) is not refuse_method:
+                    taken.append(method)
+                break
     return taken
+
+
+async def refuse_method() -> None:
+    """The route of a method that an address does not take, though a later route would take it."""
+    raise HTTPException(405)
 
 
 def _error_response(
@@ -259,7 +275,9 @@ async def check_parameters(request: Request) -> None:
     fields = _query_fields(request)
     for name in request.query_params:
         if name not in fields:
-            near = did_you_mean(name, list(fields))
+            meant = _OTHER_NAMES.get(name.lower(), '')
+            near = f" (did you mean '{meant}'?)" if meant in fields else ''
+            near = near or did_you_mean(name, list(fields))
             known = ', '.join(fields) or 'none'
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
         is_list = get_origin(fields[name].annotation) in (list, tuple)

@@ -13,7 +13,8 @@ from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
+from pyserini_repbert.names.datasets import IR_DATASETS, dataset
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source, Teacher
 from pyserini_repbert.train.inputs import (

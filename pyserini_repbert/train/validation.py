@@ -10,7 +10,8 @@ from pathlib import Path
 
 import torch
 
-from pyserini_repbert.data.runs import iter_run, reciprocal_scores
+from pyserini_repbert.data.ordering import reciprocal_scores
+from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import rerank_at_depths

@@ -27,7 +27,7 @@ from documents import Judged, join_parts, judge_documents, page_of, read_article
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import corpus_of
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown

@@ -16,11 +16,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.judging.confidence import relevant_docids
 from pyserini_repbert.collection.rankings import default_fusion
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.confidence.learning import relevant_docids
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Ranking, Run

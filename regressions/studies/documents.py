@@ -27,8 +27,8 @@ from statistics import median
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.runs import read_run, write_run
-from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode import document_encoder
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures

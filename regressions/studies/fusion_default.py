@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown

@@ -38,11 +38,11 @@ from pyserini_repbert.adapt.offering import (
     offered_search,
     search_as_now,
 )
-from pyserini_repbert.collection.judging.confidence import relevant_docids
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.confidence.learning import relevant_docids
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_resolved

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fusion_default import DEPTH, MEASURE
 
 from pyserini_repbert.adapt.learning import adapt
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.fusion import fuse

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import JUDGMENTS
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import open_generation
-from pyserini_repbert.collection.judgments import JUDGMENTS, Judgment, JudgmentStore
+from pyserini_repbert.collection.judgments import Judgment, JudgmentStore
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index.check import check_index

@@ -15,7 +15,7 @@ from pyserini_repbert.encode.parts import finish_parts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import folds
 from pyserini_repbert.files import check_replaced, locked
-from pyserini_repbert.index.ann import ANN_FORM
+from pyserini_repbert.index.ann_form import ANN_FORM
 from pyserini_repbert.index.bundle_form import BUNDLE_FORM
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss

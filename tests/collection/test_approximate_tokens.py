@@ -17,7 +17,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.index.ann import INDEX
+from pyserini_repbert.index.ann_form import INDEX
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.ann import AnnSettings

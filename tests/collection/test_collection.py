@@ -443,7 +443,7 @@ def test_questions_and_passages_are_encoded_by_one_network(open_collection, writ
             collection.add([('new', 'cat sat')])
         collection.search('cat')
         collection.add([('newer', 'dog sat')])
-        assert collection._query_encoder.model is collection._source.opened.model
+        assert collection._query_encoder.model is collection.source.opened.model
         found = collection.search('dog sat', k=9)
         assert {'new' if writes_first else 'a', 'newer'} <= {hit.docid for hit in found}
 
@@ -460,3 +460,10 @@ def test_a_folder_that_is_built_anew_is_another_collection(open_collection):
             reader.refresh()
     with open_collection() as again:
         assert [hit.docid for hit in again.search('cat')] == ['new']
+
+
+def test_hits_is_another_name_of_k(open_collection):
+    with open_collection() as collection:
+        collection.sync([('a', 'cat'), ('b', 'cat sat'), ('c', 'cat mat')])
+        assert collection.search('cat', hits=2) == collection.search('cat', k=2)
+        assert len(collection.search('cat', hits=2)) == 2

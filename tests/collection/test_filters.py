@@ -65,6 +65,14 @@ MEANINGS = {
     r'og\:depth:(\-3 OR 5)': 'e',
     r'og\:depth:(NOT 3 AND >-4)': 'e',
     r'og\:depth:(+[-3 TO 3] -2)': 'e',
+    '"og:depth":>-4': 'e',
+    '"og:depth":-3 AND "path":*': 'e',
+    'NOT ("type":guide)': 'cde',
+    'path:"a \\":b"': '',
+    "tags:'moon sea'": 'a',
+    "tags:'moon sea' AND type:'guide'": 'a',
+    "docid:'c/*'": 'c',
+    'docid:"c/*"': 'c',
     'year:-2019': '',
     '-year:2019 AND -draft:true': 'cde',
     'path:"a:-3"': '',
@@ -120,6 +128,26 @@ def test_a_field_with_a_name_of_the_syntax(open_collection):
         # A range is of values, which docids are not.
         with pytest.raises(InputError, match='values of type text'):
             allowed(opened, text='docid:[6 TO *]')
+
+
+def test_a_field_is_named_in_quotes(open_collection):
+    """An escaped name was the only way; a path with a space found nothing."""
+    with open_collection() as collection:
+        collection.sync(
+            [
+                {'id': 'a', 'text': 'cat', 'Body Mass (g)': 6100, "it's": 'x'},
+                {'id': 'Backup%20docs/b', 'text': 'cat', 'Body Mass (g)': 5000},
+            ]
+        )
+        for text, expected in (
+            ('"Body Mass (g)":>6000', 'a'),
+            (r'Body\ Mass\ \(g\):>6000', 'a'),
+            ('"it\'s":x', 'a'),
+            ("docid:'Backup docs/*'", 'B'),
+            ('docid:"Backup docs/b"', 'B'),
+            ('docid:Backup%20docs/*', 'B'),
+        ):
+            assert allowed(collection, text=text) == expected, text
 
 
 def test_files_of_docids_meet_the_filter(collection):

@@ -235,3 +235,19 @@ def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, questio
     assert passage.text.endswith('Mat.')
     hit = Candidate('page.md', 1.0, excerpts=(passage,))
     assert ('A cat.' in hits_text(question, [hit])) == (heading == 'Dog')
+
+
+def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_collection):
+    files = {
+        'a/cat.md': '# Cat\n\nA cat sat.\n',
+        'b/cat.md': '# Cat\n\nA cat sat.\n',
+        'c.md': 'Dog',
+    }
+    folder = write_files(tmp_path / 'docs', files)
+    with open_collection() as collection:
+        collection.sync(folder)
+        hits = sorted(collection.search('cat'), key=lambda hit: hit.docid)
+    assert [hit.docid for hit in hits] == ['a/cat.md', 'b/cat.md', 'c.md']
+    shown = hits_text('cat', hits).splitlines()
+    assert [line.split()[1] for line in shown if '. ' in line[:6]] == ['a/cat.md', 'c.md']
+    assert '      the same in b/cat.md' in shown

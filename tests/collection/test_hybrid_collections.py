@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import threshold
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import NO_HITS, Query, by_score
@@ -82,6 +83,17 @@ def test_equals_the_fusion_of_whole_rankings(lived_collection, aggregation, want
             ranked = searcher.rank([topic], None, 5)[topic.qid]
             assert ranked.docids == expected.docids
             assert ranked.scores == pytest.approx(expected.scores, abs=ROUNDING)
+
+
+def test_python_names_the_rankings_of_a_search(lived_collection):
+    """Only a searcher of its own took them."""
+    for rankings in (['bm25'], ['dense'], ['bm25', 'dense']):
+        hits = lived_collection.search('red cat', 5, filter='even:true', rankings=rankings)
+        with closing(lived_collection.searcher(rankings=rankings)) as whole:
+            expected = whole.within(DocumentFilter('even:true')).search('red cat', 5)
+        assert hits == expected
+    with pytest.raises(InputError, match='ranking'):
+        lived_collection.search('red cat', rankings=['words'])
 
 
 def test_a_collection_fuses_from_the_background_of_its_generation(open_collection):

@@ -137,3 +137,16 @@ def test_a_report_says_when_it_is_all_of_them(minilm):
     # No document has 20 words, and all of them have.
     assert (report.unknown.documents, report.unknown.are_most) == (0, True)
     assert str(report.unknown) == "encoder 'minilm' does not know the words of the documents"
+
+
+def test_a_few_chinese_sentences_are_enough_to_tell(minilm):
+    texts = [
+        '防蛞蝓 蛞蝓白天躲在木板下面。在菜畦周围绑上铜带可以保护生菜。',
+        '番茄开裂 植株干旱之后突然大量浇水,果实就会裂开。浇水要均匀。',
+        '堆肥 堆肥变黑并散发泥土气味时就可以使用了。',
+    ]
+    report = WordReport('minilm', minilm)
+    for number, text in enumerate(texts):
+        report.add(Document(str(number), text))
+    assert report.unknown.are_most
+    assert not KnownWords(minilm).count('白天 木板').are_enough

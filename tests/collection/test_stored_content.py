@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import JUDGMENTS
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.judgments import JUDGMENTS, Judgment, JudgmentStore
+from pyserini_repbert.collection.judgments import Judgment, JudgmentStore
 from pyserini_repbert.collection.store import LATER_TABLE_NAMES
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index

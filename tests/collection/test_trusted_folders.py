@@ -10,7 +10,8 @@ import pytest
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.collection import copying
-from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore
+from pyserini_repbert.collection.adaptation import JUDGMENTS
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.collection.store import is_on_network
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index

@@ -4,9 +4,8 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.fusion import main
-from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.runs import read_run, unique_names
 from pyserini_repbert.fusion import fuse
-from pyserini_repbert.fusion.interleaving import unique_names
 from pyserini_repbert.ranking import Ranking
 
 DENSE = '1 Q0 c 1 1 t\n1 Q0 a 2 3 t\n1 Q0 b 3 2 t\n3 Q0 z 1 1 t\n'

@@ -1,8 +1,10 @@
 """A collection by its folder's name, in PyTerrier, LangChain and LlamaIndex."""
 
+import importlib
+
 import pytest
 
-from pyserini_repbert.collection import Collection, estimating
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import (
     excerpt_metadata,
@@ -13,12 +15,6 @@ from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Excerpt
-from pyserini_repbert.search.confidence import (
-    HIT_FEATURES,
-    ConfidenceModel,
-    HeldOutTest,
-    LogisticModel,
-)
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -103,10 +99,12 @@ def test_the_passage_that_a_reranker_preferred_is_the_text(folder, mono):
 @pytest.fixture
 def even_odds(monkeypatch):
     """Each hit is relevant with a probability of a half."""
-    numbers = (0.0,) * len(HIT_FEATURES)
-    logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
-    test = HeldOutTest(0.8, 0.6)
-    model = ConfidenceModel(logistic, logistic, 'learned', test, test, {}, '')
+    models = pytest.importorskip('pyserini_repbert.extensions.confidence.models')
+    estimating = importlib.import_module('pyserini_repbert.extensions.confidence.estimating')
+    numbers = (0.0,) * len(models.HIT_FEATURES)
+    logistic = models.LogisticModel(numbers, (1.0,) * len(numbers), numbers, 0.0)
+    test = models.HeldOutTest(0.8, 0.6)
+    model = models.ConfidenceModel(logistic, logistic, 'learned', test, test, {}, '')
     monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,8 +15,12 @@ pytest.importorskip('fastmcp', reason='the serve extra is not installed')
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from fastmcp.exceptions import ToolError
 
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import LineStart, Origin
 from pyserini_repbert.serve.mcp import make_mcp
+from pyserini_repbert.serve.reading import lines_of
 from pyserini_repbert.serve.settings import ServeSettings
 
 PYSERINIS = {
@@ -83,6 +88,26 @@ def test_a_document_is_its_text_or_as_it_is_stored(call):
     text = call('get_document', docid='d3', index='tiny')
     raw = call('get_document', docid='d3', index='tiny', parse=False)
     assert raw == f'{{"id": "d3", "contents": "{text}"}}'
+
+
+def test_lines_of_a_document_are_given_alone(call):
+    text = call('get_document', docid='d3', index='tiny')
+    assert call('get_document', docid='d3', index='tiny', last_line=1) == text
+    assert call('get_document', docid='d3', index='tiny', first_line=2) == ''
+    with pytest.raises(ToolError, match='first_line'):
+        call('get_document', docid='d3', index='tiny', first_line=0)
+
+
+def test_lines_have_the_numbers_of_the_file():
+    text = 'one\ntwo\nthree'
+    origin = Origin('a.md', lines=(LineStart(0, 5), LineStart(8, 9)))
+    store = SimpleNamespace(
+        documents=lambda docids: [Document('a.md', text)], origins=lambda docids: [origin]
+    )
+    index = SimpleNamespace(alias='mine', store=store)
+    assert lines_of(index, 'a.md', 5, 6) == 'one\ntwo'
+    assert lines_of(index, 'a.md', 6, 9) == 'two\nthree'
+    assert lines_of(index, 'a.md', 1, 4) == ''
 
 
 @pytest.mark.parametrize(('index_type', 'names'), [('', ['tiny']), ('dense', ['tiny']), ('tf', [])])
@@ -184,6 +209,14 @@ def test_there_are_no_sessions_to_pile_up(serving_with_mcp):
     assert answer.status_code == 200
     assert '"get_document"' in answer.text
     assert 'mcp-session-id' not in answer.headers
+
+
+@pytest.mark.parametrize('method', ['GET', 'HEAD'])
+def test_nobody_listens_without_a_session(serving_with_mcp, method):
+    """Of GET, 404 said that there is nothing at this address."""
+    answer = serving_with_mcp.request(method, '/mcp', headers={'Accept': 'text/event-stream'})
+    assert answer.status_code == 405
+    assert answer.headers['Allow'] == 'DELETE, POST'
 
 
 SCORES = {'a': 1.0}

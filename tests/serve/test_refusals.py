@@ -32,6 +32,8 @@ BAD_ADDRESSES = [
     (f'{SEARCH}&hits=1000000', 400, 'at most 1000'),
     (f'{SEARCH}&hits=', 400, 'hits'),
     (f'{SEARCH}&hist=3', 400, "did you mean 'hits'"),
+    (f'{SEARCH}&k=3', 400, "parameter 'k' is unknown (did you mean 'hits'?)"),
+    (f'{SEARCH}&limit=3', 400, "did you mean 'hits'"),
     ('/v1/tiny/search', 400, 'query'),
     ('/v1/tiny/search?query=%20%09', 400, 'empty'),
     ('/v1/tiny/search?query=' + 'x' * 50_000, 400, 'at most 2,000'),

@@ -3,20 +3,14 @@ installs what that takes.
 """
 
 import json
-import shutil
 import urllib.parse
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 import pytest
 from garden_texts import DOCUMENTS, PASSAGES, QRELS, TOPICS
 from web_service import command, make_collection, run_service
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))),
-    '/usr/bin/chromium',
-)
 CONFIG = """
 indexes:
   garden: {path: garden, base_index: words, topics: topics.tsv, qrels: qrels.txt}
@@ -87,25 +81,6 @@ def api(served):
             return json.load(answer)
 
     return get
-
-
-@pytest.fixture(scope='session')
-def browser():
-    """Chromium; without it, or without Playwright, the tests are skipped before a service is
-    started.
-    """
-    playwright = pytest.importorskip(
-        'playwright.sync_api', reason='the web extra is not installed: make test-web'
-    )
-    pytest.importorskip('fastapi', reason='the serve extra is not installed')
-    if not Path(CHROMIUM).exists():
-        pytest.skip('there is no chromium here: apt install chromium')
-    with playwright.sync_playwright() as started:
-        own = started.chromium.launch(
-            executable_path=CHROMIUM, args=['--no-sandbox', '--disable-dev-shm-usage']
-        )
-        yield own
-        own.close()
 
 
 class Opened:

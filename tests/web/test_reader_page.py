@@ -172,13 +172,14 @@ def test_a_hit_says_why_it_is_there(mine):
     control = page.get_by_role('button', name='Why here? Lettuce without slugs')
     control.focus()
     page.keyboard.press('Enter')
-    page.wait_for_selector('.reasons table')
+    page.wait_for_selector('.reasons .words-found')
     assert control.get_attribute('aria-expanded') == 'true'
     panel = page.locator('.reasons:visible')
     sentence = panel.locator('.lead a').inner_text().strip('“”')
     assert sentence == 'A copper band around the bed keeps slugs off the lettuce.'
-    words = panel.get_by_role('table', name='Words of the question, and what they add')
-    assert set(words.locator('tbody th').all_inner_texts()) == {'keep', 'slugs', 'off', 'lettuce'}
+    words = set(panel.locator('.words-found mark').all_inner_texts())
+    assert {'slugs', 'lettuce'} <= words <= {'keep', 'slugs', 'off', 'lettuce'}
+    assert panel.locator('table').count() == 0, 'figures are for the laboratory'
     assert all('/explain?' not in url or 'model=' not in url for url in mine.asked)
     page.keyboard.press('Enter')
     assert not panel.is_visible()
@@ -248,7 +249,7 @@ def test_anybody_can_read_it(opened, served_collection, width, scheme):
         page = own.open(address, wait)
         if wait == '.hit':
             page.get_by_role('button', name='Why here?').first.click()
-            page.wait_for_selector('.reasons table')
+            page.wait_for_selector('.reasons .words-found')
         assert violations(page) == []
         assert page.evaluate('document.documentElement.scrollWidth') <= width
 
@@ -264,6 +265,89 @@ PROSE = """async () => {
   const blocks = elements.map((own) => [own.tagName, own.textContent]);
   return [snippet.textContent, program.textContent, blocks];
 }"""
+
+
+LINES = """async () => {
+  const { proseElements } = await import('/js/prose.js');
+  const flowing = 'A line of a text that a mail program broke\\n'
+    + 'where it was full, at seventy or so characters, as such programs do.\\nEnd.';
+  const textOf = (text) => proseElements(text, {}).map((own) => own.textContent).join('|');
+  return [textOf(flowing), textOf('Ring a ring\\no’ roses')];
+}"""
+
+
+def test_lines_that_were_full_flow_on_and_verse_stays(mine):
+    flowing, verse = mine.open(ASKED, '.hit').evaluate(LINES)
+    assert flowing.count('\n') == 0
+    assert flowing.startswith('A line of a text that a mail program broke where it was full')
+    assert verse == 'Ring a ring\no’ roses'
+
+
+def test_a_document_keeps_title_file_and_question_in_sight(mine):
+    page = mine.open(ASKED, '.hit')
+    page.get_by_role('link', name='Lettuce without slugs', exact=True).click()
+    page.wait_for_selector('.in-passage')
+    page.evaluate('window.scrollTo(0, document.body.scrollHeight)')
+    for selector in ('#q', '.back', '.name-of-document'):
+        assert is_in_view(page, selector), selector
+    assert page.locator('#q').input_value() == 'keep slugs off lettuce'
+    count = page.locator('.matches .note').inner_text()
+    previous = page.get_by_role('button', name='Previous match')
+    following = page.get_by_role('button', name='Next match')
+    for _ in range(int(count.split()[-1]) - 1):
+        page.keyboard.press('n')
+    page.wait_for_function('document.querySelectorAll(".matches button:disabled").length === 1')
+    assert following.is_disabled() or previous.is_disabled()
+
+
+def test_the_menu_closes_when_one_clicks_elsewhere(mine):
+    page = mine.open(ASKED, '.hit')
+    for leave in (
+        lambda: page.locator('.hit p').first.click(),
+        lambda: page.keyboard.press('Escape'),
+    ):
+        page.get_by_text('More', exact=True).click()
+        assert page.get_by_role('link', name='Laboratory').is_visible()
+        leave()
+        page.get_by_role('link', name='Laboratory').wait_for(state='hidden')
+
+
+def test_the_start_offers_what_was_asked_last(mine):
+    mine.open(ASKED, '.hit')
+    page = mine.open('', '.start')
+    page.get_by_role('button', name='keep slugs off lettuce').click()
+    page.wait_for_selector('.hit')
+
+
+TITLES = """async () => {
+  const { hitElements } = await import('/js/reader_hits.js');
+  const hit = (title, file, doc) => ({
+    title, docid: file, doc, display: [{ text: doc, match: false }],
+    passage: { file, start: 0, end: 3, headings: [] },
+  });
+  const candidates = [
+    hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'),
+    hit('Recipes', 'y/two.md', 'c'), hit('Recipes', 'copy/two.md', 'c'),
+    hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
+    { ...hit('', 't.csv', 'code: LI\\nname: Liechtenstein\\nDial: 423'), docid: 't.csv#2' },
+  ];
+  const page = { about: { name: 'mine' }, state: { chosen: [] }, onopen: () => {}, onmore: null };
+  const place = document.createElement('div');
+  place.append(...hitElements({ candidates, query: {} }, page).flat().filter(Boolean));
+  const text = (own, selector) => own.querySelector(selector).textContent;
+  return [...place.querySelectorAll('.hit')].map((own) => [text(own, 'h2'), text(own, '.crumbs')]);
+}"""
+
+
+def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):
+    assert mine.open(ASKED, '.hit').evaluate(TITLES) == [
+        ['November (2023.md)', 'diary/2023.md'],
+        ['Recipes (one.md)', 'x/one.md'],
+        ['Recipes (two.md)', 'y/two.md; the same in copy/two.md'],
+        ['Market day', 'm.md'],
+        ['Cats', 'cats.md'],
+        ['Liechtenstein (t.csv)', 't.csv'],
+    ]
 
 
 def test_items_go_on_and_code_stays_as_it_is(mine):

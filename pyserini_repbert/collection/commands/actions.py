@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.collection.commands.encoding_rate import EncodingRate
 from pyserini_repbert.collection.commands.flags import add_index_flag, add_settings
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_UNREAD
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.syncing import Changes
     from pyserini_repbert.data.file_selection import FileSelection
+    from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
@@ -230,9 +232,14 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     with (
         _embedding(options) as embedding,
         Collection.open(options.index, embedding=embedding, **chosen) as collection,
-        command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
+        command.progress(_shown_total(options, corpus), method, 'documents', options.quiet) as bar,
     ):
         write = getattr(collection, method)
+        if method == 'sync':
+            has_choice = options.precision is None and options.ray is None
+            is_on_cpu = options.device == 'cpu'
+            rate = EncodingRate(bar, offers_precision=is_new and has_choice and is_on_cpu)
+            settings['on_encoded'] = rate.update
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
@@ -253,6 +260,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _shown_total(options: argparse.Namespace, corpus: Corpus) -> int | None:
+    """How many documents a bar counts to; None where no bar is shown: files need not be opened."""
+    is_shown = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
+    return corpus.count_hint() if is_shown else None
 
 
 def _say_main_content(corpus: str, main_content: bool | None) -> None:
@@ -363,7 +376,7 @@ def run_copy(options: argparse.Namespace) -> None:
 
 def run_settings(options: argparse.Namespace) -> None:
     """Change how a collection is searched unless flags say otherwise, and say how it is."""
-    from pyserini_repbert.collection.commands.learning import say_lost_confidence
+    from pyserini_repbert.collection.commands.learning import say_losses
     from pyserini_repbert.collection.judging.own_settings import (
         OWN_FIELDS,
         own_settings,
@@ -388,7 +401,7 @@ def run_settings(options: argparse.Namespace) -> None:
     print(f'{options.index} is searched by:')
     for setting in settings:
         print(f'  {setting.name:<10} {printable(setting.value):<{width}}  ({setting.source})')
-    say_lost_confidence(folder)
+    say_losses(folder)
 
 
 def run_status(options: argparse.Namespace) -> None:

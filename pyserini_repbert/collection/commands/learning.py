@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert.collection.commands.model_judging import add_model_grades_flag
 from pyserini_repbert.commands import command
@@ -13,6 +11,7 @@ from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.parts import CommandPart
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded
 
 
 class LearningFromJudgments(CommandPart):
@@ -71,7 +70,6 @@ class LearningFromJudgments(CommandPart):
 def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
     from pyserini_repbert.adapt.learning import N_MAPS
-    from pyserini_repbert.collection.estimating import MODEL
     from pyserini_repbert.collection.judging.from_judgments import (
         learn_from_judgments,
         use_learning,
@@ -106,7 +104,7 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         use_learning(folder, options.use, options.even_if_worse)
         how = 'as it learned' if options.use else 'as before it learned'
         print(f'{options.index}: searched {how}')
-        say_lost_confidence(folder)
+        say_losses(folder)
         return
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learning = learn_from_judgments(
@@ -116,47 +114,20 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     print_means(report['means'], report['baseline'])
     print(printable(report['sentence']))
-    if MODEL in report.get('confidence', {}):
-        _print_confidence(report['confidence'])
+    for part in loaded('in_collections'):
+        for line in part.describe_learning(report):
+            print(line)
     if report['is_worth_using']:
         print(f'to search so: adapt --index {options.index} --use')
     else:
         print('to learn more: judge more questions')
 
 
-def say_lost_confidence(folder: Path) -> None:
-    """Say that searches show no probabilities any more, where the collection had learned some."""
-    from pyserini_repbert.collection.judging.learned_confidence import why_confidence_is_lost
-
-    problem = why_confidence_is_lost(folder)
-    if problem is not None:
-        print(printable(f'searches show no probabilities now: {problem}'))
-
-
-def _print_confidence(confidence: Mapping[str, Any]) -> None:
-    """Print how far probabilities can be believed, on questions held out."""
-    from pyserini_repbert.collection.estimating import MODEL
-    from pyserini_repbert.search.confidence import parse_model
-
-    print('confidence, held out:')
-    hits = _reliability_text(confidence['hits'])
-    print(f'  P(relevant) of {confidence["hits"]["n"]} hits: {hits}')
-    questions = _reliability_text(confidence['questions'])
-    print(f'  P(answered) of questions, and of the same without their answers: {questions}')
-    elsewhere = confidence.get('elsewhere_auc')
-    if elsewhere is not None:
-        print(f"  P(answered) of questions, and of the demo collection's: AUC {elsewhere:.3f}")
-    treated = 'count as not relevant' if confidence['counts_unjudged'] else 'are left out'
-    print(f'  unjudged hits {treated}')
-    problem = parse_model(confidence[MODEL], 'the report').why_not_shown()
-    if problem is not None:
-        print(f'  searches show no probabilities: {problem}: judge more questions')
-
-
-def _reliability_text(values: Mapping[str, Any]) -> str:
-    """AUC, ECE and Brier score, in a line."""
-    auc = 'none' if values['auc'] is None else f'{values["auc"]:.3f}'
-    return f'AUC {auc}, ECE {values["ece"]:.3f}, Brier {values["brier"]:.3f}'
+def say_losses(folder: Path) -> None:
+    """Say what the collection had, and its search as it is set now has not."""
+    for part in loaded('in_collections'):
+        for line in part.describe_loss(folder):
+            print(printable(line))
 
 
 IN_ADAPT = LearningFromJudgments()

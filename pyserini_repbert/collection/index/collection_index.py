@@ -22,7 +22,6 @@ from pyserini_repbert.collection.generation import Generation, open_generation, 
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.index.numbers import GenerationNumbers
 from pyserini_repbert.collection.index.store import CollectionStore
-from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
@@ -63,6 +62,7 @@ from pyserini_repbert.search.adapted_folder import (
 )
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.judgments import Learning
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
     from pyserini_repbert.search.dense import QueryEncoder
 

@@ -18,23 +18,20 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.adapt.judged_topics import DEPTH
-from pyserini_repbert.adapt.weights import CUT, ndcg
+from pyserini_repbert.adapt.weights import ndcg
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import relevances_of, runs_of_rankings
-from pyserini_repbert.collection.estimating import ConfidenceEstimator
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.collection.noted_rankings import runs_of_rankings
 from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.evaluate.significance import bootstrap_interval
+from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_resolved
 from pyserini_repbert.pipeline.resolving import resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.trace import Notes
 
 # Figures of fewer questions say little of others.
@@ -117,45 +114,10 @@ def ask_collection(
             rerankers = dict(zip(stages, pipeline.rerankers.parts, strict=True))
         of_search = notes.parts['search']
         first = pipeline.first
-        answered = answered_by_question(first, topics, run, of_search, rerankers)
+        tell = open_by_extension('answered', first, rerankers=rerankers)
+        answered = {} if tell is None else tell(topics, run, of_search)
         runs = runs_of_rankings(first, of_search)
         yield CollectionAnswers(first.generation, run, runs, answered)
-
-
-def answered_by_question(
-    first: CollectionSearcher,
-    topics: Sequence[Query],
-    run: Run,
-    notes: Notes,
-    rerankers: Mapping[str, Reranker] | None = None,
-) -> dict[str, float]:
-    """P(answered) of each question, by qid; empty where it is not known.
-
-    Parameters
-    ----------
-    first : the search of a collection
-    topics : the questions
-    run : of the search, or reranked
-    notes : what the search reported
-    rerankers : by which the run was reranked, by their stages
-    """
-    rerankers = rerankers or {}
-    try:
-        estimator = ConfidenceEstimator.of(first, stages=tuple(rerankers))
-    except InputError:
-        # Nothing was learned that could tell it.
-        return {}
-    runs = runs_of_rankings(first, notes)
-    answered = {}
-    for topic in topics:
-        rankings = {name: ranked[topic.qid] for name, ranked in runs.items()}
-        docids = run[topic.qid].docids[:CUT]
-        relevances = None
-        if rerankers:
-            relevances = relevances_of(run[topic.qid], list(rerankers.values())[-1])
-        estimated = estimator.estimate(topic.text, docids, rankings, relevances)
-        answered[topic.qid] = estimated.answered
-    return answered
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,6 @@ from pyserini_repbert.collection.adaptation import (
     judgments_of,
 )
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.judging.learned_confidence import (
-    LOST,
-    ConfidenceLearner,
-    learn_both_confidences,
-)
 from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 from pyserini_repbert.collection.judging.own_settings import (
     bm25_settings,
@@ -40,9 +35,11 @@ from pyserini_repbert.collection.judging.own_settings import (
 )
 from pyserini_repbert.collection.judging.topics import open_topics
 from pyserini_repbert.collection.judgments import Learning
+from pyserini_repbert.collection.parts import LearnedSearches
 from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
@@ -159,19 +156,22 @@ def _learn(
         )
         rerankers = _open_own_rerankers(folder, first.generation, device)
         index: Any = resolved.index
-        confidence = learn_both_confidences(
-            present,
-            index.as_learned(str(folder / name), machine),
-            ConfidenceLearner(learnt, store, seed),
-            rerankers,
+        searches = LearnedSearches(
+            now=present,
+            offered=index.as_learned(str(folder / name), machine),
+            adaptation=learnt,
+            store=store,
+            seed=seed,
+            rerankers=rerankers,
         )
+        more = [part.learn(searches) for part in loaded('in_collections')]
         generation = first.generation.number
     finally:
         first.close()
-    report = report_of(learnt, estimate) | confidence
-    problem = confidence.get('confidence', {}).get(LOST)
-    if problem is not None:
-        report['sentence'] += f' Searches as it learned show no probabilities: {problem}.'
+    report = report_of(learnt, estimate)
+    for of_part in more:
+        report |= of_part.report
+        report['sentence'] += of_part.sentence and f' {of_part.sentence}'
     if model_judge is not None:
         report[TAUGHT_BY] = model_judge
         report['sentence'] += f" Grades of the language model '{model_judge}' taught it, too."

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyserini_repbert.collection.adaptation import (
     ADAPTATIONS,
+    JUDGMENTS,
     MOST_RERANKED,
     can_be_stored,
     fits_models,
@@ -21,7 +22,7 @@ from pyserini_repbert.collection.adaptation import (
     learned_folder,
 )
 from pyserini_repbert.collection.generation import open_generation
-from pyserini_repbert.collection.judgments import JUDGMENTS, SETTINGS, Learning
+from pyserini_repbert.collection.judgments import SETTINGS, Learning
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import InputError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyserini_repbert.collection.judgments import JUDGMENTS, JudgmentStore
+from pyserini_repbert.collection.adaptation import JUDGMENTS
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pyserini_repbert.data.ordering import reciprocal_scores
 from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate, parse_measures
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run

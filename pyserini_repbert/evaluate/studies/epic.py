@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pyserini_repbert.data.ordering import reciprocal_scores
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.pruning import prune_bundle
 from pyserini_repbert.errors import InputError

@@ -1,10 +1,22 @@
-"""Confidence: how likely a question of `search` is answered, and each hit relevant."""
+"""Confidence: how likely a question is answered, and each hit relevant."""
 
-from pyserini_repbert.extension import Extension
+from pyserini_repbert.extension import Command, Extension
 
 EXTENSION = Extension(
     name='confidence',
     package=__name__,
+    openers={
+        'confidence': 'estimating:open_confidence',
+        'answered': 'estimating:open_answered',
+    },
+    commands={
+        'evaluate calibration': Command(
+            'how far the probabilities of `search --confidence` can be believed',
+            'calibration:calibration',
+        ),
+    },
     options={'search': 'options:IN_SEARCH'},
     in_answers=('answers:IN_ANSWERS',),
+    in_collections=('collections:IN_COLLECTIONS',),
+    page={'reader': ('confidence.css', 'confidence.js')},
 )

@@ -17,8 +17,11 @@ from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower, 
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.estimating import AnswerConfidence, ConfidenceEstimator
     from pyserini_repbert.collection.search_description import SearchedRankings
+    from pyserini_repbert.extensions.confidence.estimating import (
+        AnswerConfidence,
+        ConfidenceEstimator,
+    )
     from pyserini_repbert.serve.indexes import ServedIndex
     from pyserini_repbert.serve.requests import Search
     from pyserini_repbert.serve.rerankers import Rerankers
@@ -108,7 +111,7 @@ class ConfidenceOfAnswers(AnswerPart):
         return _Probabilities(estimator, search, rerankers, least)
 
     def about(self, index: ServedIndex) -> dict[str, Any]:
-        from pyserini_repbert.collection.estimating import ConfidenceLostError
+        from pyserini_repbert.extensions.confidence.estimating import ConfidenceLostError
 
         error = _why_no_confidence(index)
         is_lost = isinstance(error, ConfidenceLostError)
@@ -133,8 +136,8 @@ class _Probabilities(AnswerFollower):
         rerankers: Rerankers,
         least: float | None,
     ) -> None:
-        from pyserini_repbert.collection.confidence import KNOWN_HITS
-        from pyserini_repbert.search.confidence import TOP
+        from pyserini_repbert.collection.noted_rankings import KNOWN_HITS
+        from pyserini_repbert.extensions.confidence.models import TOP
 
         self.n_hits = TOP
         self.n_known = KNOWN_HITS
@@ -214,7 +217,7 @@ def _estimator(
 
     Raises InputError where that is not known.
     """
-    from pyserini_repbert.collection.estimating import ConfidenceEstimator
+    from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
 
     fusion = spec.fusion_settings if len(systems) > 1 else None
     key = _EstimatedSearch(tuple(systems), fusion, spec.prf, tuple(map(str, spec.stages)))

@@ -14,7 +14,10 @@ from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.estimating import AnswerConfidence, ConfidenceEstimator
+    from pyserini_repbert.extensions.confidence.estimating import (
+        AnswerConfidence,
+        ConfidenceEstimator,
+    )
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.resolving import ResolvedSearch
     from pyserini_repbert.rerank.base import Reranker
@@ -64,7 +67,7 @@ class ConfidenceOfSearch(CommandPart):
     def depth(self, options: argparse.Namespace) -> int:
         if not _is_asked(options):
             return 0
-        from pyserini_repbert.collection.confidence import KNOWN_HITS
+        from pyserini_repbert.collection.noted_rankings import KNOWN_HITS
 
         return KNOWN_HITS
 
@@ -76,8 +79,8 @@ class ConfidenceOfSearch(CommandPart):
         """
         if not _is_asked(options):
             return None
-        from pyserini_repbert.collection.estimating import ConfidenceEstimator
         from pyserini_repbert.commands.search import last_reranker
+        from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
 
         index = resolved.index
         if index is None or resolved.spec.sparse or not index.offered.with_confidence:
@@ -132,7 +135,7 @@ class _Probabilities(SearchFollower):
         least: float | None,
         path: str | None,
     ) -> None:
-        from pyserini_repbert.search.confidence import TOP
+        from pyserini_repbert.extensions.confidence.models import TOP
 
         # So many decide whether a question is answered.
         self.n_hits = TOP
@@ -145,9 +148,8 @@ class _Probabilities(SearchFollower):
     def follow(self, topic: Query, ranking: Ranking, notes: Notes) -> FollowedHits:
         confidence = self._estimate(topic, ranking, notes)
         rows = confidence.believed_rows(self._least)
-        source = '' if confidence.source == 'learned' else ', by a prior'
         return FollowedHits(
-            line=f'found: {confidence.found} (answered: {confidence.answered:.2f}{source})',
+            line=f'found: {confidence.found} (answered: {confidence.answered:.2f})',
             marks=tuple(f'relevant: {probability:.2f}' for probability in confidence.relevant),
             rows=tuple(rows),
         )
@@ -167,7 +169,7 @@ class _Probabilities(SearchFollower):
 
     def _estimate(self, topic: Query, ranking: Ranking, notes: Notes) -> AnswerConfidence:
         """How far the hits of a topic can be believed."""
-        from pyserini_repbert.collection.confidence import relevances_of, topic_rankings
+        from pyserini_repbert.collection.noted_rankings import relevances_of, topic_rankings
 
         rankings = topic_rankings(self._first, notes.parts['search'], topic.qid)
         relevances = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from pyserini_repbert.collection.confidence import topic_rankings
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.noted_rankings import topic_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold

@@ -21,6 +21,7 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.record import Input
+from pyserini_repbert.search.adapted_folder import read_adapted
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ logger = logging.getLogger(__name__)
 class SeveralIndexes(Index):
     """Several collections, each searched by its own encoder, as one index.
 
-    What single collections learned or were set to rerank with is not used; their k1 and b are.
+    What single collections learned or were set to rerank with is not used; their k1 and b are. A
+    collection that is set to be searched by words alone, say, has no other ranking here.
 
     Parameters
     ----------
@@ -153,7 +155,10 @@ class SeveralIndexes(Index):
     def ranking(self, name: str, machine: Machine) -> MergedRanking:
         rankers = {}
         sizes = {}
+        searched = [part for part in self.parts.values() if searches(part, name)]
         for index_name, part in self.parts.items():
+            if searched and part not in searched:
+                continue
             rankers[index_name] = part.ranking(name, machine)
             sizes[index_name] = part.n_passages(machine)
         return MergedRanking(name, rankers, sizes, self._beside, self._has_one_model(name))
@@ -232,3 +237,10 @@ class SeveralIndexes(Index):
     def close(self) -> None:
         for part in self.parts.values():
             part.close()
+
+
+def searches(part: Index, ranking: str) -> bool:
+    """Whether a collection is searched by a ranking, unless it learned or was set to others."""
+    folder = part.learned()
+    rankings = () if folder is None else read_adapted(folder).rankings
+    return not rankings or ranking in rankings

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extensions.several.names import split_location
-from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
 
 
@@ -35,12 +33,6 @@ class SeveralKind(IndexKind):
                 'leave it out',
                 parameters=('encoder',),
             )
-
-    def verify(self, folder: Path, on_difference: Callable[[str], object]) -> str:
-        return '; '.join(
-            kind_of(location).verify(Path(location), on_difference)
-            for location in split_location(str(folder))
-        )
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.extensions.several.index import SeveralIndexes

@@ -17,10 +17,11 @@ from math import isnan, nan
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filter_texts import SearchedBeside
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.names import hits_of_index, prefix_of, split_docids
 from pyserini_repbert.fusion.fused import Fusion
@@ -30,6 +31,10 @@ from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, R
 from pyserini_repbert.trace import Trace
 
 _LIKE = 'a document is like others of its own collection: name that collection alone as the index'
+_VECTORS = (
+    'a stage that reads vectors or neighbours of documents is for one collection: name that '
+    'collection alone as the index, or leave the stage out'
+)
 # Of the length of a vector that is normalised.
 _ROUNDING = 1e-3
 
@@ -147,6 +152,14 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
     def by_documents(self) -> Self:
         """Raises InputError."""
         raise InputError(_LIKE, parameters=('like',))
+
+    def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """Raises InputError: vectors of several collections are not of one space."""
+        raise InputError(_VECTORS, parameters=('index', 'rerank'))
+
+    def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Raises InputError, as `encode`."""
+        raise InputError(_VECTORS, parameters=('index', 'rerank'))
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""

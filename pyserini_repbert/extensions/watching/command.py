@@ -94,7 +94,7 @@ def _measure_before(options: argparse.Namespace) -> None:
 def _measure_after(options: argparse.Namespace) -> bool:
     """Ask the judged questions after a sync, and print what moved; returns whether it failed."""
     from pyserini_repbert.collection.judging.asking import judged_questions
-    from pyserini_repbert.evaluate.calibration import counts_unjudged
+    from pyserini_repbert.evaluate.measures import counts_unjudged
     from pyserini_repbert.extensions.watching.measuring import measure_generation
 
     folder = Path(options.index)

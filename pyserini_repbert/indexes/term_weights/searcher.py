@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyserini_repbert.data.runs import rank_by_score
+from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.term_weights import TermWeightsEncoder, check_fits
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.postings import Postings

@@ -12,7 +12,6 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.download import status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder, cache_folder, locked
 from pyserini_repbert.models.checkpoints.folder import TOKENIZER, WEIGHTS, Checkpoint
@@ -155,6 +154,8 @@ def _reason(error: BaseException) -> str:
     # An HTTP error may be wrapped in 'not in the cache, and could not be reached'.
     while cause is not None:
         if isinstance(cause, HfHubHTTPError):
+            from pyserini_repbert.download import status_text
+
             return status_text(cause.response.status_code)
         cause = cause.__cause__
     if isinstance(error, (ValueError, TypeError, LookupError)):

@@ -1,9 +1,12 @@
 """The file of judgments: what people judged, by question, document and judge."""
 
 import sqlite3
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, Learning, cohens_kappa
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -198,3 +201,35 @@ def test_grades_without_a_text_are_given_that_of_a_deleted_document(store):
     assert store.docids_without_version() == ['a']
     store.set_versions({'a': 'last', 'b': 'last'})
     assert [each.version for each in store.judgments()] == ['last', 'seen']
+
+
+JUDGES = st.sets(st.sampled_from(['ann', 'bob', 'eve']))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(JUDGES, JUDGES, JUDGES), min_size=1, max_size=4))
+def test_whatever_is_renamed_each_grade_counts_for_its_text(pairs):
+    """Of each document: who judged it before; who judged another text that had its new docid, and
+    was deleted; and who judged it under its new docid already. A grade is the number of its text.
+    """
+    expected = set()
+    n_displaced = 0
+    with tempfile.TemporaryDirectory() as work:
+        store = JudgmentStore(Path(work) / 'judgments.sqlite')
+        for number, (before, of_deleted, already) in enumerate(pairs):
+            old = f'old{number}'
+            new = f'new{number}'
+            store.add([Judgment('q', old, number, judge, version=f'v{number}') for judge in before])
+            for judge in of_deleted - already:
+                store.add([Judgment('q', new, 100 + number, judge, version=f'gone{number}')])
+                n_displaced += 1
+            store.add(
+                [Judgment('q', new, number, judge, version=f'v{number}') for judge in already]
+            )
+            expected |= {(new, judge, number) for judge in before | already}
+        renamed = {f'old{number}': f'new{number}' for number in range(len(pairs))}
+        versions = {f'new{number}': f'v{number}' for number in range(len(pairs))}
+        assert store.rename(renamed, versions) == n_displaced
+        # Said again, as after a kill between the generation and its judgments.
+        assert store.rename(renamed, versions) == 0
+        assert {(each.docid, each.judge, each.grade) for each in store.judgments()} == expected

@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.commands.adapt import main as adapt
+from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.searching import shares_of_greatest
@@ -173,6 +175,7 @@ def test_the_terminal_and_a_run_name_the_collection(both, tmp_path, capsys):
         (['--only-ids', 'x.txt'], 'only_ids is for a collection'),
         (['--adapted', 'x'], 'x'),
         (['--confidence'], 'confidence is of the search of a collection alone'),
+        (['--rerank', 'mmr@3'], 'a stage that reads vectors or neighbours'),
         (['--index', 'nothing'], "'nothing' is no collection"),
     ],
 )
@@ -187,6 +190,15 @@ def test_a_collection_is_named_once(both, hits_of):
     notes, _ = both.split(os.pathsep)
     with pytest.raises(InputError, match='names a collection twice'):
         hits_of([notes, f'{notes}/.'])
+
+
+def test_a_folder_that_is_called_as_both_is_another_one(make, hits_of, tmp_path, monkeypatch):
+    make('notes', NOTES)
+    make('mail', MAIL)
+    make(f'notes{os.pathsep}mail', [{'id': 'x', 'text': 'sun'}])
+    monkeypatch.chdir(tmp_path)
+    assert len(hits_of(['notes', 'mail'])) == 5
+    assert docids(hits_of(f'notes{os.pathsep}mail')) == ['x']
 
 
 def test_collections_without_a_common_ranking_are_refused(make, hits_of):
@@ -257,3 +269,24 @@ def test_collections_of_two_encoders_are_searched_together(make, tiny_checkpoint
     assert len(ranking) == 5
     assert {docid.partition('/')[0] for docid in ranking.docids} == {'notes', 'mail'}
     assert docids(hits_of(folders)) == list(ranking.docids)
+
+
+@pytest.mark.jvm
+def test_a_collection_that_is_set_to_words_alone_has_no_vectors_here(make, hits_of):
+    folders = [make('notes', NOTES, sparse='bm25'), make('mail', MAIL, sparse='bm25')]
+    index_command(['settings', '--index', folders[1], '--rankings', 'bm25'])
+    location = os.pathsep.join(folders)
+    with closing(kind_of(location).open(location, SearchOptions())) as index:
+        assert index.rankings == ('dense', 'bm25')
+        assert index.ranking('dense', Machine()).names == ('notes',)
+        assert index.ranking('bm25', Machine()).names == ('notes', 'mail')
+    assert 'mail/same' in docids(hits_of(folders))
+
+
+def test_learning_is_of_one_index(both, tmp_path):
+    (tmp_path / 'topics.tsv').write_text('1\tcat\n', encoding='utf-8')
+    (tmp_path / 'qrels.txt').write_text('1 0 notes/a 1\n', encoding='utf-8')
+    files = ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels.txt')]
+    with pytest.raises(InputError, match='is several collections, and what is learned is of one'):
+        adapt(['--index', both, *files, '--output', str(tmp_path / 'learned')])
+    assert not (tmp_path / 'learned').exists()

@@ -5,9 +5,10 @@ import sqlite3
 
 import pytest
 
-from pyserini_repbert.collection import Collection, estimating
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.judging import asking
 from pyserini_repbert.collection.judging.asking import MeanOfQuestions
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
@@ -18,12 +19,6 @@ from pyserini_repbert.extensions.watching.measured import MeasuredGeneration, Me
 from pyserini_repbert.extensions.watching.measuring import is_measured, measure_generation
 from pyserini_repbert.extensions.watching.stored import stored_generations, stored_rankings
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.search.confidence import (
-    HIT_FEATURES,
-    ConfidenceModel,
-    HeldOutTest,
-    LogisticModel,
-)
 
 QUESTIONS = ['red cat', 'the moon', 'sea and sky', 'big dog']
 FIRST = ('cat', 'moon', 'sea')
@@ -310,22 +305,20 @@ def test_questions_without_an_answer_cannot_be_asked(sync, documents, tmp_path):
         measure_generation(tmp_path / 'mine')
 
 
-def test_answers_are_as_likely_as_the_model_says(judged, monkeypatch):
-    numbers = (0.0,) * len(HIT_FEATURES)
+def test_answers_are_as_likely_as_an_extension_says(judged, monkeypatch):
+    def use(probability):
+        def answered(topics, run, notes):
+            return {topic.qid: probability for topic in topics}
 
-    def use_model(intercept):
-        logistic = LogisticModel(numbers, (1.0,) * len(numbers), numbers, intercept)
-        test = HeldOutTest(0.8, 0.6)
-        model = ConfidenceModel(logistic, logistic, 'learned', test, test, {}, '')
-        monkeypatch.setattr(estimating, 'model_for', lambda *_: model)
+        monkeypatch.setattr(asking, 'open_by_extension', lambda *_, **__: answered)
 
-    use_model(0.0)
+    use(0.5)
     assert measure_generation(judged).answered == 0.5
     with Collection.open(judged) as collection:
         collection.add([('far', 'and and and')])
-    # 1 / (1 + e) is more than .1 below a half.
-    use_model(-1.0)
+    # It is more than .1 below.
+    use(0.3)
     measured = measure_generation(judged)
-    assert measured.answered == pytest.approx(0.268941, abs=1e-6)
+    assert measured.answered == pytest.approx(0.3)
     assert len(measured.change.questions) == len(QUESTIONS)
     assert measured.change.questions[0].before.answered == 0.5

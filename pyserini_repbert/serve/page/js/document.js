@@ -5,7 +5,6 @@ import { button, h, say } from './dom.js';
 import { during } from './messages.js';
 import { proseElements, unitsOf } from './prose.js';
 import { sourceLink } from './source.js';
-import { whole } from './words.js';
 
 const PART = 20_000; // characters
 const MOST_PARTS = 10; // that are on the page
@@ -23,14 +22,27 @@ function placed(part, pairs, kind) {
 }
 
 /** The element of a part of a text. */
-function partElement(part, { passages, headings, isCode }) {
+function partElement(part, { passages, headings, pages, isCode }) {
   const words = placed(part, part.words, 'mark');
   const spans = placed(part, passages.map(({ start, end }) => [start, end]), 'passage');
-  const starts = headings.map(({ start }) => start).filter((start) => start >= part.start && start < part.end);
-  const units = unitsOf(part.text, starts.map((start) => start - part.start));
+  const units = startsIn(part, headings);
   const marks = [...words, ...spans].sort((one, other) => one.start - other.start);
   const code = placed(part, part.code, 'code');
-  return h('div', { class: 'part' }, proseElements(part.text, { marks, headings: new Set(units), code, isCode }));
+  const element = h('div', { class: 'part' }, proseElements(part.text, { marks, headings: new Set(units), code, isCode }));
+  const inside = pages.filter(({ start }) => start >= part.start && start < part.end);
+  startsIn(part, inside).forEach((unit, number) => {
+    const block = [...element.querySelectorAll('[data-unit]')].find((own) => Number(own.dataset.unit) >= unit);
+    const label = h('p', { class: 'printed-page' }, `Page ${inside[number].page}`);
+    if (block) block.before(label);
+    else element.append(label);
+  });
+  return element;
+}
+
+/** Where headings or pages {start} of a text begin in the string of a part; those of other parts are left out. */
+function startsIn(part, places) {
+  const starts = places.map(({ start }) => start).filter((start) => start >= part.start && start < part.end);
+  return unitsOf(part.text, starts.map((start) => start - part.start));
 }
 
 /** The block of a part in which a character of the whole text stands. */
@@ -41,7 +53,7 @@ function blockAt({ part, element }, character) {
 }
 
 /**
- * The elements of a document, with what moves through it: {elements, jump(step), stop()}.
+ * The elements of a document and of its bar, with what moves through it: {bar, elements, jump(step), stop()}.
  * at: the passage {start, end} at which it opens, or null; onat(passage): called when another is shown.
  */
 async function reading({ about, docid, query, at, onat }, { signal }) {
@@ -52,7 +64,7 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   ]);
   const isKnown = at && outline.passages.some((own) => own.start === at.start && own.end === at.end);
   const passages = at && !isKnown ? [...outline.passages, at].sort((one, other) => one.start - other.start) : outline.passages;
-  const shape = { passages, headings: outline.headings, isCode: outline.is_code };
+  const shape = { passages, headings: outline.headings, pages: outline.pages, isCode: outline.is_code };
   const shown = []; // {part, element} in the order of the text
   const box = h('div', { class: `parts${outline.is_code ? ' code' : ''}` });
   const above = h('div', { class: 'edge' });
@@ -128,11 +140,13 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
 
   function tell() {
     counter.textContent = passages.length ? `Match ${now < 0 ? '–' : now + 1} of ${passages.length}` : '';
+    previous.disabled = now === 0;
+    next.disabled = now === passages.length - 1;
   }
 
   async function jump(step) {
     if (!passages.length) return;
-    now = now < 0 ? (step > 0 ? 0 : passages.length - 1) : (now + step + passages.length) % passages.length;
+    now = now < 0 ? (step > 0 ? 0 : passages.length - 1) : Math.min(Math.max(now + step, 0), passages.length - 1);
     tell();
     onat(passages[now]);
     await goTo(passages[now].start);
@@ -140,9 +154,11 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
 
   /** The headings in a list, from which one jumps. */
   function outlineElement() {
-    if (!outline.headings.length) return null;
-    const top = Math.min(...outline.headings.map(({ level }) => level));
-    const items = outline.headings.map(({ start, level, title }) => h('li', { class: `level-${Math.min(level - top, 3)}` },
+    // A file that is printed may have no headings.
+    const places = outline.headings.length ? outline.headings : outline.pages.map(({ start, page }) => ({ start, level: 1, title: `Page ${page}` }));
+    if (places.length < 2) return null;
+    const top = Math.min(...places.map(({ level }) => level));
+    const items = places.map(({ start, level, title }) => h('li', { class: `level-${Math.min(level - top, 3)}` },
       button(title, async () => {
         await goTo(start);
         if (!wide.matches) details.open = false;
@@ -154,22 +170,24 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
     return details;
   }
 
+  const previous = button('Previous', () => jump(-1), { class: 'quiet', 'aria-label': 'Previous match', 'aria-keyshortcuts': 'p' });
+  const next = button('Next', () => jump(1), { class: 'quiet', 'aria-label': 'Next match', 'aria-keyshortcuts': 'n' });
   tell();
   const title = outline.title || docid;
-  const tools = passages.length > 0 && h('div', { class: 'matches' }, counter,
-    button('Previous', () => jump(-1), { class: 'quiet', 'aria-label': 'Previous match', 'aria-keyshortcuts': 'p' }),
-    button('Next', () => jump(1), { class: 'quiet', 'aria-label': 'Next match', 'aria-keyshortcuts': 'n' }));
-  const place = [outline.file || (outline.title && docid), `${whole(outline.length)} characters`].filter(Boolean).join(' · ');
+  const tools = passages.length > 1 && h('div', { class: 'matches' }, counter, previous, next);
+  const file = outline.file || (outline.title && docid);
   box.append(above, below);
   put(first, false);
   const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },
-    h('header', null, h('h2', null, title), h('p', { class: 'note' }, place), sourceLink(outline.url, title)), box);
+    h('header', null, h('h2', null, title), sourceLink(outline.url, title)), box);
   return {
-    elements: [outlineElement(), h('div', { class: 'sheet' }, tools, article)],
+    bar: [h('p', { class: 'name-of-document note', title: file }, h('b', null, title), file && file !== title && ` · ${file}`), tools],
+    elements: [outlineElement(), h('div', { class: 'sheet' }, article)],
     jump,
     start: async () => {
       article.focus({ preventScroll: true });
-      if (at) await goTo(at.start);
+      // What begins the text is in view, below its title.
+      if (at?.start > 0) await goTo(at.start);
       watch();
     },
     stop: () => watcher.disconnect(),
@@ -185,7 +203,7 @@ export function openDocument(place, asked, back) {
   const giveUp = during(place, 'Opening', async (how) => {
     opened = await reading(asked, how);
     setTimeout(opened.start); // once its elements are on the page
-    return [h('div', { class: 'document-bar' }, back), h('div', { class: 'document-body' }, opened.elements)];
+    return [h('div', { class: 'document-bar' }, back, opened.bar), h('div', { class: 'document-body' }, opened.elements)];
   }, { retry: () => openDocument(place, asked, back), announce: () => 'Document' });
   return {
     jump: (step) => opened?.jump(step),

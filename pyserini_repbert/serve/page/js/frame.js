@@ -32,6 +32,13 @@ export function useMenu(actions) {
       open();
     });
   }
+  const menu = document.querySelector('.menu');
+  document.addEventListener('click', (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  menu.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !menu.open) return;
+    menu.open = false;
+    menu.firstElementChild.focus();
+  });
   byId('dialog').addEventListener('click', (event) => { if (event.target.id === 'dialog') event.target.close(); });
 }
 
@@ -55,7 +62,8 @@ export function loadIndexes(ondone) {
   }, { retry: () => loadIndexes(ondone) });
 }
 
-function exampleList(texts, onchoose) {
+/** Questions or names as a list to choose from. */
+export function exampleList(texts, onchoose) {
   return texts.map((text) => h('li', null, button(text, () => onchoose(text), { class: 'example' })));
 }
 

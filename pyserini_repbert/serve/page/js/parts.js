@@ -3,9 +3,13 @@
 const makers = new Map();
 
 /**
- * Show something more. where: 'judging', below the learning, made by make(about): {section, load}, or a falsy value for nothing;
- * load() is called when a learning has ended. 'hits', above the hits of an answer, made by make(answer): an element, or a falsy
- * value for nothing.
+ * Show something more; make(…) returns a falsy value for nothing. where:
+ * - 'judging', below the learning: make(about) returns {section, load}, and load() is called when a learning has ended
+ * - 'asking', the reader's search: make(about) returns parameters, [name, value] each
+ * - 'hit', the head of the reader's hit: make(hit) returns an element
+ * - 'answer', before the reader's hits: make(answer, about) returns {note}, an element, or {unlikely}, why the hits answer
+ *   nothing, in a line; they are folded then
+ * - 'hits', above the hits of an answer, in both pages: make(answer) returns an element
  */
 export function addPart(where, make) {
   makers.set(where, [...(makers.get(where) ?? []), make]);

@@ -127,6 +127,23 @@ function blocksOf(text, headings, code = []) {
   return blocks;
 }
 
+const FLOWING = 50; // characters of a line that was broken because it was full
+const KEPT_BREAK = /(?: {2}|\\)$/;
+// A cell of a table's row: its column, and its value.
+const CELL = /^[\p{L}\p{N}_ ]{1,40}: \S/u;
+const CJK = /[\u2e80-\uffef]$/;
+
+/**
+ * What stands between two lines of a block, where lines that are full flow on: lines of verse or of an address stay.
+ * longest: the length of the block's longest line.
+ */
+function between(text, line, longest) {
+  const words = text.slice(line.start, line.end);
+  const isFull = longest >= FLOWING && words.trim().length > longest / 2;
+  if (!isFull || KEPT_BREAK.test(words)) return '\n';
+  return CJK.test(words) ? '' : ' ';
+}
+
 /** The element of a block; data-unit is where it begins. */
 function blockElement(text, { kind, lines }, ranges) {
   const unit = { 'data-unit': lines[0].start };
@@ -145,7 +162,9 @@ function blockElement(text, { kind, lines }, ranges) {
     });
     return h('div', { class: 'table', tabindex: '0', role: 'group', 'aria-label': 'Table', ...unit }, h('table', null, h('tbody', null, rows)));
   }
-  const content = lines.flatMap((line, number) => (number ? ['\n', ...contentOf(line)] : contentOf(line)));
+  const longest = Math.max(...lines.map(({ start, end }) => end - start));
+  const joint = (line) => (kind === 'code' ? '\n' : between(text, line, longest));
+  const content = lines.flatMap((line, number) => (number ? [joint(lines[number - 1]), ...contentOf(line)] : contentOf(line)));
   if (kind === 'heading') return h('p', { class: 'heading', ...unit }, content);
   if (kind === 'code') return h('pre', { tabindex: '0', ...unit }, content);
   if (kind === 'item') {
@@ -189,10 +208,11 @@ export function snippetNodes(parts, { isCode = false } = {}) {
   if (isCode) return nodesOf(text, 0, text.length, ranges);
   const nodes = [];
   for (const { kind, lines } of blocksOf(text, new Set())) {
+    const areCells = kind === 'words' && lines.every((line) => CELL.test(text.slice(line.start, line.end)));
     for (const { start: from, end, hidden = 0 } of lines) {
       // An item may go on in further lines.
-      if (nodes.length) nodes.push(kind === 'item' && hidden ? ' · ' : ' ');
-      const styles = kind === 'code' ? [] : inlineStyles(text, from + hidden, end);
+      if (nodes.length) nodes.push((kind === 'item' && hidden) || areCells ? ' · ' : ' ');
+      const styles = kind === 'code' ? [{ start: from, end, kind: 'code' }] : inlineStyles(text, from + hidden, end);
       nodes.push(...nodesOf(text, from + hidden, end, [...ranges, ...styles]));
     }
   }

@@ -3,11 +3,13 @@
 import { address, ask } from './api.js';
 import { openDocument } from './document.js';
 import { byId, h } from './dom.js';
-import { facets, filterChips } from './facets.js';
-import { chosenIndex, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
+import { facets, filterChips, valuesOf } from './facets.js';
+import { chosenIndex, exampleList, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during } from './messages.js';
-import { hitElements, isPlainClick } from './reader_hits.js';
+import { partsOf } from './parts.js';
+import { hitElements, isPlainClick, unlikelyText } from './reader_hits.js';
+import { recentQuestions, remember } from './recent.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
 import { count, held } from './words.js';
 
@@ -22,6 +24,7 @@ let giveUp = () => {};
 let opened = null; // the document that is read
 let drawn = ''; // the address of the hits that are on the page
 let leftAt = 0; // how far they were scrolled when a document was opened
+let fields = { of: '', values: {}, nHits: 0 }; // the values of fields that the hits of a question have, before they are filtered
 
 /** Make a state the page's: put it into the address, and draw it. */
 function go(next, { replace = false } = {}) {
@@ -41,6 +44,8 @@ function draw() {
   document.title = [state.doc || state.q, 'Search · pyserini_repbert'].filter(Boolean).join(' · ');
   byId('title').textContent = state.doc ? 'Document' : 'Search';
   byId('lab').href = laboratoryAddress(state, about);
+  byId('judge').href = laboratoryAddress(state, about, 'judge');
+  byId('judge').hidden = !about?.judging;
   byId('document').hidden = !state.doc;
   document.querySelector('.reader').hidden = Boolean(state.doc);
   if (state.doc) read();
@@ -93,38 +98,60 @@ function hits() {
 
 function drawFilters() {
   const box = byId('filters');
-  const own = state.q.trim() && facets({ about, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
-  const isDrawn = box.dataset.chosen === JSON.stringify([about.name, state.chosen]);
+  const isOfQuestion = fields.of === questionKey();
+  const { values, nHits } = isOfQuestion ? fields : { values: {}, nHits: 0 };
+  const own = state.q.trim() && facets({ values, nHits, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
+  const drawnNow = JSON.stringify([about.name, state.q, state.chosen, isOfQuestion]);
   box.hidden = !own;
-  if (own && !isDrawn && !box.contains(document.activeElement)) box.replaceChildren(own);
-  box.dataset.chosen = JSON.stringify([about.name, state.chosen]);
+  if (own && box.dataset.drawn !== drawnNow && !box.contains(document.activeElement)) box.replaceChildren(own);
+  box.dataset.drawn = drawnNow;
+}
+
+/** What the values of filters are counted for: a question, whatever filter is chosen. */
+function questionKey() {
+  return JSON.stringify([about.name, state.q]);
 }
 
 function search(shown) {
   const filter = filterOf(state, about);
   const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
   if (filter) parameters.push(['filter', filter]);
-  if (about.confidence) parameters.push(['confidence', 'true']);
+  parameters.push(...partsOf('asking', about).flat());
   let answer = null;
   const work = async (how) => {
     answer = await ask(address([about.name, 'search'], parameters), how);
     drawn = shown;
+    if (!state.chosen.length || fields.of !== questionKey()) fields = { of: questionKey(), values: valuesOf(answer.candidates), nHits: answer.candidates.length };
+    drawFilters();
+    remember(about.name, state.q);
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
     return [
       filterChips(state, (change) => go({ ...state, ...change, hits: HITS })),
       ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null }),
     ];
   };
-  const announce = () => (answer.confidence?.found === 'nothing' ? 'Nothing here seems to answer this' : count(answer.candidates.length, 'hit'));
+  const announce = () => unlikelyText(answer, about) ?? count(answer.candidates.length, 'hit');
   return during(found, 'Searching', work, { retry: () => { drawn = ''; draw(); }, announce });
 }
 
 /** Show what is searched, and examples, before a question is asked. */
 function start() {
+  const askNow = (q) => go({ ...state, q });
   const list = h('ul', { class: 'examples' });
+  const examples = h('div', { hidden: true }, h('h3', null, 'Questions to try'), list);
+  const recent = recentQuestions(about.name);
   found.replaceChildren(h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
-    h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`), list));
-  fillExamples(list, about, (q) => go({ ...state, q }));
+    h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`),
+    h('ul', { class: 'sources soft' }, (about.sources ?? []).map(sourceLine)),
+    recent.length > 0 && [h('h3', null, 'You asked'), h('ul', { class: 'examples' }, exampleList(recent, askNow))],
+    examples));
+  fillExamples(list, about, askNow).then((n) => { examples.hidden = !n; });
+}
+
+/** What an index has of a source, and when it was synced last. */
+function sourceLine({ name, documents, synced, unread }) {
+  const when = synced && ` synced ${new Date(synced).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}`;
+  return h('li', null, [`${name}: ${count(documents, 'document')}`, when, unread].filter(Boolean).join(', '));
 }
 
 function chooseIndex() {

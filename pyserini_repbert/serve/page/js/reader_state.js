@@ -1,5 +1,6 @@
 // The state of the reader's page, to its address and back.
 
+import { FOLDER, folderTerm } from './facets.js';
 import { termOf } from './filters.js';
 
 const OF_FIELD = 'f.'; // begins the parameters of fields by which hits are filtered
@@ -45,16 +46,16 @@ export function filterOf({ filter, chosen }, about) {
   const byField = new Map();
   for (const [name, value] of chosen) {
     const terms = byField.get(name) ?? [];
-    byField.set(name, [...terms, termOf(name, value, about.fields?.[name])]);
+    byField.set(name, [...terms, name === FOLDER && !about.fields?.[name] ? folderTerm(value) : termOf(name, value, about.fields?.[name])]);
   }
   const parts = [...byField.values()].map((terms) => (terms.length > 1 ? `(${terms.join(' OR ')})` : terms[0]));
   const whole = filter && parts.length ? `(${filter})` : filter;
   return [whole, ...parts].filter(Boolean).join(' AND ');
 }
 
-/** The address of the laboratory that asks the same. */
-export function laboratoryAddress(state, about) {
+/** The address of the laboratory that asks the same; view: one of its own. */
+export function laboratoryAddress(state, about, view = 'search') {
   const filter = about ? filterOf(state, about) : state.filter;
-  const pairs = [['view', 'search'], ['index', state.index], ['q', state.q], ['filter', filter]].filter(([, value]) => value !== '');
+  const pairs = [['view', view], ['index', state.index], ['q', state.q], ['filter', filter]].filter(([, value]) => value !== '');
   return `./?${new URLSearchParams(pairs)}`;
 }

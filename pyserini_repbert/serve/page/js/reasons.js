@@ -14,7 +14,31 @@ const TITLES = {
   sentence: 'Words without which this sentence is further away',
 };
 
-/** What a ranking tells of a document. state: of the reader's page. */
+/** The words {word, weight} that count, the greatest first: short ones, which are often grammar, only where they add much. */
+function tellingWords(words) {
+  const most = Math.max(...words.map((own) => own.weight));
+  return words.filter((own) => own.weight >= most / (own.word.length > 3 ? 10 : 2)).slice(0, MOST);
+}
+
+/** What the rankings tell of a document, in words: the sentence that answers, and the words of the question that it has. */
+function reasonsInWords(reasons, state) {
+  const nearest = reasons.find((own) => own.kind === 'sentence');
+  const found = reasons.filter((own) => own.kind !== 'sentence' && own.words.length > 0);
+  const elements = [];
+  if (nearest) {
+    const next = { ...state, doc: nearest.docid, passage: { start: nearest.start, end: nearest.end } };
+    const telling = new Set(tellingWords(nearest.words).map((own) => own.word));
+    const parts = nearest.sentence.split(/([\p{L}\p{N}_]+)/u).map((text) => (telling.has(text) ? h('mark', null, text) : text));
+    elements.push(h('p', { class: 'lead' }, 'This sentence is nearest to your question: ', h('a', { href: documentAddress(next) }, '“', parts, '”')));
+  }
+  for (const { kind, words } of found) {
+    const title = kind === 'words' ? 'Words of your question in it:' : 'What the model found in it:';
+    elements.push(h('p', { class: 'words-found' }, title, tellingWords(words).map((own) => h('mark', null, own.word))));
+  }
+  return elements;
+}
+
+/** What a ranking tells of a document, with figures. state: of the reader's page. */
 function reasonElements(reason, state) {
   const { kind, docid, words, sentence, start, end } = reason;
   const rows = words.slice(0, MOST);
@@ -41,7 +65,7 @@ export function whyHere({ about, answer, hit, title, state }) {
       const { reasons } = await ask(address([about.name, 'explain'], [['query', answer.query.text], ['docid', hit.docid]]), how);
       isLoaded = true;
       const order = answer.rerank.length > 0 && h('p', { class: 'note' }, `${answer.rerank.join(', ')} put the hits into this order; the laboratory explains it.`);
-      return [...reasonsElements(reasons, state), order].filter(Boolean);
+      return [...(reasons.length ? reasonsInWords(reasons, state) : reasonsElements(reasons, state)), order].filter(Boolean);
     }, { retry: load });
   };
   const toggle = button('Why here?', () => {

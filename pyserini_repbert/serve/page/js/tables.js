@@ -5,8 +5,8 @@ import { score } from './words.js';
 
 const MOST = 20;
 
-/** What a cell shows: numbers with four significant digits. */
-const shown = (value) => (typeof value === 'number' ? score(value) : String(value));
+/** What a cell shows: whole numbers as they are, others with two decimals, so that a column has one scale. */
+const shown = (value) => (typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
 
 /** A table of rows whose keys are the columns; the second column is a number, shown as a bar, too. */
 export function barTable({ title, rows }) {

@@ -12,26 +12,25 @@ from learned_collections import let_learn
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.estimating import (
-    ConfidenceEstimator,
-    ConfidenceLostError,
-    find_prior,
-    model_for,
-)
 from pyserini_repbert.collection.judging.own_settings import set_settings
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.extensions.confidence.estimating import (
+    ConfidenceEstimator,
+    ConfidenceLostError,
+    model_for,
+)
+from pyserini_repbert.extensions.confidence.models import (
     HIT_FEATURES,
     ConfidenceModel,
     HeldOutTest,
     LogisticModel,
 )
+from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.ranking import Query
 
 
 def model(answered=0.0, relevant=(0.0, 0.0, 0.0, 0.0, 1.0)):
@@ -62,13 +61,10 @@ def search(capsys, *arguments):
     return status, printed.out, printed.err
 
 
-def test_without_judgments_and_prior_nothing_is_said(mine, capsys):
-    with Collection.open(mine) as collection:
-        with pytest.raises(InputError, match='confidence is not known for encoder'):
-            collection.search('w1 mat', confidence=True)
-        searcher = collection.searcher()
-        assert find_prior(SearchedRankings.of(searcher)) is None
-        searcher.close()
+def test_without_judgments_nothing_is_said(mine, capsys):
+    known = pytest.raises(InputError, match='confidence is not known for encoder')
+    with Collection.open(mine) as collection, known:
+        collection.search('w1 mat', confidence=True)
     status, out, err = search(capsys, '--index', mine, '--query', 'w1 mat', '--confidence')
     assert (status, out) == (2, '')
     assert 'judge questions, and let the collection learn' in err

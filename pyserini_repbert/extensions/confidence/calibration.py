@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.flags import add_flags, parse_flags, write_values
@@ -12,12 +12,12 @@ from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.plots import plot_calibration
+from pyserini_repbert.evaluate.plots import draw_panels
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.files import existing_file
+from pyserini_repbert.files import StrPath, existing_file
 
 if TYPE_CHECKING:
-    from pyserini_repbert.evaluate.calibration import ReliabilityBin
+    from pyserini_repbert.extensions.confidence.reliability import ReliabilityBin
 
 # A question is answered by a relevant document among so many.
 _TOP = 10
@@ -45,10 +45,10 @@ def calibration(arguments: Sequence[str]) -> None:
     )
     add_flags(flags, 'qrels', 'csv', 'plot', 'overwrite')
     options = parse_flags(flags, arguments)
-    from pyserini_repbert.evaluate.calibration import (
+    from pyserini_repbert.evaluate.measures import counts_unjudged
+    from pyserini_repbert.extensions.confidence.reliability import (
         area_under_roc,
         brier_score,
-        counts_unjudged,
         expected_calibration_error,
         reliability,
         risk_by_coverage,
@@ -137,3 +137,38 @@ def _read_predictions(
     if not hits.probabilities:
         raise InputError(f'{path} has no judged hit: give the judgments of its topics')
     return hits, _Predictions(list(answered.values()), [has_answer[qid] for qid in answered])
+
+
+def plot_calibration(
+    path: StrPath, diagrams: Mapping[str, Sequence[ReliabilityBin]], risks: Sequence[float]
+) -> None:
+    """Reliability diagrams in one panel, and risk against coverage beside it.
+
+    Parameters
+    ----------
+    path : the file to write
+    diagrams : the bins of each kind of probability, by its name
+    risks : of `risk_by_coverage`
+    """
+
+    def draw_reliability(axis: Any) -> None:
+        axis.plot(
+            [0, 1], [0, 1], color='0.6', marker='', linestyle='-', linewidth=1, label='perfect'
+        )
+        for name, bins in diagrams.items():
+            predicted = [group.predicted for group in bins]
+            axis.plot(predicted, [group.observed for group in bins], label=name)
+        axis.set(xlabel='predicted', ylabel='observed', title='reliability')
+        axis.legend()
+
+    def draw_risk(axis: Any) -> None:
+        coverage = [(number + 1) / len(risks) for number in range(len(risks))]
+        axis.step(coverage, list(risks), where='post', marker='')
+        axis.set(xlabel='share of questions answered', ylabel='share without a relevant document')
+        axis.set(ylim=(0, 1), title='risk against coverage')
+
+    def draw(axis: Any, label: str, draw_panel: Callable[[Any], None]) -> None:
+        draw_panel(axis)
+        axis.grid(alpha=0.3)
+
+    draw_panels(path, {'reliability': draw_reliability, 'risk': draw_risk}, draw)

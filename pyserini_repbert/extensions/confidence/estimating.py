@@ -8,30 +8,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import (
+from pyserini_repbert.collection.noted_rankings import (
     KNOWN_HITS,
-    HitFeatures,
-    question_features,
     relevances_of,
+    runs_of_rankings,
     topic_rankings,
 )
 from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher, answer_of
 from pyserini_repbert.collection.search_description import SearchedRankings, differences_text
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.fused import look_deeper
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, check_question
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.extensions.confidence.features import HitFeatures, question_features
+from pyserini_repbert.extensions.confidence.models import (
     TOP,
     ConfidenceModel,
     Source,
     Verdict,
     parse_model,
-    read_model,
     verdict,
 )
+from pyserini_repbert.fusion.fused import look_deeper
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
@@ -44,7 +42,6 @@ PLAIN_MODEL = 'model_without_rerankers'
 OFFERED_MODEL = 'model_of_offered'
 OFFERED_PLAIN_MODEL = 'model_of_offered_without_rerankers'
 MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL, OFFERED_PLAIN_MODEL)
-PRIORS = RESOURCES / 'confidence'
 # Of models that do not say of which search they are.
 _EARLIER_VERSION = 1
 
@@ -62,7 +59,7 @@ class AnswerConfidence:
     found : 'likely', 'weak' or 'nothing'
     answered : the probability that a document among the best hits answers the question
     relevant : the probability of each hit that it is relevant, in the order of the hits
-    source : 'learned' from the collection's judgments, or a 'prior' of other collections
+    source : 'learned' from the collection's judgments
     """
 
     found: Verdict
@@ -86,7 +83,7 @@ class ConfidenceEstimator:
     Parameters
     ----------
     search : its rankings and their fusion
-    model : default: what the collection learned, else the prior for its encoder
+    model : default: what the collection learned
     stages : the rerankers of the search, as NAME@K
 
     Raises InputError where there is no model whose numbers can be believed.
@@ -147,7 +144,7 @@ class ConfidenceEstimator:
 
 
 def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> ConfidenceModel:
-    """What the collection learned for this search, else the prior for its encoder.
+    """What the collection learned for this search.
 
     Parameters
     ----------
@@ -159,7 +156,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
     """
     settings = search.dense.generation.settings
     learned = _learned_models(search.dense.generation.folder, settings.models_sha256)
-    model = _model_of_search(learned, search, stages) or find_prior(search, stages)
+    model = _model_of_search(learned, search, stages)
     shown_elsewhere = any(other.why_not_shown() is None for other in learned)
     error_type = ConfidenceLostError if shown_elsewhere else InputError
     if model is None and learned:
@@ -222,27 +219,52 @@ def _differences_text(
     return differences_text(learned, {**search.description(), 'rerank': list(stages) or None})
 
 
-def find_prior(search: SearchedRankings, stages: Sequence[str] = ()) -> ConfidenceModel | None:
-    """The prior for a search, by its encoder; None where there is none. Arguments as of
-    `model_for`.
-    """
-    settings = search.dense.generation.settings
-    path = PRIORS / f'{settings.weights_sha256[:8]}.json'
-    if not path.is_file():
-        return None
-    model = read_model(path)
-    if model.encoder_weights != settings.weights_sha256:
-        return None
-    return _model_of_search([model], search, stages)
-
-
-def open_confidence(ranker: Ranker) -> Callable[[str, int], list[Candidate]] | None:
+def open_confidence(
+    ranker: Ranker, rerankers: Mapping[str, Reranker] | None = None
+) -> Callable[[str, int], list[Candidate]] | None:
     """What searches with probabilities, as `search_with_confidence` does; None for the search of
     another index.
+
+    `rerankers` are of the search, by their stages.
     """
     if not isinstance(ranker, CollectionSearcher):
         return None
-    return partial(search_with_confidence, ranker)
+    return partial(search_with_confidence, ranker, rerankers=rerankers)
+
+
+def open_answered(
+    first: CollectionSearcher, rerankers: Mapping[str, Reranker]
+) -> Callable[[Sequence[Query], Run, Notes], dict[str, float]] | None:
+    """What gives P(answered) of each question, by qid; None where nothing was learned that could
+    tell it.
+
+    Parameters
+    ----------
+    first : the search of a collection
+    rerankers : by which its hits are reranked, by their stages
+
+    It takes the questions, their hits, and what the search reported.
+    """
+    try:
+        estimator = ConfidenceEstimator.of(first, stages=tuple(rerankers))
+    except InputError:
+        return None
+
+    def answered(topics: Sequence[Query], run: Run, notes: Notes) -> dict[str, float]:
+        runs = runs_of_rankings(first, notes)
+        probabilities = {}
+        for topic in topics:
+            rankings = {name: ranked[topic.qid] for name, ranked in runs.items()}
+            ranking = run[topic.qid]
+            relevances = None
+            if rerankers:
+                relevances = relevances_of(ranking, list(rerankers.values())[-1])
+            docids = ranking.docids[:TOP]
+            estimated = estimator.estimate(topic.text, docids, rankings, relevances)
+            probabilities[topic.qid] = estimated.answered
+        return probabilities
+
+    return answered
 
 
 def search_with_confidence(

@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.evaluate.calibration import (
+from pyserini_repbert.extensions.confidence.reliability import (
     area_under_roc,
     brier_score,
     expected_calibration_error,

@@ -7,27 +7,19 @@ fixed sample of passages, one small multiplication.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.noted_rankings import KNOWN_HITS
 from pyserini_repbert.collection.rankings import CollectionRanking
-from pyserini_repbert.collection.rescoring import RescoredSearcher
-from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.ranking import Ranker, Ranking, Run
-from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
+from pyserini_repbert.extensions.confidence.models import HIT_FEATURES, TOP
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
-from pyserini_repbert.trace import Notes
 
-if TYPE_CHECKING:
-    from pyserini_repbert.rerank.base import Reranker
-
-# Hits of each ranking that features know: no more than a search for `TOP` hits reads anyway.
-KNOWN_HITS = 60
 # So near to 0 and 1 a reranker's probability may be: its log-odds have to be finite.
 _LEAST_RELEVANCE = 1e-6
 _MARGIN = HIT_FEATURES.index('margin')
@@ -126,49 +118,6 @@ class HitFeatures:
         return scores / greatest if greatest > 0 else np.zeros(len(docids))
 
 
-def runs_of_rankings(searcher: CollectionSearcher, notes: Notes) -> dict[str, Run]:
-    """The runs of a search's rankings, by `CollectionRanking`; `notes` are what it reported."""
-    noted = zip(ranking_names(searcher), _notes_of_rankings(searcher, notes), strict=True)
-    return {name: own_notes.run for name, own_notes in noted}
-
-
-def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict[str, Ranking]:
-    """The rankings of a topic, by `CollectionRanking`; `notes` are what the search reported."""
-    return {name: run[qid] for name, run in runs_of_rankings(searcher, notes).items()}
-
-
-def ranking_names(searcher: CollectionSearcher) -> list[str]:
-    """The `CollectionRanking` of each ranking of a search: the dense one is called by its encoder.
-
-    One that scores the hits of others anew comes behind these.
-    """
-    names = []
-    for ranker in _rankings(searcher):
-        is_dense = isinstance(ranker, DenseDocumentSearcher)
-        names.append(str(CollectionRanking.DENSE) if is_dense else ranker.label)
-    return names
-
-
-def _rankings(ranker: Ranker) -> Iterator[Ranker]:
-    """The rankings of a search, in the order of `_notes_of_rankings`."""
-    for part in ranker.parts:
-        yield from _rankings(part)
-    if _is_ranking(ranker):
-        yield ranker
-
-
-def _notes_of_rankings(ranker: Ranker, notes: Notes) -> Iterator[Notes]:
-    """What each ranking of a search reported."""
-    for part, of_part in zip(ranker.parts, notes.parts.values(), strict=True):
-        yield from _notes_of_rankings(part, of_part)
-    if _is_ranking(ranker):
-        yield notes
-
-
-def _is_ranking(ranker: Ranker) -> bool:
-    return not ranker.parts or isinstance(ranker, RescoredSearcher)
-
-
 def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArray[np.float64]:
     """The mean over rankings of 1 / log2(1 + rank) of each document, (hits,)."""
     values = np.zeros(len(docids))
@@ -177,15 +126,6 @@ def _agreement(docids: Sequence[str], rankings: Mapping[str, Ranking]) -> NDArra
         ranks = np.array([rank_of.get(docid, np.inf) for docid in docids])
         values += 1 / np.log2(1 + ranks)
     return values / max(len(rankings), 1)
-
-
-def relevances_of(ranking: Ranking, reranker: Reranker) -> dict[str, float]:
-    """What a reranker says of the hits that it read last, from 0 to 1, by docid."""
-    head = ranking[: reranker.reads]
-    if reranker.score_share is not None:
-        # Mixed with that of the stage before, a score is from 0 to 1 already.
-        return dict(zip(head.docids, head.scores, strict=True))
-    return dict(zip(head.docids, map(reranker.relevance, head.scores), strict=True))
 
 
 def _log_odds(docids: Sequence[str], relevances: Mapping[str, float]) -> NDArray[np.float64]:

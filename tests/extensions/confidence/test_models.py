@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.evaluate.calibration import area_under_roc
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.extensions.confidence.models import (
     HIT_FEATURES,
     ConfidenceModel,
     HeldOutTest,
@@ -19,6 +18,7 @@ from pyserini_repbert.search.confidence import (
     read_model,
     verdict,
 )
+from pyserini_repbert.extensions.confidence.reliability import area_under_roc
 
 N_FEATURES = len(HIT_FEATURES)
 PASSED = HeldOutTest(auc=0.8, chance=0.6)

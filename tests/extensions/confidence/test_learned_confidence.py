@@ -10,22 +10,23 @@ from folders import N_QUESTIONS
 from pyserini_repbert.adapt.judged_topics import FOLDS
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.confidence import KNOWN_HITS, HitFeatures, question_features
-from pyserini_repbert.collection.judging.confidence import (
+from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.noted_rankings import KNOWN_HITS
+from pyserini_repbert.collection.search_description import SearchedRankings
+from pyserini_repbert.evaluate.measures import counts_unjudged
+from pyserini_repbert.extensions.confidence.features import HitFeatures, question_features
+from pyserini_repbert.extensions.confidence.learned import ConfidenceLearner
+from pyserini_repbert.extensions.confidence.learning import (
     ask_questions,
     features_elsewhere,
     judged_topics,
     learn_confidence,
     search_topics,
 )
-from pyserini_repbert.collection.judging.learned_confidence import ConfidenceLearner
-from pyserini_repbert.collection.judgments import Judgment
-from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.evaluate.calibration import counts_unjudged
+from pyserini_repbert.extensions.confidence.models import HIT_FEATURES, TOP
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.confidence import HIT_FEATURES, TOP
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from pyserini_repbert.data.qrels import Qrels
-
 BINS = 10
 
 
@@ -29,15 +27,6 @@ class ReliabilityBin:
     predicted: float
     observed: float
     n: int
-
-
-def counts_unjudged(qrels: Qrels) -> bool:
-    """Whether unjudged hits count as not relevant: where nobody has judged a hit not relevant.
-
-    Such judgments list the answers of a question. Where others are there, too, an unjudged hit was
-    not seen, and is left out.
-    """
-    return all(grade > 0 for grades in qrels.values() for grade in grades.values())
 
 
 def reliability(

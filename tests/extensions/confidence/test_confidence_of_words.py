@@ -9,21 +9,23 @@ from fastapi.testclient import TestClient
 from folders import N_QUESTIONS
 from learned_collections import let_learn
 
-from pyserini_repbert.collection import Collection, estimating
-from pyserini_repbert.collection.confidence import HitFeatures, runs_of_rankings
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.noted_rankings import runs_of_rankings
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.threshold import first_depth
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.extensions.confidence import estimating
+from pyserini_repbert.extensions.confidence.features import HitFeatures
+from pyserini_repbert.extensions.confidence.models import (
     HIT_FEATURES,
     ConfidenceModel,
     HeldOutTest,
     LogisticModel,
 )
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.threshold import first_depth
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.trace import Notes

@@ -14,25 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import DEPTH, FOLDS, deal_folds, number_texts
-from pyserini_repbert.collection.confidence import (
-    HitFeatures,
-    question_features,
-    relevances_of,
-    runs_of_rankings,
-)
+from pyserini_repbert.collection.noted_rankings import relevances_of, runs_of_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.evaluate.calibration import (
-    area_under_roc,
-    brier_score,
-    counts_unjudged,
-    expected_calibration_error,
-)
-from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.confidence import (
+from pyserini_repbert.evaluate.measures import counts_unjudged
+from pyserini_repbert.extensions.confidence.features import HitFeatures, question_features
+from pyserini_repbert.extensions.confidence.models import (
     TOP,
     ConfidenceModel,
     HeldOutTest,
@@ -40,6 +29,13 @@ from pyserini_repbert.search.confidence import (
     chance_auc,
     fit_logistic,
 )
+from pyserini_repbert.extensions.confidence.reliability import (
+    area_under_roc,
+    brier_score,
+    expected_calibration_error,
+)
+from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.trace import Notes
 
 Rows = NDArray[np.float64]
@@ -75,8 +71,8 @@ class Reliability:
     ----------
     n : how many there are
     auc : None where all outcomes are the same
-    brier, ece : as in `evaluate.calibration`
-    chance_auc : an AUC above it is no chance, as in `search.confidence`; None where there is none
+    brier, ece : as in `reliability`
+    chance_auc : an AUC above it is no chance, as in `models`; None where there is none
     """
 
     n: int

@@ -14,17 +14,22 @@ from typing import Any
 from pyserini_repbert.adapt.adaptation import Adaptation
 from pyserini_repbert.collection.adaptation import adaptation_in_use, judgments_of
 from pyserini_repbert.collection.collection import Collection
-from pyserini_repbert.collection.estimating import (
+from pyserini_repbert.collection.judgments import JudgmentStore
+from pyserini_repbert.collection.parts import LearnedSearches
+from pyserini_repbert.collection.search_description import SearchedRankings
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.topics import normal_form
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import counts_unjudged
+from pyserini_repbert.extensions.confidence.estimating import (
     MODEL,
     OFFERED_MODEL,
     OFFERED_PLAIN_MODEL,
     PLAIN_MODEL,
     ConfidenceLostError,
-    find_prior,
     model_for,
 )
-from pyserini_repbert.collection.judging.confidence import (
-    FittedModels,
+from pyserini_repbert.extensions.confidence.learning import (
     LearnedConfidence,
     SearchedTopics,
     ask_all,
@@ -33,17 +38,11 @@ from pyserini_repbert.collection.judging.confidence import (
     learn_confidence,
     search_topics,
 )
-from pyserini_repbert.collection.judgments import JudgmentStore
-from pyserini_repbert.collection.search_description import SearchedRankings
-from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import normal_form
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.calibration import counts_unjudged
+from pyserini_repbert.extensions.confidence.models import ConfidenceModel, dump_model
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.adapted_folder import read_description
-from pyserini_repbert.search.confidence import ConfidenceModel, dump_model
 
 # Questions of another collection.
 _N_ELSEWHERE = 100
@@ -118,34 +117,24 @@ class ConfidenceLearner:
         asked = ask_all(questions.own, self._qrels, read_by)
         searcher = questions.searcher
         search = SearchedRankings.of(searcher)
-        known = find_prior(search, stages)
-        prior = None if known is None else FittedModels(known.hits, known.questions)
         features = None
         if questions.elsewhere is not None:
             features = features_elsewhere(questions.elsewhere, read_by)
-        learned = learn_confidence(asked, self._seed, prior, counts_unjudged(self._qrels), features)
+        learned = learn_confidence(asked, self._seed, None, counts_unjudged(self._qrels), features)
         weights = searcher.generation.settings.weights_sha256
         return SearchConfidence(learned, learned.model(weights, search.description(), stages))
 
 
-def learn_both_confidences(
-    now: CollectionSearcher,
-    offered: CollectionSearcher,
-    learner: ConfidenceLearner,
-    rerankers: Mapping[str, Reranker],
-) -> dict[str, Any]:
+def learn_both_confidences(learned: LearnedSearches) -> dict[str, Any]:
     """What the report says of confidence in the search as it is now, and in what is offered.
 
     Of the search as it is now, nothing where it has a query map: earlier judgments of the same
     questions taught it. The confidence of that search was learned with the map.
-
-    Parameters
-    ----------
-    now : the search without its rerankers
-    offered : the search that was learned, without rerankers
-    learner : learns both
-    rerankers : of the search, by their stages
     """
+    learner = ConfidenceLearner(learned.adaptation, learned.store, learned.seed)
+    now = learned.now
+    offered = learned.offered
+    rerankers = learned.rerankers
     confidence: dict[str, Any] = {}
     if now.dense.query_map is None:
         questions = learner.search(now)
@@ -167,7 +156,7 @@ def learn_both_confidences(
         confidence[LOST] = of_offered.model.why_not_shown()
         if rerankers:
             confidence[OFFERED_PLAIN_MODEL] = learner.learn(questions, {}).values()
-    return {'confidence': confidence} if confidence else {}
+    return confidence
 
 
 def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:
