@@ -68,7 +68,9 @@ class PassageEncoder:
         """How many inputs are encoded before it is asked whether they have to be kept."""
         if self._source.is_elsewhere:
             return _ON_A_CLUSTER
-        device = str(getattr(self.encoder, 'device', 'cpu'))
+        # Of an encoder of ours, the name alone: its `device` imports PyTorch.
+        named = getattr(self.encoder, 'device_name', None)
+        device = named or str(getattr(self.encoder, 'device', 'cpu'))
         return _ON_CPU if device.startswith('cpu') else _ON_A_DEVICE
 
     @cached_property

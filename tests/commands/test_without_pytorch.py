@@ -65,3 +65,16 @@ def test_a_question_to_vectors_and_words(rankings, tiny_checkpoint, tmp_path):
     out, end = run_command('search', *flags)
     assert end == '0 []'
     assert '\n   1. d' in out
+
+
+def test_a_changed_file_in_a_collection(tiny_checkpoint, tmp_path):
+    corpus = tmp_path / 'corpus'
+    corpus.mkdir()
+    (corpus / 'a.txt').write_text('the cat sat')
+    sync = ('index', 'sync', '--corpus', corpus, '--index', tmp_path / 'mine')
+    run_command(*sync, '--encoder', tiny_checkpoint(), '--sparse', 'none')
+    (corpus / 'a.txt').write_text('the dog sat')
+    out, end = run_command(*sync)
+    # Files are read with selectolax.
+    assert end == "0 ['selectolax']"
+    assert '1 changed' in out

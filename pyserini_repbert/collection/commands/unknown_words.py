@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
-from pyserini_repbert.collection.judging.own_settings import own_settings, set_settings
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
@@ -50,6 +49,8 @@ def say_unknown(
         return
     consequence = 'they are found by their words, and not by meaning'
     if unknown.are_most and is_new and settings.sparse is SparseKind.BM25:
+        from pyserini_repbert.collection.judging.own_settings import set_settings
+
         set_settings(Path(index), {'rankings': (_WORDS_ALONE,)})
         consequence = f'it is searched by words alone, until {_go_back(index)}'
     print(f'{printable(str(unknown))}: {consequence}; {_advice(settings)}', file=sys.stderr)
@@ -57,6 +58,8 @@ def say_unknown(
 
 def say_words_alone(index: str) -> None:
     """Say on stderr that a collection is still searched by words alone, if it was set so."""
+    from pyserini_repbert.collection.judging.own_settings import own_settings
+
     for setting in own_settings(Path(index)):
         if (setting.name, setting.value) == ('rankings', _WORDS_ALONE) and setting.source == 'set':
             print(
