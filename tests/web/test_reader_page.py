@@ -227,10 +227,11 @@ def test_confidence_that_is_gone_is_said(mine):
 
     def about(route):
         values = route.fetch().json()
-        values['lost_confidence'] = 'confidence was learned for another search'
+        for index in values['indexes']:
+            index['lost_confidence'] = 'confidence was learned for another search'
         route.fulfill(json=values)
 
-    mine.page.route('**/v1/mine', about)
+    mine.page.route('**/v1/indexes', about)
     page = mine.open(ASKED, '.hit')
     said = page.locator('.note').first.inner_text()
     assert said.endswith('is not told any more: confidence was learned for another search.')
