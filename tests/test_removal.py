@@ -49,7 +49,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(f'{module.name}: {error}')
 print(failed)
-for command in ('', 'search', 'adapt', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -130,7 +130,7 @@ WORDS = {
     'extensions': ('--confidence', '--watch'),
     'extensions/confidence': (
         *('--confidence', '--min-confidence', '"min_confidence"', '"probability"'),
-        *('"lost_confidence"', 'extensions/confidence/'),
+        *('"lost_confidence"', 'extensions/confidence/', 'calibration'),
     ),
     'extensions/following': ('--follow',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),

@@ -175,7 +175,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _make_parser() -> Parser:
-    others = f'{", ".join(_ANALYSES)} (each has its own --help)'
+    names = [*_ANALYSES, *commands_below('evaluate')]
+    others = f'{", ".join(names)} (each has its own --help)'
     flags = parser(
         'evaluate',
         f'Score run files by judgments. `evaluate ANALYSIS` runs an analysis instead: {others}.',
