@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.extensions.trials import encode_trial, go_back, use_trial
 from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.serve import routes, service as services
 from pyserini_repbert.serve.app import create_app
@@ -100,17 +101,17 @@ def test_a_service_goes_over_to_a_trial_and_back(folder, tiny_checkpoint):
     with served(folder) as client:
         before = scores(client)
         with Collection.open(folder, encoder=other) as collection:
-            collection.encode_trial()
+            encode_trial(collection)
         # The trial beside it changes no answer.
         assert search(client) == (1, {'1'})
         assert scores(client) == before
         with Collection.open(folder) as collection:
-            collection.use_trial()
+            use_trial(collection)
         assert wait_for(client, 2) == {'1'}
         assert scores(client) != before
         assert client.get('/v1/mine').json()['encoder'] == 'other'
         with Collection.open(folder) as collection:
-            collection.go_back()
+            go_back(collection)
         assert wait_for(client, 3) == {'1'}
         assert scores(client) == before
 
