@@ -179,6 +179,7 @@ def test_a_file_that_cannot_be_read_deletes_nothing(synced_folder, monkeypatch):
         raise PermissionError(errno.EACCES, 'Permission denied')
 
     monkeypatch.setattr('pyserini_repbert.collection.files.text_corpus.open_binary', refuse)
+    (folder / 'two.md').write_text('another cat', encoding='utf-8')
     collection.sync(folder)
     assert len(collection) == 3
     with pytest.raises(InputError, match='Permission denied'):

@@ -340,7 +340,7 @@ def test_commands_take_it(printed, tmp_path):
     explained = printed(search, *ask, '--explain')
     assert explained.count('ranks: tiny ') == explained.count('terms: ')
     alone = printed(search, *ask, '--rankings', 'sparse')
-    score = re.search(r'b  \((.*)\)', alone)[1]
+    score = re.search(r'b  \(([^)]*)\)', alone)[1]
     why = printed(
         explain, '--index', 'mine', '--query', 'red cat', '--docid', 'b', '--top', '2', '--quiet'
     )

@@ -494,7 +494,7 @@ def test_tokens_are_explained_by_the_model_of_the_collection(printed):
     build = ['sync', '--corpus', 'corpus.jsonl', '--index', 'mine', '--quiet', '--encoder', 'tiny']
     printed(index, *build, '--sparse', 'none', '--multi-vector', 'late')
     ask = ['--index', 'mine', '--query', 'red cat', '--quiet']
-    stored = re.search(r'b  \((.*)\)', printed(search, *ask, '--rankings', 'multi'))[1]
+    stored = re.search(r'b  \(([^)]*)\)', printed(search, *ask, '--rankings', 'multi'))[1]
     why = printed(explain, *ask, '--docid', 'b')
     # The model encodes the passage anew, in float32.
     encoded = re.search(r'b: score (\S+)', why)[1]
