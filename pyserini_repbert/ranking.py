@@ -615,7 +615,7 @@ class Ranker(StoredTexts, ABC):
         """
         if not self.parts:
             raise InputError(
-                f"'{self.label}' takes a question: dense rankings and those of words find what is "
+                f"'{self.label}' takes a question: rankings of vectors and of words find what is "
                 'like a document'
             )
         return self.with_settings(parts=tuple(part.by_documents() for part in self.parts))

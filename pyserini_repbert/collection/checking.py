@@ -197,7 +197,7 @@ def _table_differences(generation: Generation) -> Iterator[str]:
         )
         dead = [] if live.live is None else np.flatnonzero(~live.live).tolist()
         if [row for (row,) in rows] != dead:
-            yield f'the dead rows of shard {live.shard.name} are not those of the manifest'
+            yield f'the dead rows of shard {live.shard.name} differ from the manifest'
     lost = _number(
         generation,
         'SELECT COUNT(*) FROM dead_rows WHERE shard NOT IN (SELECT shard FROM shards)',
@@ -259,7 +259,7 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
                 # An earlier release has written the generation.
                 continue
             if digest.of_generation(connection, generation.number) != expected:
-                yield f'the {what} are not those of the manifest'
+                yield f'the {what} differ from the manifest'
         if newest is not None and newest.number == generation.number:
             # Otherwise, the sources are those of a generation that was published meanwhile.
             yield from _source_differences(connection, generation)

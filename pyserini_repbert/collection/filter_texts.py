@@ -447,5 +447,5 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
     """Raises InputError for + or -: for Lucene, they are stronger than OR."""
     if any(isinstance(part, (tree.Plus, tree.Prohibit)) for part in item.operands):
         raise InputError(
-            f"filter '{str(item)[:80]}': beside OR, write NOT in place of -, and leave + out"
+            f"filter '{str(item)[:80]}': beside OR, write NOT instead of -, and leave + out"
         )

@@ -78,8 +78,8 @@ def make_parser() -> argparse.ArgumentParser:
         'Answer questions in the terminal, or write a run file for topics. Without a question, '
         'ask at a prompt, or read questions from a pipe, one a line. '
         '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
-        'as bm25@FOLDER or bm25@demo. All rankings are fused, those of a '
-        'collection, too. --rerank reranks the best hits.',
+        'as bm25@FOLDER or bm25@demo. All rankings are fused, '
+        'including the rankings of a collection. --rerank reranks the best hits.',
     )
     _add_questions(parser.add_argument_group('what is asked'))
     _add_searched(parser.add_argument_group('what is searched'))

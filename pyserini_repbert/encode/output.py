@@ -104,7 +104,7 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
             before = read_manifest(folder, type(settings)).settings
         else:
             raise DamagedFileError(
-                f'{known} is missing, which resuming needs: begin anew', parameters=('overwrite',)
+                f'{known} is missing, which resuming needs: start again', parameters=('overwrite',)
             )
         check_settings(folder, before, settings)
     write_json(known, settings)

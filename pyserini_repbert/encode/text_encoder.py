@@ -149,7 +149,7 @@ class TextEncoder(ABC):
         """
         if not 1 <= dimension <= self.dimension:
             raise InputError(
-                f"vectors of {dimension} values were asked for, those of '{self.name}' have "
+                f"{dimension} values of each vector were asked for, and '{self.name}' has "
                 f'{self.dimension}: give 1 to {self.dimension}',
                 parameters=('truncate_dim',),
             )

@@ -115,7 +115,7 @@ def pruning_table(results: Sequence[PruningResult], settings: ComparisonSettings
     sentence = triangles_sentence('the first line', (len(results) - 1) * len(measures), settings)
     caption = (
         f'Candidates reranked by their r largest weights; the last column is the share of the ten '
-        f'best hits that are those of the first line; the best value of a measure is bold. '
+        f'best hits that the first line has, too; the best value of a measure is bold. '
         f'{sentence}'
     )
     header = ['r', 'weights', 'bytes a passage', 'ms a query', *measures, 'same in top 10']

@@ -65,7 +65,7 @@ def mapped(
     except FileNotFoundError as error:
         raise DamagedFileError(f'{path} is missing: {advice}, or wait until it is built') from error
     except _UNREADABLE as error:
-        raise DamagedFileError(f'{path} is no .npy file ({error}): {advice}') from error
+        raise DamagedFileError(f'{path} is not an .npy file ({error}): {advice}') from error
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
             f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: '

@@ -215,7 +215,7 @@ def build_ann(
 def _check_manifest(folder: Path, sha256: str) -> None:
     """Raises MismatchError for a bundle whose manifest is another one now."""
     if digest(folder / MANIFEST) != sha256:
-        raise MismatchError(f'index {folder} was built anew meanwhile: {AGAIN}')
+        raise MismatchError(f'index {folder} was rebuilt meanwhile: {AGAIN}')
 
 
 def check_count(count: int, folder: Path) -> None:

@@ -53,7 +53,7 @@ _LESS = (
     "a pool, for a lesser 'depth' or for fewer 'fields'"
 )
 _LESS_OF_FILE = (
-    "ask for 'qrels' in place of 'jsonl', let `index judgments` write the file where the service "
+    "ask for 'qrels' instead of 'jsonl', let `index judgments` write the file where the service "
     "runs, or give the service a greater 'answer_bytes' in its settings"
 )
 router = APIRouter(

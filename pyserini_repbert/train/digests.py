@@ -53,12 +53,12 @@ def check_digests(work: Path, digests: Digests) -> None:
         before = dict(json.loads((work / INPUTS).read_text(encoding='utf-8')))
     except (OSError, TypeError, ValueError) as error:
         raise DamagedFileError(
-            f'{work / INPUTS} is damaged: begin anew', parameters=('overwrite',)
+            f'{work / INPUTS} is damaged: start again', parameters=('overwrite',)
         ) from error
     for name, digest in digests.items():
         if before.get(name) != digest:
             raise MismatchError(
-                f'{name} has changed since the training in {work} began: restore it, or begin anew',
+                f'{name} has changed since the training in {work} began: restore it or start again',
                 parameters=('overwrite',),
             )
 

@@ -215,12 +215,12 @@ class TrainingOutput:
         elif begun_with != self.recipe.text:
             raise MismatchError(
                 f'{work} holds a training of another recipe or other settings: give the same, or '
-                f'begin anew',
+                f'start again',
                 parameters=('overwrite',),
             )
         elif not (work / INPUTS).is_file():
             raise MismatchError(
-                f'{work} holds no {INPUTS}, as a training of an earlier version: begin anew',
+                f'{work} holds no {INPUTS}, as a training of an earlier version: start again',
                 parameters=('overwrite',),
             )
 

@@ -108,7 +108,7 @@ def test_a_damaged_description_is_refused(adapted):
         (lambda array: np.float32(1), r'holds float32 \(\), expected'),
         (lambda array: array.astype(np.float64), r'holds float64'),
         (lambda array: np.where(array == 1, np.nan, array), 'holds values that are not finite'),
-        (lambda array: np.array(['x'], object), 'is no .npy file'),
+        (lambda array: np.array(['x'], object), 'is not an .npy file'),
     ],
 )
 def test_a_map_that_no_encoder_takes_is_refused(change, message, adapted, searcher):

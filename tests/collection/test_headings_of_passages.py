@@ -161,7 +161,7 @@ def test_headings_of_an_earlier_release_are_added_without_encoding(
     ('statement', 'said'),
     [
         ("UPDATE origins SET file = 'b.md'", 'the place of document'),
-        ('DELETE FROM origins', 'the places of documents in their sources are not'),
+        ('DELETE FROM origins', 'the places of documents in their sources differ'),
         ("UPDATE source_syncs SET unread = 'x'", 'the last sync of source'),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_source_of_an_earlier_release_is_read_anew_once(
     capsys.readouterr()
     command.run(main, line)
     assert capsys.readouterr().err == (
-        'docs was read anew, once: this release reads files that are marked up (Markdown, '
+        'docs was read again, once: this release reads files that are marked up (Markdown, '
         'reStructuredText, HTML, …) as a person reads them\n'
     )
     write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})

@@ -30,7 +30,7 @@ DOCUMENTS = [
     {'id': 'e', 'text': ''},
 ]
 OF_SOURCES = 'the tables of sources, their prefixes, paths, formats and links are not as written'
-OF_OWNERS = 'the docids or the sources of documents are not those of the manifest'
+OF_OWNERS = 'the docids or the sources of documents differ from the manifest'
 
 
 @pytest.fixture(scope='module')
@@ -177,7 +177,7 @@ OF_ROWS = {
     ),
     'dead rows': (
         'DELETE FROM dead_rows',
-        ['the dead rows of shard NAME are not those of the manifest'],
+        ['the dead rows of shard NAME differ from the manifest'],
     ),
     'dead rows of no shard': (
         'INSERT INTO dead_rows VALUES (77, 0, 2)',

@@ -1,9 +1,10 @@
-"""Docs say it in plain English: their prose has none of these phrases.
+"""Docs and messages say it in plain English: they have none of these phrases.
 
 Each phrase has a plainer form. Code, outputs, headings and the targets of links are not checked,
 because they repeat names and what commands print.
 """
 
+import ast
 import re
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ PAGES = [
 ]
 # The changelog's older sections stay as they are.
 EARLIER = '## [0.3.0]'
+PACKAGE = ROOT / 'pyserini_repbert'
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,9 @@ PHRASES = (
     Phrase(r'\bwhoever\b', 'who it is: "you", "the command"'),
     # "There are no hits" is right.
     Phrase(r'(?<!there )\b(?:is|are) no (?!longer\b|more than\b)', '"is not a …", or "without …"'),
-    Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
-    Phrase(r'[,;] else\b|\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'),
     Phrase(r'\bin place of\b', '"instead of"'),
     Phrase(r'\bby (?:itself|themselves)\b', '"automatically", or leave it out'),
     Phrase(r'\bwithout a word\b', '"silently"'),
-    Phrase(r'\b(?:is|are) said\b', 'who says it: "the command says"'),
     Phrase(r'\bnothing else than\b', '"only"'),
     Phrase(r'\bcannot be had\b', '"unavailable"'),
     Phrase(
@@ -50,8 +49,17 @@ PHRASES = (
     ),
     Phrase(r'\bbut for\b', '"except"'),
     Phrase(r'\bas (?:it|they) stands? there\b|\bwhat stands\b', 'what it is'),
-    Phrase(r', say\b', '"for example", or "such as"'),
     Phrase(r'\banew\b', '"again", or "from the start"'),
+    Phrase(r'\bnot any more\b|\bnot \w+ any more\b', '"no longer"'),
+    Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
+    Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
+)
+# Messages still have these.
+IN_DOCS = (
+    Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
+    Phrase(r'[,;] else\b|\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'),
+    Phrase(r'\b(?:is|are) said\b', 'who says it: "the command says"'),
+    Phrase(r', say\b', '"for example", or "such as"'),
     Phrase(r'\blearnt\b', '"learned"'),
     Phrase(r'\bweights of terms\b', '"term weights"'),
     Phrase(r'\bwhole numbers?\b', '"integer"'),
@@ -59,9 +67,6 @@ PHRASES = (
         r'\bof (?:its|their|your|our|his|her) own\b',
         '"your own …", "a separate …", or leave it out',
     ),
-    Phrase(r'\bnot any more\b|\bnot \w+ any more\b', '"no longer"'),
-    Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
-    Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
 )
 
 
@@ -91,16 +96,41 @@ def awkward(path):
     content, _, _ = path.read_text(encoding='utf-8').partition(EARLIER)
     for line, text in paragraphs(content, lines_of_code(path)):
         prose = re.sub(r'`[^`]*`|\]\([^)]*\)', '`', text)
-        for phrase in PHRASES:
-            match = re.search(phrase.pattern, prose, re.IGNORECASE)
-            if match:
-                found.append(f'{path.name}:{line}: "{match[0]}": write {phrase.plainer}')
+        for problem in awkward_phrases(prose, (*PHRASES, *IN_DOCS)):
+            found.append(f'{path.name}:{line}: {problem}')
     return found
+
+
+def awkward_phrases(prose, phrases):
+    """Each of the phrases that a text has, and the plainer words."""
+    for phrase in phrases:
+        match = re.search(phrase.pattern, prose, re.IGNORECASE)
+        if match:
+            yield f'"{match[0]}": write {phrase.plainer}'
+
+
+def messages(path):
+    """(line, text) of each text of a module that is not a docstring and has several words."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding='utf-8'))))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in docstrings and ' ' in node.value:
+            yield node.lineno, node.value
 
 
 @pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_words(path):
     assert awkward(path) == []
+
+
+def test_words_of_messages_and_help():
+    found = []
+    for path in sorted(PACKAGE.rglob('*.py')):
+        for line, text in messages(path):
+            for problem in awkward_phrases(text, PHRASES):
+                found.append(f'{path.relative_to(PACKAGE)}:{line}: {problem}')
+    assert found == []
 
 
 def test_phrases_are_found_in_prose_alone(tmp_path):

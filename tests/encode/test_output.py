@@ -142,7 +142,7 @@ def test_resuming_without_the_record_of_the_settings(tmp_path):
     with pytest.raises(MismatchError, match="begun with encoder 'tiny', now it is 'other'"):
         build(tmp_path / 'index', settings=other, resume=True)
     (tmp_path / 'index' / 'manifest.json').unlink()
-    with pytest.raises(DamagedFileError, match='encoding.json is missing.*begin anew') as refused:
+    with pytest.raises(DamagedFileError, match='encoding.json is missing.*start again') as refused:
         build(tmp_path / 'index', resume=True)
     assert refused.value.parameters == ('overwrite',)
 

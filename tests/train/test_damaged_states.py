@@ -96,7 +96,7 @@ def test_a_folder_of_files_is_an_input(tiny_recipe, world, tmp_path, monkeypatch
 
 def test_a_state_without_digests_of_inputs_is_refused(stopped, tmp_path):
     (tmp_path / 'out.training/inputs.json').unlink()
-    with pytest.raises(MismatchError, match='earlier version: begin anew'):
+    with pytest.raises(MismatchError, match='earlier version: start again'):
         train(stopped, tmp_path / 'out', resume=True, device='cpu')
 
 

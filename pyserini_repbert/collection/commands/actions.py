@@ -247,7 +247,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
         print(
-            f'{options.corpus} was read anew, once: this release reads files that are marked up '
+            f'{options.corpus} was read again, once: this release reads files that are marked up '
             '(Markdown, reStructuredText, HTML, …) as a person reads them',
             file=sys.stderr,
         )

@@ -40,7 +40,7 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
         '--sparse',
         metavar='bm25|none|MODEL',
         help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
-        f"in place of BM25; {stored} 'bm25'",
+        f"instead of BM25; {stored} 'bm25'",
     )
     add(
         '--multi-vector',

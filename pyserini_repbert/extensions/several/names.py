@@ -51,8 +51,8 @@ def split_location(location: str) -> list[str]:
         kind = kind_of(part)
         if not kind.is_writable:
             raise InputError(
-                f"'{part}' is no collection, and several indexes are searched together where each "
-                'is one: make one of its documents with `index sync`, or search it alone',
+                f"'{part}' is not a collection, and only collections are searched together: make "
+                'one of its documents with `index sync`, or search it alone',
                 parameters=('index',),
             )
         folders.append(Path(part).resolve())

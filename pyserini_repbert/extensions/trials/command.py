@@ -87,7 +87,7 @@ def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest
     for name, after in _shown_settings(trial.settings).items():
         before = settings_before[name]
         if before != after:
-            differences.append(f"{name.replace('_', ' ')} '{after}' in place of '{before}'")
+            differences.append(f"{name.replace('_', ' ')} '{after}' instead of '{before}'")
     shards = command.count_text(len(trial.shards), 'shard')
     print(
         printable(

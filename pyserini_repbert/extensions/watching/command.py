@@ -173,7 +173,7 @@ def add_history_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='ask the judged questions first, if the newest generation was not asked',
     )
-    parser.add_argument('--json', action='store_true', help='print JSON in place of a table')
+    parser.add_argument('--json', action='store_true', help='print JSON instead of a table')
     add_flags(parser, 'device', 'offline')
 
 

@@ -176,7 +176,7 @@ def test_the_terminal_and_a_run_name_the_collection(both, tmp_path, capsys):
         (['--adapted', 'x'], 'x'),
         (['--confidence'], 'confidence is of the search of a collection alone'),
         (['--rerank', 'mmr@3'], 'a stage that reads vectors or neighbours'),
-        (['--index', 'nothing'], "'nothing' is no collection"),
+        (['--index', 'nothing'], "'nothing' is not a collection"),
     ],
 )
 def test_what_makes_no_sense_is_refused(both, flags, message):
