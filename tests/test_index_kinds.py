@@ -28,6 +28,12 @@ ALLOWED = {
     'search/dense.py': ['isinstance', 'is_faiss_folder'],
     # Refuses what a user gives in place of an open bundle.
     'rerank/term_weights.py': ['isinstance'],
+    # What a question's vector is compared with is in collections alone.
+    'extensions/confidence/estimating.py': ['isinstance'],
+    'extensions/off_topic/claims.py': ['isinstance'],
+    'extensions/off_topic/options.py': ['isinstance'],
+    # Generations are in collections alone.
+    'extensions/watching/command.py': ['is_collection'],
     # PyTerrier has a type of its own for each kind.
     'interop/pyterrier/artifacts.py': ['manifest_kind'],
 }

@@ -15,6 +15,8 @@ RECORDED = {
     'collection.representation_search:RepresentationSearcher': 'RepresentationSearcher',
     'collection.bm25_search:Bm25DocumentSearcher': 'DocumentBm25',
     'collection.bm25_search:FilteredBm25': 'FilteredBm25',
+    'extensions.several.searching:MergedRanking': 'MergedRanking',
+    'extensions.several.searching:SeveralSearcher': 'SeveralSearcher',
     'fusion.fused:Fusion': 'Fusion',
     'lucene.impacts:ImpactSearcher': 'ImpactSearcher',
     'lucene.searcher:LuceneSparseSearcher': 'LuceneSparseSearcher',

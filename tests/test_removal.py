@@ -134,9 +134,9 @@ def words_of(folders):
 WORDS = {
     'collection': ('--filter', 'index sync', '--even-if-worse'),
     'serve': ('  serve ',),
-    'extensions': ('--confidence', '--watch'),
+    'extensions': ('--min-confidence', '--watch'),
     'extensions/confidence': (
-        *('--confidence', '--min-confidence', '"min_confidence"', '"probability"'),
+        *('--min-confidence', '"min_confidence"', '"probability"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow',),

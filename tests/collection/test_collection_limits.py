@@ -108,7 +108,7 @@ def test_a_first_sync_that_failed_is_said(open_collection):
         ({'passage_tokens': 0}, 'passages of 0 wordpieces: expected at least 1'),
         ({'sparse': 'nobody'}, "sparse ranking 'nobody' is unknown"),
         ({'language': 'xx'}, 'language'),
-        ({'truncate_dim': 99}, 'vectors of 99 values were asked for'),
+        ({'truncate_dim': 99}, '99 values of each vector were asked for'),
         ({'precision': 'f8'}, "precision 'f8' is unknown"),
     ],
 )

@@ -263,4 +263,4 @@ def test_an_encoder_searches_an_index():
 
 
 def test_kinds_register_themselves():
-    assert set(kind.kinds()) == {'collection', 'dense', 'lucene', 'term_weights'}
+    assert set(kind.kinds()) == {'collection', 'dense', 'lucene', 'several', 'term_weights'}

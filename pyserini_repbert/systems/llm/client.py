@@ -168,8 +168,9 @@ class _Refused:
 
 def _refused_part(body: Mapping[str, Any], reason: str) -> _Refused | None:
     """What of a body a server's message refuses; None where it names nothing that can change."""
+    named = re.findall('[a-z_]+', reason)
     for name in _REFUSABLE:
-        if name not in body or not re.search(rf'(?<![a-z_]){name}(?![a-z_])', reason):
+        if name not in body or name not in named:
             continue
         if name != 'top_logprobs':
             return _Refused(name)
