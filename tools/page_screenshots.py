@@ -46,9 +46,9 @@ class Picture:
     clicked: str = ''
 
 
-_WHY = '.hit-tools button'
+_WHY = '.hit-tools button:has-text("Why here?")'
 PICTURES = (
-    Picture('reader', f'?{_READ}', '.reasons table', 1280, 960, clicked=_WHY),
+    Picture('reader', f'?{_READ}', '.reasons p', 1280, 960, clicked=_WHY),
     Picture(
         'document',
         f'?{_READ}&doc=guides%2Ffiles.md',
@@ -69,7 +69,7 @@ PICTURES = (
         1150,
     ),
 )
-_LONGEST = 120_000  # ms to wait for a picture's contents
+_LONGEST = 60_000  # ms to wait for a picture's contents
 
 
 def take(url: str, output: Path) -> None:
