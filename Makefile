@@ -50,8 +50,8 @@ VENV_RAY ?= .venv-ray
 RAY_INSTALLED = $(VENV_RAY)/.installed-ray
 
 # What learns from scores is among them: a fit may amplify the last digits of a sum
-MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py adapt collection encode evaluate explain index \
-	models names parity pipeline regression rerank search)
+MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py adapt collection encode evaluate explain \
+	extensions/confidence extensions/off_topic index models names parity pipeline regression rerank search)
 
 # Slow tests with a target of their own: test-interop, test-ray, test-web, rehearsal
 ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray serve/test_fuzz.py web) \
