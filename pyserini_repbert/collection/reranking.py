@@ -29,13 +29,13 @@ logger = logging.getLogger(__name__)
 SEARCH = 'search'
 
 
-class Answer(list[Candidate]):
+class CollectionAnswer(list[Candidate]):
     """The hits of a question, best first; what extensions say of the question are attributes."""
 
 
 def answer_of(
     hits: Sequence[Candidate], searcher: CollectionSearcher, topic: Query, notes: Notes
-) -> Answer:
+) -> CollectionAnswer:
     """The hits of a question, with what extensions say of it.
 
     Parameters
@@ -45,7 +45,7 @@ def answer_of(
     topic : the question
     notes : what the searcher reported
     """
-    answer = Answer(hits)
+    answer = CollectionAnswer(hits)
     for part in loaded('in_collections'):
         vars(answer).update(part.of_answer(searcher, topic, notes))
     return answer
@@ -88,7 +88,7 @@ class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearch
             reranked = reranker.rank(topics, reranked, None, trace.part(reranker.label))
         return run | reranked
 
-    def search(self, query: str, k: int = 10) -> Answer:
+    def search(self, query: str, k: int = 10) -> CollectionAnswer:
         """As in `Searcher`; the answer has what extensions say of the question."""
         check_question(query)
         topic = Query('0', query)

@@ -80,3 +80,10 @@ def document_values(document: Document) -> dict[str, Any]:
     for name, value in document.fields.items():
         values.setdefault(name, value)
     return values
+
+
+def raw_document(document: Document | None) -> str | None:
+    """A collection's document as a JSON object with its id; None where there is none."""
+    if document is None:
+        return None
+    return json.dumps({'id': document.docid, **document_values(document)}, ensure_ascii=False)

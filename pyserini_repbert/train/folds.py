@@ -157,7 +157,7 @@ def _fold_folders(folds: Path) -> list[Path]:
         for name in _FILES:
             if not (folder / name).is_file():
                 raise InputError(
-                    f'{folder} lacks {name}: make the folds with `evaluate split-folds --run`',
+                    f'{folder} lacks {name}: make the folds with `evaluate split-folds` and a run',
                     parameters=('folds',),
                 )
     return folders

@@ -113,7 +113,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is(arguments, folds, 
     (folds / 'fold-3' / 'test.run').unlink()
     assert command.run(main, arguments) == 2
     error = capsys.readouterr().err
-    assert 'fold-3 lacks test.run: make the folds with `evaluate split-folds --run`' in error
+    assert 'fold-3 lacks test.run: make the folds with `evaluate split-folds` and a run' in error
     elsewhere = [arguments[0], '--folds', str(tmp_path), *arguments[3:]]
     assert command.run(main, elsewhere) == 2
     assert 'is not a folder of folds: expected fold-1' in capsys.readouterr().err

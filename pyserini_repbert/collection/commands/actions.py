@@ -36,6 +36,7 @@ _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
 def add_sync_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `index sync`."""
     add = parser.add_argument
     _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
@@ -49,7 +50,7 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         '--url-prefix',
         metavar='ADDRESS',
         help='where the files of the corpus are shown, for links from hits: '
-        'https://docs.example.org/ say, or an address with {path} and {anchor}; it is stored, and '
+        'https://docs.example.org/, or an address with {path} and {anchor}; it is stored, and '
         "'' removes it; default: files of this machine",
     )
     add(
@@ -74,11 +75,13 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `index add`."""
     _add_corpus_flags(parser)
     add_settings(parser)
 
 
 def add_delete_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `index delete`."""
     add = parser.add_argument
     add_index_flag(parser)
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
@@ -87,11 +90,13 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_copy_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `index copy`."""
     add_index_flag(parser)
     parser.add_argument('--output', required=True, help='the folder to make')
 
 
 def add_settings_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `index settings`."""
     add_index_flag(parser)
     add_flags(parser, 'rankings')
     add_flags(parser, 'aggregate', 'fusion', default=None)
@@ -166,6 +171,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_sync(options: argparse.Namespace) -> int:
+    """Do `index sync`; returns the exit status."""
     parts = parts_of('index sync')
     if any(part.run(options) for part in parts):
         return 0
@@ -190,6 +196,7 @@ def run_sync(options: argparse.Namespace) -> int:
 
 
 def run_add(options: argparse.Namespace) -> int:
+    """Do `index add`; returns the exit status."""
     changes = _write(options, 'add', merge=options.merge, strict=options.strict)
     return EXIT_UNREAD if changes.unread.broken else 0
 
@@ -334,6 +341,7 @@ def _record(
 
 
 def run_delete(options: argparse.Namespace) -> None:
+    """Do `index delete`."""
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.data.documents import read_docids
 
@@ -348,6 +356,7 @@ def run_delete(options: argparse.Namespace) -> None:
 
 
 def run_compact(options: argparse.Namespace) -> None:
+    """Do `index compact`."""
     from pyserini_repbert.collection.collection import Collection
 
     with Collection.open(options.index) as collection:
@@ -362,6 +371,7 @@ def run_compact(options: argparse.Namespace) -> None:
 
 
 def run_copy(options: argparse.Namespace) -> None:
+    """Do `index copy`."""
     from pyserini_repbert.collection.copying import copy_collection
 
     left_out: list[str] = []

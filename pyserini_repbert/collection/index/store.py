@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
-from pyserini_repbert.indexes.stores import ALL_FIELDS, DocumentStore, document_values
+from pyserini_repbert.indexes.stores import ALL_FIELDS, DocumentStore, raw_document
 
 
 class CollectionStore(DocumentStore):
@@ -31,14 +30,7 @@ class CollectionStore(DocumentStore):
         return self._generation.documents(docids)
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        raws = []
-        for document in self.documents(docids):
-            raw = None
-            if document is not None:
-                values = {'id': document.docid, **document_values(document)}
-                raw = json.dumps(values, ensure_ascii=False)
-            raws.append(raw)
-        return raws
+        return [raw_document(document) for document in self.documents(docids)]
 
     def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
         if not names:

@@ -38,7 +38,7 @@ _SUM_ERROR = 1e-6
 
 
 @dataclass(frozen=True)
-class Setting:
+class TunedSetting:
     """One cell of a grid: its values by name, and the search that they mean."""
 
     values: tuple[tuple[str, float], ...]
@@ -49,7 +49,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class IndexTopics:
+class SearchedTopics:
     """An index, and the topics that search it."""
 
     index: str
@@ -68,13 +68,13 @@ class TunedFold:
     topics : the qids that are searched with it
     """
 
-    setting: Setting
+    setting: TunedSetting
     chosen: float
     held_out: float
     topics: Sequence[str]
 
 
-def make_settings(technique: str, axes: Sequence[str]) -> list[Setting]:
+def make_settings(technique: str, axes: Sequence[str]) -> list[TunedSetting]:
     """The cells of a grid; axes are 'k1=0.6,0.9' or 'k1=0.1:4:0.1', and replace `GRIDS`' own.
 
     SDM's weights count by their ratio, so only cells in which they sum to 1 are searched.
@@ -93,7 +93,7 @@ def make_settings(technique: str, axes: Sequence[str]) -> list[Setting]:
         weights = [value for name, value in by_name.items() if name in _SDM]
         if weights and abs(sum(weights) - 1) > _SUM_ERROR:
             continue
-        settings.append(Setting(tuple(by_name.items()), _search(technique, by_name)))
+        settings.append(TunedSetting(tuple(by_name.items()), _search(technique, by_name)))
     if not 0 < len(settings) <= MOST_SETTINGS:
         raise InputError(
             f'the grid has {len(settings):,} settings: expected 1 to {MOST_SETTINGS:,}; the '
@@ -146,7 +146,7 @@ def _search(technique: str, values: Mapping[str, float]) -> SparseSettings:
     )
 
 
-def search_all(parts: Sequence[IndexTopics], setting: Setting, hits: int) -> Run:
+def search_all(parts: Sequence[SearchedTopics], setting: TunedSetting, hits: int) -> Run:
     """The run of all topics, each in its index."""
     run: Run = {}
     for part in parts:
@@ -160,14 +160,14 @@ def search_all(parts: Sequence[IndexTopics], setting: Setting, hits: int) -> Run
 
 
 def measure_settings(
-    parts: Sequence[IndexTopics],
-    settings: Sequence[Setting],
+    parts: Sequence[SearchedTopics],
+    settings: Sequence[TunedSetting],
     qrels: Qrels,
     measure: NamedMeasure,
     *,
     hits: int,
     on_progress: Callable[[int], object] = int,
-) -> dict[Setting, dict[str, float]]:
+) -> dict[TunedSetting, dict[str, float]]:
     """The measure's value of each topic, by setting. `on_progress` is called with 1 after each."""
     values = {}
     for setting in settings:
@@ -177,13 +177,15 @@ def measure_settings(
     return values
 
 
-def best_setting(values: Mapping[Setting, Mapping[str, float]], qids: Sequence[str]) -> Setting:
+def best_setting(
+    values: Mapping[TunedSetting, Mapping[str, float]], qids: Sequence[str]
+) -> TunedSetting:
     """The setting with the best mean over topics, the first of equal ones."""
     return max(values, key=lambda setting: fmean(values[setting][qid] for qid in qids))
 
 
 def choose_held_out(
-    values: Mapping[Setting, Mapping[str, float]], folds: Sequence[Sequence[str]]
+    values: Mapping[TunedSetting, Mapping[str, float]], folds: Sequence[Sequence[str]]
 ) -> list[TunedFold]:
     """For each fold of judged topics, the setting that is best on all other folds."""
     chosen = []
@@ -205,7 +207,7 @@ def choose_held_out(
     return chosen
 
 
-def held_out_run(parts: Sequence[IndexTopics], chosen: Sequence[TunedFold], hits: int) -> Run:
+def held_out_run(parts: Sequence[SearchedTopics], chosen: Sequence[TunedFold], hits: int) -> Run:
     """The run of each fold's judged topics with its setting."""
     run: Run = {}
     for fold in chosen:
@@ -214,6 +216,6 @@ def held_out_run(parts: Sequence[IndexTopics], chosen: Sequence[TunedFold], hits
         for part in parts:
             topics = [query for query in part.topics if query.qid in tested]
             if topics:
-                of_fold.append(IndexTopics(part.index, topics))
+                of_fold.append(SearchedTopics(part.index, topics))
         run |= search_all(of_fold, fold.setting, hits)
     return run

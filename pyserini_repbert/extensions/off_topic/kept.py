@@ -66,7 +66,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptQuestions:
     """All that a collection keeps."""
 
     record: KeptRecord
@@ -77,8 +77,8 @@ class Kept:
 _FORM = TypeAdapter(KeptRecord)
 
 
-def write_kept(folder: Path, kept: Kept) -> None:
-    """Write the file of a collection; whoever reads it meanwhile gets the one before."""
+def write_kept(folder: Path, kept: KeptQuestions) -> None:
+    """Write the file of a collection; until it is whole, readers get the one before."""
     arrays = {}
     for field in fields(FixedVectors):
         arrays[field.name] = np.ascontiguousarray(getattr(kept.vectors, field.name), np.float32)
@@ -121,7 +121,7 @@ def _read_threshold(folder: Path, written: int) -> _ThresholdOfGeneration | None
     return _ThresholdOfGeneration(kept.record.generation, threshold)
 
 
-def read_kept(folder: Path) -> Kept | None:
+def read_kept(folder: Path) -> KeptQuestions | None:
     """All that a collection keeps; None where there is no file. Raises as `read_threshold`."""
     names = [field.name for field in fields(FixedVectors)]
     kept = _read(folder, [*names, 'rows', 'scores'])
@@ -132,7 +132,7 @@ def read_kept(folder: Path) -> Kept | None:
     shards = {}
     for name, (own_rows, own_scores) in zip(kept.record.shards, rows, strict=True):
         shards[name] = BestRows(own_rows, own_scores)
-    return Kept(kept.record, vectors, shards)
+    return KeptQuestions(kept.record, vectors, shards)
 
 
 @dataclass(frozen=True)

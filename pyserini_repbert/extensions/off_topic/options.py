@@ -24,7 +24,7 @@ class OffTopicInSearch(CommandPart):
     ) -> SearchFollower | None:
         index = resolved.index
         is_asked = options.topics is None and not options.like and pipeline.rewriting is None
-        if not is_asked or index is None or not index.offered.with_confidence:
+        if not is_asked or index is None or not index.kind.is_writable:
             return None
         from pyserini_repbert.collection.searching import CollectionSearcher
 

@@ -9,7 +9,7 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.off_topic.best_passages import best_rows_of_shards, best_scores
 from pyserini_repbert.extensions.off_topic.fixed_vectors import FixedVectors
 from pyserini_repbert.extensions.off_topic.kept import (
-    Kept,
+    KeptQuestions,
     KeptRecord,
     read_kept,
     write_kept,
@@ -40,10 +40,10 @@ def keep_threshold(collection: Collection) -> None:
         threshold=choose_threshold(above, vectors.answers),
         shards=tuple(best),
     )
-    write_kept(generation.folder, Kept(record, vectors, best))
+    write_kept(generation.folder, KeptQuestions(record, vectors, best))
 
 
-def _read_whole(generation: Generation) -> Kept | None:
+def _read_whole(generation: Generation) -> KeptQuestions | None:
     """What is kept of the generation's model; None where there is nothing, or it is damaged."""
     try:
         kept = read_kept(generation.folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.extensions.several.names import split_docids
-from pyserini_repbert.indexes.stores import DocumentStore, document_values
+from pyserini_repbert.indexes.stores import DocumentStore, raw_document
 
 _Value = TypeVar('_Value')
 
@@ -52,14 +51,7 @@ class SeveralStores(DocumentStore):
         return documents
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        raws: list[str | None] = []
-        for document in self.documents(docids):
-            raw = None
-            if document is not None:
-                values = {'id': document.docid, **document_values(document)}
-                raw = json.dumps(values, ensure_ascii=False)
-            raws.append(raw)
-        return raws
+        return [raw_document(document) for document in self.documents(docids)]
 
     def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
         return self._gather(docids, lambda store, own: store.fields(own, names), {})
