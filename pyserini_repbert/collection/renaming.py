@@ -65,8 +65,7 @@ def find_renames(
     for digest, candidate in _read_new(connection, generation, source):
         before = by_text.get(digest)
         if before:
-            old = min(before, key=lambda known: _unlikeness(known, candidate))
-            before.remove(old)
+            old = _take_likest(before, candidate)
             renames.append(Rename(old.docid, candidate.docid))
     return renames
 
@@ -157,8 +156,7 @@ def _match_texts(ended: Mapping[str, _Text], begun: Mapping[str, _Text]) -> list
     for text in begun.values():
         before = by_text.get(text.digest)
         if before:
-            old = min(before, key=lambda known, new=text.document: _unlikeness(known, new))
-            before.remove(old)
+            old = _take_likest(before, text.document)
             moves.append(Rename(old.docid, text.document.docid))
     return moves
 
@@ -172,6 +170,13 @@ def _read_live(connection: sqlite3.Connection, docids: Sequence[str]) -> Iterato
     )
     for digest, _ in _digested(rows):
         yield digest
+
+
+def _take_likest(before: list[_Candidate], new: _Candidate) -> _Candidate:
+    """Take the document out of `before` that is most like a new one."""
+    old = min(before, key=lambda known: _unlikeness(known, new))
+    before.remove(old)
+    return old
 
 
 def _unlikeness(old: _Candidate, new: _Candidate) -> tuple[bool, bool]:
