@@ -189,7 +189,8 @@ class Learning:
     encoder_weights : SHA-256 of the encoder's weights, or of all models' of a collection
     in_use : whether it is how the collection is searched
     report : what the learning gained, as JSON has it; of settings, `before`: the number of what was
-        in use before them, and `learned`: of the learning that they are set over
+        in use before them, `learned`: of the learning that they are set over, and `by_sync` where a
+        sync has set them
     """
 
     number: int
