@@ -141,7 +141,7 @@ WORDS = {
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),
-    'extensions/neighbours': ('    neighbours\n', 'rerankers that follow them'),
+    'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
     'extensions/trials': ('    try ',),
