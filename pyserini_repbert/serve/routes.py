@@ -41,7 +41,7 @@ from pyserini_repbert.serve.refusals import (
 )
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import RESERVED
+from pyserini_repbert.serve.setting_values import RESERVED
 
 _CHECK_EVERY = 0.25  # seconds between checks that a client is still connected
 

@@ -162,6 +162,18 @@ class CollectionWriter:
             raise MissingResourceError(f"there is no write '{job_id[:60]}' here")
         return job
 
+    def give_up(self, job: WriteJob) -> None:
+        """End a sync, whether it waits or is in hand; it fails. What it has encoded is kept."""
+        with self._changed:
+            is_waiting = job in self._waiting
+            if is_waiting:
+                self._waiting.remove(job)
+        if is_waiting:
+            _fail(job, BusyError('the sync was given up'))
+        elif not job.ended.is_set():
+            # A sync is in hand alone.
+            self._process.end()
+
     def stop(self) -> None:
         """Finish the edit in hand, fail those that wait, and end the process that writes."""
         with self._changed:
