@@ -79,6 +79,8 @@ class Extension:
         folders: a `collection.parts.CollectionPart`
     in_answers : what it adds to searches of the service, over HTTP and MCP: a
         `serve.answer_parts.AnswerPart`
+    in_services : what it adds to a service: settings of an index, and work beside it: a
+        `serve.service_parts.ServicePart`
     routes : of the service: each an `APIRouter` of FastAPI
     page : its part of the search page: the scripts and style sheets that a page loads, by the
         page, 'reader' or 'laboratory'; they lie in the folder `page` of the package. A script
@@ -94,6 +96,7 @@ class Extension:
     options: Mapping[str, str] = field(default_factory=dict)
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
+    in_services: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
     page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -158,7 +161,7 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 def loaded(hook: str) -> Iterator[Any]:
     """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_collections',
-    'in_answers' or 'routes'.
+    'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):
