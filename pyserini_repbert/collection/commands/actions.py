@@ -232,7 +232,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     )
     stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
     models = ('encoder', 'sparse', 'multi_vector')
-    chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
+    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
     # With --ray, the device is the workers'.
     chosen['device'] = options.device if options.ray is None else 'cpu'
     is_new = not is_collection(Path(options.index))
@@ -329,7 +329,7 @@ def _embedding(options: argparse.Namespace) -> Iterator[ClusterEmbedding | None]
     from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     on_gpus = options.device not in ('cpu', 'auto')
-    settings = command.pick_options(options, 'batch_tokens', 'device', 'offline')
+    settings = command.pick_options(options, 'device', 'offline')
     with ray_worker_pool(options.ray, options.threads, on_gpus) as cluster:
         yield ClusterEmbedding(cluster, **settings)
 
