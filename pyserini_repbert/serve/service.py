@@ -30,6 +30,7 @@ from pyserini_repbert.errors import (
     InputError,
     LostCollectionError,
     MissingResourceError,
+    PyseriniRepbertError,
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import RANKINGS, explain_rankings, explanation
@@ -139,6 +140,14 @@ class Service:
         self._open_judgments()
         self._tasks.append(asyncio.create_task(self._follow_collections()))
         await asyncio.to_thread(self._start_parts)
+
+    async def try_open(self) -> None:
+        """Open it; where that fails, `failure` says why."""
+        try:
+            await self.open()
+        except Exception as error:
+            self.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
+            logger.debug('the indexes cannot be opened', exc_info=True)
 
     def _open_indexes(self) -> dict[str, CurrentIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of

@@ -117,7 +117,7 @@ def _choose_search(options: argparse.Namespace) -> None:
 
 def _learn(options: argparse.Namespace) -> None:
     """Learn from the judgments, and print whether it is worth using."""
-    from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.adapt.judged_topics import N_MAPS
     from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments
     from pyserini_repbert.commands.adapt import print_means
 
