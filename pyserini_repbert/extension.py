@@ -75,10 +75,13 @@ class Extension:
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
         `collection.commands.parts.WritePart`
+    in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
     in_answers : what it adds to searches of the service, over HTTP and MCP: a
         `serve.answer_parts.AnswerPart`
+    in_services : what it adds to a service: settings of an index, and work beside it: a
+        `serve.service_parts.ServicePart`
     routes : of the service: each an `APIRouter` of FastAPI
     page : its part of the search page: the scripts and style sheets that a page loads, by the
         page, 'reader' or 'laboratory'; they lie in the folder `page` of the package. A script
@@ -92,8 +95,10 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
+    in_services: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
     page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -157,8 +162,8 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_collections',
-    'in_answers' or 'routes'.
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_bundles',
+    'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):

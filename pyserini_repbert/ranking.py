@@ -731,6 +731,14 @@ def check_question(text: str) -> None:
         raise InputError('the query is empty: give a question')
 
 
+def normal_form(text: str) -> str:
+    """A topic's text in folded case, its words separated by single spaces.
+
+    Topics with the same normal form are the same question.
+    """
+    return ' '.join(text.casefold().split())
+
+
 def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:
     """Topics of texts and qids. Raises InputError where there are not as many qids as queries."""
     if len(queries) != len(qids):

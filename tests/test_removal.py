@@ -67,6 +67,7 @@ with contextlib.suppress(ImportError):
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path='mine')})
     print(json.dumps(create_app(settings).openapi()))
+    print('settings of an index:', list(IndexSettings.model_fields))
     print(page_text('index.html') + page_text('lab.html'))
 sys.stderr = sys.stdout
 print('status', run(main, ['search', '--index', sys.argv[1], '--query', 'slugs']))
@@ -86,8 +87,8 @@ def take_away(folders, target):
 
 
 def output_without(folders, folder, imported='all'):
-    """What the help of commands, the HTTP description, the page and a search of a collection show;
-    first, which modules cannot be imported, unless `imported` is 'none'.
+    """What the help of commands, the HTTP description, settings, the page and a search of a
+    collection show; first, which modules cannot be imported, unless `imported` is 'none'.
     """
     (folder / 'mine').mkdir()
     (folder / 'mine' / 'collection.sqlite').touch()
@@ -130,7 +131,7 @@ def words_of(folders):
     return [words for folder in folders for words in WORDS[folder]]
 
 
-# Words of help, of the HTTP description and of the page that leave with a part.
+# Words of help, of the HTTP description, of settings and of the page that leave with a part.
 WORDS = {
     'collection': ('--filter', 'index sync', '--even-if-worse'),
     'serve': ('  serve ',),
@@ -139,7 +140,8 @@ WORDS = {
         *('--min-confidence', '"min_confidence"', '"probability"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
-    'extensions/following': ('--follow',),
+    'extensions/following': ('--follow', "'follow'"),
+    'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
     'extensions/trials': ('    try ',),
@@ -181,6 +183,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
     'extensions/watching': 'tests/collection/judging',
 }

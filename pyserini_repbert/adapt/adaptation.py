@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import Values
-from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.evaluate.significance import (
     TTest,
     bootstrap_gain,
@@ -18,6 +17,7 @@ from pyserini_repbert.evaluate.significance import (
     t_interval,
 )
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
+from pyserini_repbert.ranking import normal_form
 
 _CONVINCING = 0.05  # the p below which a gain is more than noise
 # A gain that is less sure is worth its risk below this expected loss.

@@ -71,12 +71,14 @@ CREATE TABLE IF NOT EXISTS model_grades (
     prompt_sha256 TEXT NOT NULL,
     PRIMARY KEY (question, docid, judge)
 );
+CREATE TABLE IF NOT EXISTS followed (manifest TEXT NOT NULL);
 """
 _LATER_TABLE_NAMES = (
     "table 'measured'",
     "table 'measured_rankings'",
     "table 'next_questions'",
     "table 'model_grades'",
+    "table 'followed'",
 )
 _SCHEMA = f"""
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
@@ -187,7 +189,8 @@ class Learning:
     encoder_weights : SHA-256 of the encoder's weights, or of all models' of a collection
     in_use : whether it is how the collection is searched
     report : what the learning gained, as JSON has it; of settings, `before`: the number of what was
-        in use before them, and `learned`: of the learning that they are set over
+        in use before them, `learned`: of the learning that they are set over, and `by_sync` where a
+        sync has set them
     """
 
     number: int
@@ -310,16 +313,27 @@ class JudgmentStore:
             )
             return cursor.rowcount
 
-    def rename(self, docids: Mapping[str, str], versions: Mapping[str, str]) -> int:
-        """Let judgments and pools follow documents that have other docids now.
+    def judged_docids(self) -> set[str]:
+        """The documents with a judgment, of a person or a language model."""
+        docids = {docid for (docid,) in self._select('SELECT DISTINCT docid FROM judgments')}
+        rows = self.select_from('model_grades', 'SELECT DISTINCT docid FROM model_grades')
+        return docids | {docid for (docid,) in rows}
 
-        A judgment that was given under the new docid stays, in place of the one that would follow,
-        unless it is of another text: that of a document which had this docid, and was deleted.
+    def rename(
+        self, docids: Mapping[str, str], versions: Mapping[str, str], generation: str = ''
+    ) -> int:
+        """Let judgments and pools follow texts that have other docids now.
+
+        A judgment that was given to the text under its new docid stays, in place of the one that
+        would follow. A judgment of another text that had this docid is deleted.
 
         Parameters
         ----------
-        docids : the new docid by the old one; none of the old ones is a new one
-        versions : the version of each document, by its new docid
+        docids : the new docid by the old one; '' for a text that is gone, if its document has that
+            of another one now
+        versions : the versions that documents have now, by docid; '' for a deleted document
+        generation : the checksum of the generation's manifest, for which this is done once; '' to
+            do it in any case
 
         Returns
         -------
@@ -329,28 +343,26 @@ class JudgmentStore:
             return 0
         n_displaced = 0
         with self.writing() as connection:
-            for old, new in docids.items():
-                for table in ('judgments', 'model_grades'):
-                    displaced = connection.execute(
-                        f"DELETE FROM {table} WHERE docid = ? AND version NOT IN ('', ?)",
-                        [new, versions[new]],
-                    )
-                    if table == 'judgments':
-                        n_displaced += displaced.rowcount
-                    connection.execute(
-                        f'UPDATE OR IGNORE {table} SET docid = ? WHERE docid = ?', [new, old]
-                    )
-                    connection.execute(f'DELETE FROM {table} WHERE docid = ?', [old])
+            known = connection.execute('SELECT 1 FROM followed WHERE manifest = ?', [generation])
+            if known.fetchone():
+                return 0
+            for table in ('judgments', 'model_grades'):
+                n_deleted = _rename_judged(connection, table, docids=docids, versions=versions)
+                if table == 'judgments':
+                    n_displaced = n_deleted
             for table in ('pools', 'measured_rankings'):
                 rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
                 for row, text in rows:
                     before = self.parsed(text, list)
-                    after = [docids.get(docid, docid) for docid in before]
+                    after = [docids.get(docid) or docid for docid in before]
                     if after != before:
                         connection.execute(
                             f'UPDATE {table} SET docids = ? WHERE rowid = ?',
                             [json.dumps(after), row],
                         )
+            if generation:
+                connection.execute('DELETE FROM followed')
+                connection.execute('INSERT INTO followed VALUES (?)', [generation])
         return n_displaced
 
     def docids_without_version(self) -> list[str]:
@@ -729,6 +741,45 @@ def _add_topic(connection: sqlite3.Connection, qid: str, text: str) -> None:
             'here: give topics whose qids and questions are new, or the same ones'
         )
     connection.execute('INSERT INTO questions (qid, text) VALUES (?, ?)', [qid, text])
+
+
+def _rename_judged(
+    connection: sqlite3.Connection,
+    table: str,
+    *,
+    docids: Mapping[str, str],
+    versions: Mapping[str, str],
+) -> int:
+    """Let the rows of a table follow their texts, as `JudgmentStore.rename` says.
+
+    Returns how many rows were of a text that is gone, and are deleted.
+    """
+    judged = {docid for (docid,) in connection.execute(f'SELECT docid FROM {table}')}
+    # No docid begins with a space: all rows leave their documents before one gets to another.
+    for old in judged.intersection(docids):
+        connection.execute(
+            f"UPDATE {table} SET docid = ' ' || docid "
+            "WHERE docid = ? AND (version = '' OR version <> ?)",
+            [old, versions.get(old, '')],
+        )
+    n_deleted = 0
+    for old, new in docids.items():
+        if new and (old in judged or new in judged):
+            displaced = connection.execute(
+                f"DELETE FROM {table} WHERE docid = ? AND version NOT IN ('', ?)",
+                [new, versions[new]],
+            )
+            n_deleted += displaced.rowcount
+        if old not in judged:
+            continue
+        if new:
+            connection.execute(
+                f"UPDATE OR IGNORE {table} SET docid = ? WHERE docid = ' ' || ?", [new, old]
+            )
+        rest = connection.execute(f"DELETE FROM {table} WHERE docid = ' ' || ?", [old])
+        if not new:
+            n_deleted += rest.rowcount
+    return n_deleted
 
 
 def _replace_judgment(connection: sqlite3.Connection, judgment: Judgment) -> None:

@@ -1,11 +1,14 @@
-"""Documents that got another docid: in a source, one is gone and another has come with its text."""
+"""Documents that got another docid, and texts that went from one document to another.
+
+A grade belongs to the text that it was given to, so judgments follow both.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.collection.store import FOREVER
@@ -16,7 +19,10 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True)
 class Rename:
-    """A document's docid before, and the one that it has now."""
+    """The docid that a text had, and the one that it has now.
+
+    `new` is '' for a text that is gone, if the document `old` has the text of another one now.
+    """
 
     old: str
     new: str
@@ -59,10 +65,118 @@ def find_renames(
     for digest, candidate in _read_new(connection, generation, source):
         before = by_text.get(digest)
         if before:
-            old = min(before, key=lambda known: _unlikeness(known, candidate))
-            before.remove(old)
+            old = _take_likest(before, candidate)
             renames.append(Rename(old.docid, candidate.docid))
     return renames
+
+
+def find_moves(
+    connection: sqlite3.Connection,
+    generation: int,
+    renames: Sequence[Rename],
+    judged: Collection[str],
+) -> list[Rename]:
+    """Where texts went of documents that have other texts with the next generation.
+
+    Two documents may swap their texts, or one may take the text of another, which is gone or
+    has a new text. A document may also become a copy of a judged one: its own text is gone, and
+    its grades were given to that text.
+
+    Parameters
+    ----------
+    connection : of the writer, which has staged the generation
+    generation : the one that is staged
+    renames : what `find_renames` found
+    judged : the docids with a judgment
+    """
+    ended, begun = _read_changed_texts(connection, generation)
+    for rename in renames:
+        ended.pop(rename.old, None)
+        begun.pop(rename.new, None)
+    moves = _match_texts(ended, begun)
+    left = {move.old for move in moves}
+    come = {move.new for move in moves}
+    changed = [docid for docid in begun if docid in ended and docid not in left]
+    replaced = [docid for docid in changed if docid in come]
+    edited = [docid for docid in changed if docid not in come and docid in judged]
+    if edited:
+        # The judged documents that have, and had, the texts that were judged.
+        followed = [move.new for move in (*renames, *moves) if move.old in judged]
+        known = [docid for docid in judged if docid not in begun]
+        texts = set(_read_live(connection, [*followed, *known]))
+        replaced += [docid for docid in edited if begun[docid].digest in texts]
+    return moves + [Rename(docid, '') for docid in replaced]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text of a document, by its digest."""
+
+    digest: bytes
+    document: _Candidate
+
+
+def _read_changed_texts(
+    connection: sqlite3.Connection, generation: int
+) -> tuple[dict[str, _Text], dict[str, _Text]]:
+    """The texts that end and those that begin with a generation, by docid.
+
+    A document whose title alone has changed is left out.
+    """
+    ended = _read_staged(
+        connection, 'texts.until = :generation AND since < :generation', generation
+    )
+    if not ended:
+        return {}, {}
+    begun = _read_staged(connection, f'since = :generation AND texts.until = {FOREVER}', generation)
+    for docid in list(ended):
+        if docid in begun and begun[docid].digest == ended[docid].digest:
+            del ended[docid]
+            del begun[docid]
+    return ended, begun
+
+
+def _read_staged(
+    connection: sqlite3.Connection, condition: str, generation: int
+) -> dict[str, _Text]:
+    rows = connection.execute(
+        'SELECT docid, title, text FROM staged CROSS JOIN texts USING (docno) '
+        f'JOIN documents USING (docno) WHERE {condition} ORDER BY staged.docno',
+        {'generation': generation},
+    )
+    return {document.docid: _Text(digest, document) for digest, document in _digested(rows)}
+
+
+def _match_texts(ended: Mapping[str, _Text], begun: Mapping[str, _Text]) -> list[Rename]:
+    """Each text that ends in one document and begins in another, once."""
+    by_text: dict[bytes, list[_Candidate]] = {}
+    for text in ended.values():
+        by_text.setdefault(text.digest, []).append(text.document)
+    moves = []
+    for text in begun.values():
+        before = by_text.get(text.digest)
+        if before:
+            old = _take_likest(before, text.document)
+            moves.append(Rename(old.docid, text.document.docid))
+    return moves
+
+
+def _read_live(connection: sqlite3.Connection, docids: Sequence[str]) -> Iterator[bytes]:
+    """The digests of the texts that documents have with the next generation."""
+    rows = connection.execute(
+        'SELECT docid, title, text FROM documents JOIN texts USING (docno) '
+        f'WHERE until = {FOREVER} AND docid IN (SELECT value FROM json_each(?))',
+        [json.dumps(docids)],
+    )
+    for digest, _ in _digested(rows):
+        yield digest
+
+
+def _take_likest(before: list[_Candidate], new: _Candidate) -> _Candidate:
+    """Take the document out of `before` that is most like a new one."""
+    old = min(before, key=lambda known: _unlikeness(known, new))
+    before.remove(old)
+    return old
 
 
 def _unlikeness(old: _Candidate, new: _Candidate) -> tuple[bool, bool]:

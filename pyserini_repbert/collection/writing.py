@@ -39,7 +39,7 @@ from pyserini_repbert.collection.identity import (
 from pyserini_repbert.collection.layout import check_layout, collection_form
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
-from pyserini_repbert.collection.renaming import Rename
+from pyserini_repbert.collection.renaming import Rename, find_moves
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.settings import (
     Defaults,
@@ -312,6 +312,7 @@ class Writer:
         """Publish a generation, whose files are on the disk; after this transaction, readers see
         it.
         """
+        moves = self._find_moves()
         published = write_manifest(self.folder, manifest)
         now = datetime.now(UTC).isoformat(timespec='seconds')
         with transaction(self.connection):
@@ -320,24 +321,41 @@ class Writer:
                 [published.number, published.manifest_sha256, now],
             )
             self.connection.execute('DELETE FROM staged')
-            for rename in self.renames:
+            for rename in (*self.renames, *moves):
                 values = [rename.old, rename.new]
                 self.connection.execute('INSERT OR REPLACE INTO renamed VALUES (?, ?)', values)
             self._store_source()
 
+    def _find_moves(self) -> list[Rename]:
+        """Which texts went from one document to another; judgments follow them."""
+        store = judgments_of(self.folder)
+        if not store.path.is_file():
+            return []
+        return find_moves(
+            self.connection,
+            generation=self.staging.generation,
+            renames=self.renames,
+            judged=store.judged_docids(),
+        )
+
     def _rename_judged(self) -> None:
-        """Let judgments follow the documents that published generations renamed, and remember the
-        text of those that are gone.
+        """Let judgments follow the texts that have other docids in the published generation, and
+        remember the text of documents that are gone.
         """
         store = judgments_of(self.folder)
         rows = self.connection.execute('SELECT old, new FROM renamed').fetchall()
         if rows:
             renamed = dict(rows)
-            n_displaced = store.rename(renamed, self._live_versions(list(renamed.values())))
+            newest = last_published(self.connection)
+            n_displaced = store.rename(
+                renamed,
+                versions=self._live_versions([*renamed, *renamed.values()]),
+                generation='' if newest is None else newest.manifest_sha256,
+            )
             if n_displaced:
                 log.warning(
-                    '%d judgments were of deleted documents, whose docids other documents have '
-                    'now: they are gone, too',
+                    '%d judgments were of texts that are gone, whose docids other texts have now: '
+                    'they are gone, too',
                     n_displaced,
                 )
             with transaction(self.connection):

@@ -75,8 +75,8 @@ def main(arguments: list[str]) -> None:
 
 def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
-    from pyserini_repbert.adapt.judged_topics import DEPTH
-    from pyserini_repbert.adapt.learning import N_MAPS, adapt
+    from pyserini_repbert.adapt.judged_topics import DEPTH, N_MAPS
+    from pyserini_repbert.adapt.learning import adapt
     from pyserini_repbert.adapt.offering import learned_parts, offered_search, search_as_now
     from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.indexes.machine import Machine

@@ -76,7 +76,7 @@ def tune(arguments: Sequence[str]) -> None:
     indexes = options.index * (len(options.topics) // len(options.index))
     parts = []
     for index, topics in zip(indexes, options.topics, strict=True):
-        parts.append(tuning.SearchedTopics(index, load_topics(topics)))
+        parts.append(tuning.TunedTopics(index, load_topics(topics)))
     qids = [query.qid for part in parts for query in part.topics]
     judged = load_qrels(options.qrels)
     qrels = {qid: judged[qid] for qid in qids if qid in judged}

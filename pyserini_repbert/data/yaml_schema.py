@@ -173,6 +173,15 @@ class _CoreYaml(YAML):
         self.Constructor = _CheckedConstructor
         self.max_depth = MAX_DEPTH
 
+    @property
+    def version(self) -> None:
+        """The file's %YAML changes nothing; ruamel.yaml raises AssertionError for '%YAML 1.3'."""
+        return None
+
+    @version.setter
+    def version(self, version: Any) -> None:
+        pass
+
     def official_plug_ins(self) -> list[Any]:
         """None: looking for them takes longer than reading a header."""
         return []

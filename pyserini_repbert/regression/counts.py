@@ -28,7 +28,7 @@ _NEEDS_TEXT = (
 )
 
 
-class Evidence(StrEnum):
+class ScoreEvidence(StrEnum):
     """What a score is evidence of; its value is its name in reports.
 
     MADE: a ranking of this package reaches a figure that others published. EVALUATED: this
@@ -41,23 +41,24 @@ class Evidence(StrEnum):
     GUARD = 'guards'
 
 
-OTHERS = frozenset({Evidence.MADE, Evidence.EVALUATED})
-GUARDS = frozenset({Evidence.GUARD})
+OTHERS = frozenset({ScoreEvidence.MADE, ScoreEvidence.EVALUATED})
+GUARDS = frozenset({ScoreEvidence.GUARD})
 
 
-def evidence_of(score: Mapping[str, Any], condition: Mapping[str, Any]) -> Evidence:
+def evidence_of(score: Mapping[str, Any], condition: Mapping[str, Any]) -> ScoreEvidence:
     """What a score of a report's data is evidence of."""
     # Only figures of others have a path in the list of published figures.
     if not score['cell']:
-        return Evidence.GUARD
+        return ScoreEvidence.GUARD
     commands = condition['commands']
     if commands and all(command.startswith(_EVALUATION) for command in commands):
-        return Evidence.EVALUATED
-    return Evidence.MADE
+        return ScoreEvidence.EVALUATED
+    return ScoreEvidence.MADE
 
 
 def count_scores(
-    files: Iterable[Mapping[str, Any]], evidence: Collection[Evidence] = frozenset(Evidence)
+    files: Iterable[Mapping[str, Any]],
+    evidence: Collection[ScoreEvidence] = frozenset(ScoreEvidence),
 ) -> dict[str, int]:
     """Scores by status, in the report's order: all, or those of some evidence."""
     counts: Counter[str] = Counter()
@@ -73,7 +74,7 @@ def as_markdown(data: Mapping[str, Any]) -> list[str]:
     """The sections of others' figures, of guards, and of what conditions need; none is empty."""
     files = data['files']
     others_rows = [_file_row(file, OTHERS) for file in files]
-    for evidence in (Evidence.MADE, Evidence.EVALUATED):
+    for evidence in (ScoreEvidence.MADE, ScoreEvidence.EVALUATED):
         others_rows.append(_row(f'*{evidence}*', count_scores(files, {evidence})))
     guards_rows = [_file_row(file, GUARDS) for file in files]
     parts = []
@@ -115,11 +116,13 @@ def _row(name: str, counts: Mapping[str, int]) -> list[str]:
     return [name, *map(str, counts.values())]
 
 
-def _file_row(file: Mapping[str, Any], evidence: Collection[Evidence]) -> list[str]:
+def _file_row(file: Mapping[str, Any], evidence: Collection[ScoreEvidence]) -> list[str]:
     return _row(file['file'], count_scores([file], evidence))
 
 
-def _total_row(files: Iterable[Mapping[str, Any]], evidence: Collection[Evidence]) -> list[str]:
+def _total_row(
+    files: Iterable[Mapping[str, Any]], evidence: Collection[ScoreEvidence]
+) -> list[str]:
     counts = count_scores(files, evidence)
     return ['**all**', *(f'**{count}**' for count in counts.values())]
 

@@ -85,7 +85,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PublishedFigure:
     """A published figure; an empty cell of a table where `published` is ''.
 
     Attributes
@@ -116,7 +116,7 @@ class Row:
     """A row of a grid."""
 
     name: str
-    cells: Sequence[Cell]
+    cells: Sequence[PublishedFigure]
 
     @property
     def has_figures(self) -> bool:
@@ -150,28 +150,28 @@ def make_grids(data: Mapping[str, Any]) -> list[Grid]:
     return grids
 
 
-def _cells_by_path(data: Mapping[str, Any]) -> dict[str, list[Cell]]:
+def _cells_by_path(data: Mapping[str, Any]) -> dict[str, list[PublishedFigure]]:
     """A cell for each score, by its path in the list of published figures."""
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[str, list[PublishedFigure]] = {}
     for file in data['files']:
         for condition in file['conditions']:
             for score in condition['scores']:
                 # This project's own figures have no path.
                 if score['cell']:
-                    cells.setdefault(score['cell'], []).append(_make_cell(condition, score))
+                    cells.setdefault(score['cell'], []).append(_make_figure(condition, score))
     return cells
 
 
-def _best_row(cells: Mapping[str, Sequence[Cell]], table: Table, name: str) -> Row:
+def _best_row(cells: Mapping[str, Sequence[PublishedFigure]], table: Table, name: str) -> Row:
     """A row of a table: of several cells for a figure, the one of which most is known."""
     best = []
     for column in table.columns:
-        candidates = cells.get(table.path(name, column), [Cell()])
+        candidates = cells.get(table.path(name, column), [PublishedFigure()])
         best.append(min(candidates, key=lambda cell: _BEST_FIRST.index(cell.known)))
     return Row(name, best)
 
 
-def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
+def _make_figure(condition: Mapping[str, Any], score: Mapping[str, Any]) -> PublishedFigure:
     known = _KNOWN[Status(score['status'])]
     why = condition['why'] if known is Known.FAILED else ''
     if known in (Known.REHEARSED, Known.OPEN):
@@ -181,7 +181,7 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
             if absent_of_origin:
                 known = known_of_origin
                 why = '; '.join(f'{absent["what"]}, {absent["get"]}' for absent in absent_of_origin)
-    return Cell(
+    return PublishedFigure(
         published=score['expected'],
         known=known,
         measured=format_score(score['measured']),

@@ -1,5 +1,5 @@
-"""The parameters of requests and the fields of answers that extensions add to the forms of the
-service.
+"""The parameters of requests, the fields of answers and the settings that extensions add to the
+forms of the service.
 """
 
 from __future__ import annotations
@@ -26,13 +26,25 @@ def added_parameters() -> dict[str, tuple[Any, Any]]:
 
 def with_added_parameters(model: _Model) -> _Model:
     """The form of a request, with the parameters that extensions add behind its own."""
-    parameters: dict[str, Any] = added_parameters()
+    return _extended(model, added_parameters())
+
+
+def with_added_settings(model: _Model) -> _Model:
+    """A decorator of the settings of an index: they have those, too, that extensions add."""
+    settings: dict[str, tuple[Any, Any]] = {}
+    for part in loaded('in_services'):
+        settings |= part.index_settings
+    return _extended(model, settings)
+
+
+def _extended(model: _Model, fields: dict[str, Any]) -> _Model:
+    """A model with further fields, under the same name."""
     extended = create_model(
         model.__name__,
         __base__=model,
         __doc__=model.__doc__,
         __module__=model.__module__,
-        **parameters,
+        **fields,
     )
     return cast(_Model, extended)
 

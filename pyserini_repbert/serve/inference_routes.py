@@ -15,12 +15,8 @@ from starlette.responses import Response
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.serve.http_errors import CLIENT_RESPONSES, check_parameters, json_response
 from pyserini_repbert.serve.inference import DOCUMENT, QUERY, encoders_of, in_base64, rerank_texts
-from pyserini_repbert.serve.refusals import (
-    CLIENT_RESPONSES,
-    check_parameters,
-    json_response,
-)
 from pyserini_repbert.serve.requests import NOT_BLANK, NotBlank, StrictModel
 from pyserini_repbert.serve.routes import Call
 from pyserini_repbert.serve.searching import RequestTrace

@@ -22,6 +22,7 @@ from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
@@ -33,12 +34,7 @@ from pyserini_repbert.serve.judging import (
     questions_answer,
     store_judgments,
 )
-from pyserini_repbert.serve.refusals import (
-    RESPONSES,
-    NotAllowedError,
-    UnderWayError,
-    check_parameters,
-)
+from pyserini_repbert.serve.refusals import NotAllowedError, UnderWayError
 from pyserini_repbert.serve.requests import (
     NOT_BLANK,
     Fields,

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import logging
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,7 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.indexes import index_type_of
 from pyserini_repbert.serve.reading import lines_of
 from pyserini_repbert.serve.refusals import describe_problem
 from pyserini_repbert.serve.searching import RequestTrace
@@ -354,11 +356,54 @@ def _tool_error(error: ValidationError) -> ToolError:
     return ToolError(' '.join(message.split()), log_level=logging.WARNING)
 
 
-def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
+class OpenAtFirstCall(Middleware):
+    """Open the indexes of a service when a tool is first called.
+
+    An assistant starts the servers of all its tools, and lists them, before a person asks. So no
+    model is loaded for a session that does not search.
+
+    Parameters
+    ----------
+    service : which is not open yet
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._opening: asyncio.Task[None] | None = None
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        """Call a tool once the indexes are open, or cannot be opened."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._service.try_open())
+        # A client that gives a call up does not stop what other calls wait for.
+        await asyncio.shield(self._opening)
+        return await call_next(context)
+
+    async def close(self) -> None:
+        """Close the service, also while it is being opened."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self._service.close()
+
+
+def make_tools(
+    service: Service, lifespan: Any = None, middleware: Sequence[Middleware] = ()
+) -> FastMCP:
+    """An MCP server with the tools of a service.
+
+    Parameters
+    ----------
+    service : what answers
+    lifespan : of FastMCP
+    middleware : around each call, inside of what refuses wrong arguments
+    """
     _log_plainly()
     mcp = FastMCP(
-        'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]
+        'pyserini_repbert',
+        version=__version__,
+        lifespan=lifespan,
+        middleware=[OneLineErrors(), *middleware],
     )
     for tool in ServiceTools(service).all():
         mcp.tool(_refuse_in_one_line(tool, service.settings.limits.answer_bytes))
@@ -372,15 +417,20 @@ def _log_plainly() -> None:
 
 
 def make_mcp(settings: ServeSettings) -> FastMCP:
-    """An MCP server with a service of its own, which is open while the server runs."""
+    """An MCP server with a service of its own, whose indexes are opened when a tool is called.
+
+    Raises UnknownNameError for an index that is not there, and the other errors of `index_type_of`.
+    """
+    for alias, index in settings.indexes.items():
+        index_type_of(alias, index)
     service = Service(settings)
+    opening = OpenAtFirstCall(service)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        await service.open()
         try:
             yield
         finally:
-            await service.close()
+            await opening.close()
 
-    return make_tools(service, lifespan)
+    return make_tools(service, lifespan, [opening])

@@ -32,16 +32,12 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters, json_response
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import (
-    RESPONSES,
-    check_parameters,
-    json_response,
-    too_long_answer,
-)
+from pyserini_repbert.serve.refusals import too_long_answer
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import RESERVED
+from pyserini_repbert.serve.setting_values import RESERVED
 
 _CHECK_EVERY = 0.25  # seconds between checks that a client is still connected
 

@@ -30,9 +30,11 @@ from pyserini_repbert.errors import (
     InputError,
     LostCollectionError,
     MissingResourceError,
+    PyseriniRepbertError,
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import RANKINGS, explain_rankings, explanation
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.models.ahead import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
@@ -83,7 +85,7 @@ class Service:
     queues : by name
     rerankers : those that clients may name
     encoders : the indexes' encoders, for texts of other programs
-    writers : of the collections that are writable, by alias
+    writers : of the collections that clients may write into, by alias
     judgment_stores : of the indexes that take judgments, by alias
     learners : of the collections that learn from their judgments, by alias
     traces : by the ids of the requests that wait for an answer
@@ -119,6 +121,9 @@ class Service:
         self._current: dict[str, CurrentIndex] = {}
         self._renewing = threading.Lock()
         self.writers: dict[str, CollectionWriter] = {}
+        self._all_writers: dict[str, CollectionWriter] = {}
+        # What extensions have started: each a `RunningPart`.
+        self._running_parts: list[Any] = []
         self.judgment_stores: dict[str, JudgmentStore] = {}
         self.learners: dict[str, CollectionLearner] = {}
         self.traces: dict[str, RequestTrace] = {}
@@ -134,6 +139,15 @@ class Service:
         self._open_writers()
         self._open_judgments()
         self._tasks.append(asyncio.create_task(self._follow_collections()))
+        await asyncio.to_thread(self._start_parts)
+
+    async def try_open(self) -> None:
+        """Open it; where that fails, `failure` says why."""
+        try:
+            await self.open()
+        except Exception as error:
+            self.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
+            logger.debug('the indexes cannot be opened', exc_info=True)
 
     def _open_indexes(self) -> dict[str, CurrentIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of
@@ -194,20 +208,34 @@ class Service:
 
         Raises InputError where no key may write.
         """
-        for alias, current in self._current.items():
+        for alias in self._current:
             if not self.settings.indexes[alias].writable:
                 continue
             if not self.settings.write_keys:
                 raise InputError(
                     f"index '{alias}' is writable, and no key may write: give write_keys"
                 )
-            self.writers[alias] = CollectionWriter(
+            self.writers[alias] = self.writer_of(alias)
+
+    def writer_of(self, alias: str) -> CollectionWriter:
+        """What writes into a collection, for clients and for extensions; it is opened once."""
+        if alias not in self._all_writers:
+            current = self._current[alias]
+            self._all_writers[alias] = CollectionWriter(
                 Path(self.settings.indexes[alias].location),
                 self.settings.device,
                 self.settings.limits,
                 on_published=partial(self._renew, alias, current),
                 expected=partial(_known_collection, current),
             )
+        return self._all_writers[alias]
+
+    def _start_parts(self) -> None:
+        """Let extensions do their work beside the service."""
+        for part in loaded('in_services'):
+            running = part.start(self)
+            if running is not None:
+                self._running_parts.append(running)
 
     def _open_judgments(self) -> None:
         """Let people judge in collections, and in the indexes whose settings name a file."""
@@ -281,7 +309,9 @@ class Service:
 
     async def close(self) -> None:
         """Finish the waiting jobs, then stop the queues and close the indexes."""
-        for writer in self.writers.values():
+        for part in self._running_parts:
+            await asyncio.to_thread(part.stop)
+        for writer in self._all_writers.values():
             await asyncio.to_thread(writer.stop)
         for learner in self.learners.values():
             await asyncio.to_thread(learner.stop)

@@ -4,17 +4,14 @@ with additions.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 
@@ -22,95 +19,28 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file
-from pyserini_repbert.lucene.languages import check_language
+from pyserini_repbert.serve.added_fields import with_added_settings
+from pyserini_repbert.serve.setting_values import (
+    Alias,
+    ApiKey,
+    EncoderName,
+    HostName,
+    IndexFolders,
+    LanguageCode,
+    NewFile,
+    PathOrName,
+    RerankerName,
+    SparseName,
+)
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
-# Parts of addresses below /v1 that name no index.
-RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
 # The variable that names the folder in which prometheus_client adds up the metrics of processes.
 # That package reads it when it is imported.
 METRICS_FOLDER = 'PROMETHEUS_MULTIPROC_DIR'
 
 
-def _alias(text: str) -> str:
-    if not text or '/' in text or '%' in text or text != text.strip() or text in RESERVED:
-        raise ValueError(
-            f"'{text}' cannot be the name of an index: no slash, no % and none of "
-            f'{", ".join(RESERVED)}'
-        )
-    return text
-
-
-def _key(text: str) -> str:
-    if not text or text != text.strip() or not text.isascii():
-        raise ValueError('an API key has to be ASCII, not empty, without blanks around it')
-    return text
-
-
-def _host(text: str) -> str:
-    if not text or '/' in text or ':' in text or text != text.strip():
-        raise ValueError(f"'{text}' is not a host: give a name or '*', without a scheme and a port")
-    return text.lower()
-
-
-def _resolve(text: str, info: ValidationInfo) -> str:
-    """A path beside the settings file, if there is something; else the text, which may be a name.
-
-    `info.context` is the folder of the settings file; None without one.
-    """
-    if info.context and text:
-        path: Path = info.context / text
-        if path.exists():
-            return str(path)
-    return text
-
-
-def _new_file(text: str, info: ValidationInfo) -> str:
-    """A path beside the settings file, of a file that may not be there yet."""
-    if not text:
-        raise ValueError('the name of the file is empty')
-    return str(info.context / text) if info.context else text
-
-
-def _folder(text: str, info: ValidationInfo) -> str:
-    folders = [text]
-    if info.context and not (info.context / text).exists():
-        # Several collections may be one index.
-        folders = text.split(os.pathsep)
-    for folder in folders:
-        if info.context and not (info.context / folder).is_dir():
-            raise ValueError(f'points to a folder that is not there: {folder}')
-    return os.pathsep.join(_resolve(folder, info) for folder in folders)
-
-
-def _language(text: str) -> str:
-    try:
-        check_language(text)
-    except InputError as error:
-        raise ValueError(str(error)) from error
-    return text
-
-
-def _named(kind: str) -> AfterValidator:
-    """A name of the catalog, or a path."""
-
-    def resolve_unknown(text: str, info: ValidationInfo) -> str:
-        return text if catalog.find(kind, text) else _resolve(text, info)
-
-    return AfterValidator(resolve_unknown)
-
-
-def _sparse(text: str, info: ValidationInfo) -> str:
-    if catalog.find('sparse', text):
-        return text
-    technique, at, index = text.rpartition('@')
-    return f'{technique}{at}{_resolve(index, info)}'
-
-
 _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_File = Annotated[str, AfterValidator(_resolve)]
-_NewFile = Annotated[str, AfterValidator(_new_file)]
 
 
 class _Settings(BaseModel):
@@ -164,10 +94,12 @@ class Limits(_Settings):
     stop_seconds: _Seconds = 30.0
 
 
+@with_added_settings
 class IndexSettings(_Settings):
     """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
 
-    The descriptions are the help of the flags that `serve` makes from the fields.
+    The descriptions are the help of the flags that `serve` makes from the fields. Extensions add
+    settings of their own.
 
     Attributes
     ----------
@@ -192,31 +124,31 @@ class IndexSettings(_Settings):
         collection keeps them itself, other indexes take none
     """
 
-    path: Annotated[str, AfterValidator(_folder)] | None = None
+    path: IndexFolders | None = None
     name: str | None = None
     index_type: Literal['tf', 'dense', 'faiss', 'impact', 'collection'] | None = None
-    encoder: Annotated[str, _named('encoders')] | None = Field(
+    encoder: EncoderName | None = Field(
         default=None, description='the encoder of --index; default: the one that the index names'
     )
     base_index: str | None = None
     ann: bool = Field(default=False, description='also offer the approximate indexes of --index')
     ray: str | None = None
-    sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
-    adapted: _File | None = None
-    language: Annotated[str, AfterValidator(_language)] | None = Field(
+    sparse: list[SparseName] | None = None
+    adapted: PathOrName | None = None
+    language: LanguageCode | None = Field(
         default=None,
         description='of a Lucene index that does not say it: de, for its analyzer; default: en',
     )
-    topics: _File | None = Field(
+    topics: PathOrName | None = Field(
         default=None, description='topics of --index, if there is one only'
     )
-    qrels: _File | None = Field(
+    qrels: PathOrName | None = Field(
         default=None, description='judgments of --index, if there is one only'
     )
 
     writable: bool = False
-    source: _File | None = None
-    judgments: _NewFile | bool | None = None
+    source: PathOrName | None = None
+    judgments: NewFile | bool | None = None
 
     @property
     def location(self) -> str:
@@ -251,7 +183,7 @@ class ModelSettings(_Settings):
 
     model: str
     address: str | None = None
-    answers: _NewFile | None = None
+    answers: NewFile | None = None
 
     @model_validator(mode='after')
     def _is_a_model(self) -> Self:
@@ -280,17 +212,15 @@ class FileSettings(_Settings):
     llm : a language model that reranks; None: none is offered
     """
 
-    indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(
-        default_factory=dict
-    )
-    api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
-    write_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
-    rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
+    indexes: dict[Alias, IndexSettings] = Field(default_factory=dict)
+    api_keys: list[ApiKey] = Field(default_factory=list)
+    write_keys: list[ApiKey] = Field(default_factory=list)
+    rerankers: list[RerankerName] | None = Field(
         default=None,
         description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the '
         'package',
     )
-    allowed_hosts: list[Annotated[str, AfterValidator(_host)]] | None = Field(
+    allowed_hosts: list[HostName] | None = Field(
         default=None,
         description="hosts that clients may ask for, besides this machine's; *: any; "
         'default: none at --host 127.0.0.1, any at another address',

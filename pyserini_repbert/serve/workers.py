@@ -20,12 +20,17 @@ from types import FrameType
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.processes import end_with_parent
 from pyserini_repbert.serve.settings import METRICS_FOLDER, ServeSettings
 
 
 def check_workers(settings: ServeSettings, n: int) -> None:
-    """Raises InputError for indexes that several processes cannot serve."""
+    """Raises InputError for indexes that so many processes cannot serve, and for settings that an
+    extension refuses.
+    """
+    for part in loaded('in_services'):
+        part.check(settings, n)
     for alias, index in settings.indexes.items():
         if n > 1 and index.writable:
             raise InputError(

@@ -15,11 +15,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.syncing import Changes
 from pyserini_repbert.data.documents import DOCID_KEYS, Document
 from pyserini_repbert.data.passages import BadPassage, corpus_of, given_document
 from pyserini_repbert.data.values import first_key, identifier_problem, parse_json
@@ -34,6 +32,11 @@ from pyserini_repbert.serve.answer_models import WriteState
 from pyserini_repbert.serve.child import ChildProcess, LostProcessError, OverdueError
 from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError, TooLateError
 from pyserini_repbert.serve.settings import Limits
+
+if TYPE_CHECKING:
+    # The process that writes imports them.
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
 
 logger = logging.getLogger(__name__)
 
@@ -161,6 +164,18 @@ class CollectionWriter:
         if job is None:
             raise MissingResourceError(f"there is no write '{job_id[:60]}' here")
         return job
+
+    def give_up(self, job: WriteJob) -> None:
+        """End a sync, whether it waits or is in hand; it fails. What it has encoded is kept."""
+        with self._changed:
+            is_waiting = job in self._waiting
+            if is_waiting:
+                self._waiting.remove(job)
+        if is_waiting:
+            _fail(job, BusyError('the sync was given up'))
+        elif not job.ended.is_set():
+            # A sync is in hand alone.
+            self._process.end()
 
     def stop(self) -> None:
         """Finish the edit in hand, fail those that wait, and end the process that writes."""
@@ -306,6 +321,9 @@ def apply_edit(
     Raises LostCollectionError for another collection, an earlier state of it, or none: none is
     made.
     """
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
+
     if folder not in _open_collections:
         _open_collections[folder] = Collection.open(folder, device=device)
     collection = _open_collections[folder]

@@ -110,17 +110,60 @@ def test_a_german_diary_among_english_notes_is_named(sync, search, without_e5):
     assert search('why does fruit split open')[0] == 'tomatoes.txt'
 
 
+def replace_notes(tmp_path, texts):
+    """Other notes in place of all."""
+    for path in (tmp_path / 'notes').iterdir():
+        path.unlink()
+    write_notes(tmp_path / 'notes', texts)
+
+
+REBUILD = ('--rebuild', '--delete-most')
+AGAIN = "mine is searched by meaning again: encoder 'minilm-dot' knows the words of its documents"
+
+
 @pytest.mark.jvm
-def test_after_a_rebuild_with_another_encoder_it_is_said_how_it_is_searched(
-    sync, tmp_path, without_e5
+def test_a_rebuild_with_an_encoder_that_knows_the_words_searches_by_meaning_again(
+    sync, search, tmp_path, without_e5
 ):
     sync(GERMAN)
-    for name in GERMAN:
-        (tmp_path / 'notes' / f'{name}.txt').unlink()
-    lines = sync(ENGLISH, '--encoder', 'minilm-dot', '--rebuild', '--delete-most')
-    assert lines[-1] == (
+    replace_notes(tmp_path, ENGLISH)
+    # The encoder is as before: what was set stays, and is said.
+    assert sync(ENGLISH, *REBUILD)[-1] == (
         'mine is searched by words alone, as was set, until `index settings --index mine --go-back`'
     )
+    assert sync(ENGLISH, '--encoder', 'minilm-dot', '--rebuild')[-1] == AGAIN
+    assert search('ripe berries burst')[0] == 'tomatoes.txt'
+
+
+@pytest.mark.jvm
+def test_a_rebuild_keeps_what_a_person_set(sync, search, tmp_path, capsys, without_e5):
+    def settings(*flags):
+        assert run(main, ['index', 'settings', '--index', 'mine', *flags]) == 0
+        return capsys.readouterr().out
+
+    sync(GERMAN)
+    settings('--k1', '1.5')
+    replace_notes(tmp_path, ENGLISH)
+    assert sync(ENGLISH, '--encoder', 'minilm-dot', *REBUILD)[-1] == AGAIN
+    assert len(search('ripe berries burst')) == 3
+    assert '1.5' in settings()
+    settings('--rankings', 'bm25')
+    lines = sync(ENGLISH, '--encoder', 'minilm', '--rebuild')
+    assert lines[-1].startswith('mine is searched by words alone, as was set')
+    assert search('ripe berries burst') == []
+
+
+@pytest.mark.jvm
+def test_a_rebuild_with_an_encoder_that_does_not_know_the_words_searches_words_alone(
+    sync, search, tmp_path, without_e5
+):
+    sync(ENGLISH)
+    replace_notes(tmp_path, GERMAN)
+    sync(GERMAN, '--delete-most')
+    assert search('cracked fruit')
+    (line,) = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
+    assert "encoder 'minilm-dot' does not know the words of the documents" in line
+    assert 'it is searched by words alone' in line
 
 
 @pytest.mark.jvm

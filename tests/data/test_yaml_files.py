@@ -195,6 +195,25 @@ def test_values_are_those_of_the_core_schema(written, value):
         assert repr(parse_yaml(text, 'x').value) == repr({'a': value})
 
 
+@pytest.mark.parametrize('version', ['1.0', '1.1', '1.2', '1.3', '1.12345'])
+def test_the_version_that_a_file_names_changes_nothing(version):
+    assert parse_yaml(f'%YAML {version}\n---\na: no', 'x').value == {'a': 'no'}
+
+
+@pytest.mark.parametrize(
+    ('text', 'value'),
+    [('[why?, how?]', ['why?', 'how?']), ('[:x]', [':x']), ('[\n\tx]', ['x']), ('no', 'no')],
+)
+def test_yaml_that_pyyaml_refuses_or_takes_for_something_else(text, value):
+    """This is why the package also requires ruamel.yaml."""
+    assert parse_yaml(f'a: {text}', 'x').value == {'a': value}
+
+
+def test_another_major_version_is_refused():
+    with pytest.raises(InputError, match=r'x:1: not YAML: .*version 1\.\* is required'):
+        parse_yaml('%YAML 2.0\n---\na: no', 'x')
+
+
 def test_an_anchor_that_is_used_again_is_no_warning(recwarn):
     assert parse_yaml('[&a 1, &a 2, *a]', 'x').value == [1, 2, 2]
     assert not recwarn.list

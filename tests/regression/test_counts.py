@@ -7,7 +7,7 @@ from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.counts import (
     GUARDS,
     OTHERS,
-    Evidence,
+    ScoreEvidence,
     as_markdown,
     count_scores,
     evidence_of,
@@ -40,13 +40,13 @@ DATA = {
 
 
 def test_a_figure_of_this_project_is_a_guard():
-    assert evidence_of(score(''), MADE) is Evidence.GUARD
-    assert evidence_of(score(''), EVALUATED) is Evidence.GUARD
+    assert evidence_of(score(''), MADE) is ScoreEvidence.GUARD
+    assert evidence_of(score(''), EVALUATED) is ScoreEvidence.GUARD
 
 
 def test_a_published_run_tells_nothing_about_rankings():
-    assert evidence_of(score('a/b'), EVALUATED) is Evidence.EVALUATED
-    assert evidence_of(score('a/b'), MADE) is Evidence.MADE
+    assert evidence_of(score('a/b'), EVALUATED) is ScoreEvidence.EVALUATED
+    assert evidence_of(score('a/b'), MADE) is ScoreEvidence.MADE
 
 
 def counted(evidence):

@@ -232,10 +232,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     )
     stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
     models = ('encoder', 'sparse', 'multi_vector')
-    chosen = command.pick_options(options, *models, 'batch_tokens', 'truncate_dim', *stored)
+    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
     # With --ray, the device is the workers'.
     chosen['device'] = options.device if options.ray is None else 'cpu'
     is_new = not is_collection(Path(options.index))
+    encoder_before = None if is_new else _encoder_weights(options.index)
     with (
         _embedding(options) as embedding,
         Collection.open(options.index, embedding=embedding, **chosen) as collection,
@@ -260,13 +261,23 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         )
     if is_new and options.encoder is None and not options.quiet:
         say_encoder(options.index, settings_now)
-    say_unknown(options.index, changes.unknown, settings_now, is_new)
+    has_new_encoder = settings_now.weights_sha256 != encoder_before
+    say_unknown(options.index, changes.unknown, settings_now, has_new_encoder)
     if settings.get('rebuild') and changes.unknown is None:
         say_words_alone(options.index)
     _say_main_content(options.corpus, changes.main_content)
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _encoder_weights(index: str) -> str:
+    """The SHA-256 of the weights of a collection's encoder."""
+    from pyserini_repbert.collection.generation import open_generation
+
+    generation = open_generation(Path(index))
+    generation.close()
+    return generation.settings.weights_sha256
 
 
 def _shown_total(options: argparse.Namespace, corpus: Corpus) -> int | None:
@@ -318,7 +329,7 @@ def _embedding(options: argparse.Namespace) -> Iterator[ClusterEmbedding | None]
     from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     on_gpus = options.device not in ('cpu', 'auto')
-    settings = command.pick_options(options, 'batch_tokens', 'device', 'offline')
+    settings = command.pick_options(options, 'device', 'offline')
     with ray_worker_pool(options.ray, options.threads, on_gpus) as cluster:
         yield ClusterEmbedding(cluster, **settings)
 

@@ -69,7 +69,7 @@ class LearningFromJudgments(CommandPart):
 
 def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
-    from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.adapt.judged_topics import N_MAPS
     from pyserini_repbert.collection.judging.from_judgments import (
         learn_from_judgments,
         use_learning,

@@ -31,29 +31,55 @@ def say_encoder(index: str, settings: CollectionSettings) -> None:
 
 
 def say_unknown(
-    index: str, unknown: UnknownDocuments | None, settings: CollectionSettings, is_new: bool
+    index: str,
+    unknown: UnknownDocuments | None,
+    settings: CollectionSettings,
+    has_new_encoder: bool,
 ) -> None:
     """Say on stderr which documents have words that the encoder does not know.
 
-    A new collection whose encoder does not know the words of its documents is searched by words
-    alone from now on, unless a user says otherwise.
+    A collection with a new encoder that does not know the words of its documents is searched by
+    words alone from now on, unless a user says otherwise. One that was set so for its last encoder
+    is searched by all its rankings again, if the new one knows them.
 
     Parameters
     ----------
     index : the collection's folder
     unknown : those documents; None where there are none
     settings : of the collection
-    is_new : whether the command has made the collection
+    has_new_encoder : whether the command has made the collection, or has given it another encoder
     """
+    are_most = unknown is not None and unknown.are_most
+    if has_new_encoder and not are_most:
+        _search_vectors_again(index, settings)
     if unknown is None:
         return
     consequence = 'they are found by their words, and not by meaning'
-    if unknown.are_most and is_new and settings.sparse is SparseKind.BM25:
+    if are_most and has_new_encoder and _can_be_set(index, settings):
         from pyserini_repbert.collection.judging.own_settings import set_settings
 
-        set_settings(Path(index), {'rankings': (_WORDS_ALONE,)})
+        set_settings(Path(index), {'rankings': (_WORDS_ALONE,)}, is_by_sync=True)
         consequence = f'it is searched by words alone, until {_go_back(index)}'
     print(f'{printable(str(unknown))}: {consequence}; {_advice(settings)}', file=sys.stderr)
+
+
+def _search_vectors_again(index: str, settings: CollectionSettings) -> None:
+    """End the search by words alone, where a sync has set it, and say so."""
+    from pyserini_repbert.collection.judging.own_settings import forget_choice_of_sync
+
+    if forget_choice_of_sync(Path(index)):
+        print(
+            f'{printable(index)} is searched by meaning again: encoder '
+            f"'{printable(settings.encoder)}' knows the words of its documents",
+            file=sys.stderr,
+        )
+
+
+def _can_be_set(index: str, settings: CollectionSettings) -> bool:
+    """Whether a collection has words to be searched by, and nobody has said how it is searched."""
+    from pyserini_repbert.collection.adaptation import judgments_of
+
+    return settings.sparse is SparseKind.BM25 and judgments_of(Path(index)).in_use() is None
 
 
 def say_words_alone(index: str) -> None:

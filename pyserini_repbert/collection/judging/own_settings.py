@@ -80,6 +80,7 @@ class _OwnSearch:
     folder : of the query map; None without one
     learned : the number of the learning that is used; None without one
     encoder_weights : of that learning; '': any models will do
+    is_by_sync : whether a sync has set the choice, and nobody has changed it since
     """
 
     choice: Mapping[str, Any]
@@ -88,18 +89,20 @@ class _OwnSearch:
     folder: Path | None = None
     learned: int | None = None
     encoder_weights: str = ''
+    is_by_sync: bool = False
 
 
 _USUAL = _OwnSearch(_USUAL_CHOICE, _USUAL_OTHERS)
 
 
-def set_settings(folder: Path, values: Mapping[str, Any]) -> None:
+def set_settings(folder: Path, values: Mapping[str, Any], *, is_by_sync: bool = False) -> None:
     """Search a collection so from now on, unless a user says otherwise.
 
     Parameters
     ----------
     folder : of the collection
     values : of `OWN_FIELDS`; what is not among them stays as it is
+    is_by_sync : whether a sync sets rankings by the documents, not a person
 
     Raises InputError for a folder that is not a collection, and for what it cannot be searched by.
     """
@@ -115,7 +118,7 @@ def set_settings(folder: Path, values: Mapping[str, Any]) -> None:
     search = _search_of(folder, before)
     if any(name in values for name in CHOICE_FIELDS):
         chosen = _chosen_others(search) | _names_of_choice(values)
-        search = _OwnSearch(choice, search.others, chosen)
+        search = _OwnSearch(choice, search.others, chosen, is_by_sync=is_by_sync)
     changed = {name: getattr(spec, name) for name in _USUAL_OTHERS if name in values}
     if 'stages' in changed:
         changed['stages'] = tuple(map(str, changed['stages']))
@@ -123,6 +126,23 @@ def set_settings(folder: Path, values: Mapping[str, Any]) -> None:
         search, others={**search.others, **changed}, chosen=search.chosen | changed.keys()
     )
     _use_search(folder, search, before)
+
+
+def forget_choice_of_sync(folder: Path) -> bool:
+    """Search a collection by all its rankings again, where a sync has set them; returns whether
+    one had. What a person has set besides stays.
+    """
+    before = judgments_of(folder).in_use()
+    search = _search_of(folder, before)
+    if before is None or not search.is_by_sync:
+        return False
+    chosen = _chosen_others(search)
+    if chosen:
+        usual = _OwnSearch(_USUAL_CHOICE, search.others, chosen)
+        _use_search(folder, usual, before)
+    else:
+        judgments_of(folder).use(before.report.get('before'))
+    return True
 
 
 def use_learned(folder: Path, learning: Learning) -> None:
@@ -357,6 +377,7 @@ def _search_of(folder: Path, learning: Learning | None) -> _OwnSearch:
         folder=stored if has_map else None,
         learned=_learning_of(learning),
         encoder_weights=learning.encoder_weights,
+        is_by_sync=bool(learning.report.get('by_sync')),
     )
 
 
@@ -374,6 +395,13 @@ def _use_search(folder: Path, search: _OwnSearch, before: Learning | None) -> No
     query_map = None
     if search.folder is not None:
         query_map = open_query_map(search.folder, settings.dimension)
+    report = {
+        'kind': SETTINGS,
+        'before': None if before is None else before.number,
+        'learned': search.learned,
+    }
+    if search.is_by_sync:
+        report['by_sync'] = True
     store = judgments_of(folder)
     number = store.next_learning()
     name = f'{ADAPTATIONS}/{number:06d}'
@@ -401,11 +429,7 @@ def _use_search(folder: Path, search: _OwnSearch, before: Learning | None) -> No
             judgments=0,
             encoder_weights=search.encoder_weights,
             in_use=False,
-            report={
-                'kind': SETTINGS,
-                'before': None if before is None else before.number,
-                'learned': search.learned,
-            },
+            report=report,
         )
     )
     store.use(number)

@@ -49,7 +49,7 @@ class TunedSetting:
 
 
 @dataclass(frozen=True)
-class SearchedTopics:
+class TunedTopics:
     """An index, and the topics that search it."""
 
     index: str
@@ -146,7 +146,7 @@ def _search(technique: str, values: Mapping[str, float]) -> SparseSettings:
     )
 
 
-def search_all(parts: Sequence[SearchedTopics], setting: TunedSetting, hits: int) -> Run:
+def search_all(parts: Sequence[TunedTopics], setting: TunedSetting, hits: int) -> Run:
     """The run of all topics, each in its index."""
     run: Run = {}
     for part in parts:
@@ -160,7 +160,7 @@ def search_all(parts: Sequence[SearchedTopics], setting: TunedSetting, hits: int
 
 
 def measure_settings(
-    parts: Sequence[SearchedTopics],
+    parts: Sequence[TunedTopics],
     settings: Sequence[TunedSetting],
     qrels: Qrels,
     measure: NamedMeasure,
@@ -207,7 +207,7 @@ def choose_held_out(
     return chosen
 
 
-def held_out_run(parts: Sequence[SearchedTopics], chosen: Sequence[TunedFold], hits: int) -> Run:
+def held_out_run(parts: Sequence[TunedTopics], chosen: Sequence[TunedFold], hits: int) -> Run:
     """The run of each fold's judged topics with its setting."""
     run: Run = {}
     for fold in chosen:
@@ -216,6 +216,6 @@ def held_out_run(parts: Sequence[SearchedTopics], chosen: Sequence[TunedFold], h
         for part in parts:
             topics = [query for query in part.topics if query.qid in tested]
             if topics:
-                of_fold.append(SearchedTopics(part.index, topics))
+                of_fold.append(TunedTopics(part.index, topics))
         run |= search_all(of_fold, fold.setting, hits)
     return run

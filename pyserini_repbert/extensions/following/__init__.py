@@ -1,4 +1,6 @@
-"""Following: `index sync --follow` keeps a collection in step with a folder until it is stopped."""
+"""Following: keeps a collection in step with a folder, by `index sync --follow` until Ctrl-C, and
+by a service whose settings say `follow`.
+"""
 
 from pyserini_repbert.extension import Extension
 
@@ -6,4 +8,5 @@ EXTENSION = Extension(
     name='following',
     package=__name__,
     options={'index sync': 'options:IN_SYNC'},
+    in_services=('serving:IN_SERVICES',),
 )

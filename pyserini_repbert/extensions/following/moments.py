@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,10 @@ class QuietMoments:
     ----------
     corpus : the folder, with all below it, or the file
 
+    Attributes
+    ----------
+    corpus : as given
+
     Raises InputError where there is neither, MissingDependencyError without the package
     `watchfiles`.
     """
@@ -37,18 +41,29 @@ class QuietMoments:
                 f"'{corpus}' is not a folder or a file of this machine: only these can be followed",
                 parameters=('corpus', 'follow'),
             )
+        self.corpus = corpus
+        self._ended = threading.Event()
         self._file = corpus.absolute() if corpus.is_file() else None
         # A file that is replaced is another one: its folder tells.
         self._folder = corpus.absolute() if self._file is None else corpus.absolute().parent
         self._begin()
 
+    @property
+    def have_ended(self) -> bool:
+        """Whether nothing is watched any more."""
+        return self._ended.is_set()
+
+    def end(self) -> None:
+        """Watch no longer; another thread that waits returns at once."""
+        self._ended.set()
+
     def wait(self) -> bool:
         """Wait for a moment; returns whether there was a change, after which all is quiet."""
         if _identity(self._folder) == self._identity:
             if self._identity is None:
-                time.sleep(_LOOK_SECONDS)
+                self._ended.wait(_LOOK_SECONDS)
                 return False
-            return bool(next(self._changes))
+            return bool(next(self._changes, ()))
         self._begin()
         return True
 
@@ -72,6 +87,7 @@ class QuietMoments:
             step=round(1000 * _QUIET_SECONDS),
             rust_timeout=round(1000 * _LOOK_SECONDS),
             yield_on_timeout=True,
+            stop_event=self._ended,
             recursive=self._file is None,
         )
 

@@ -6,15 +6,10 @@ import argparse
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.collection.commands.parts import WritePart
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.errors import BusyError, PyseriniRepbertError
-
-if TYPE_CHECKING:
-    from pyserini_repbert.extensions.following.moments import QuietMoments
 
 # What a sync after the first one is not asked again.
 _ONCE = ('rebuild', 'delete_most')
@@ -39,6 +34,7 @@ class FollowingOfSync(WritePart):
         if not options.follow:
             return False
         from pyserini_repbert.collection.commands.actions import run_sync
+        from pyserini_repbert.extensions.following.loop import follow
         from pyserini_repbert.extensions.following.moments import QuietMoments
 
         # What changes while the first sync reads is synced after it.
@@ -51,36 +47,8 @@ class FollowingOfSync(WritePart):
         for name in _ONCE:
             setattr(once, name, False)
         with contextlib.suppress(KeyboardInterrupt):
-            _follow(once, moments)
+            follow(moments, lambda: run_sync(once), _say)
         return True
-
-
-def _follow(options: argparse.Namespace, moments: QuietMoments) -> None:
-    """Sync after each quiet moment until Ctrl-C."""
-    must_sync = False
-    while True:
-        has_changed = moments.wait()
-        if has_changed or must_sync:
-            must_sync = not _sync(options, says_busy=not must_sync)
-
-
-def _sync(options: argparse.Namespace, *, says_busy: bool) -> bool:
-    """Sync once. An error is said, and the collection stays as it is.
-
-    Returns False where another process writes the collection: it is tried again, and said where
-    `says_busy`.
-    """
-    from pyserini_repbert.collection.commands.actions import run_sync
-
-    try:
-        run_sync(options)
-    except BusyError as error:
-        if says_busy:
-            _say(error)
-        return False
-    except (PyseriniRepbertError, OSError) as error:
-        _say(error)
-    return True
 
 
 def _say(error: Exception) -> None:

@@ -45,6 +45,8 @@ def follow(monkeypatch, sync):
         left = iter(steps)
 
         class Moments:
+            have_ended = False
+
             def __init__(self, corpus):
                 pass
 
@@ -147,6 +149,8 @@ def test_what_is_asked_once_is_not_asked_again(notes, follow, sync, monkeypatch)
     moments = iter([True])
 
     class Moments:
+        have_ended = False
+
         def __init__(self, corpus):
             pass
 

@@ -182,7 +182,7 @@ def test_a_document_with_the_name_of_a_deleted_one_keeps_its_grade(judged, sync,
     (grades,) = [grades for grades in store.qrels().values() if todo in grades]
     assert grades == {todo: 2}
     (record,) = caplog.records
-    assert record.getMessage().startswith('1 judgments were of deleted documents')
+    assert record.getMessage().startswith('1 judgments were of texts that are gone')
     assert len(stored_generations(store)[-1].questions) == len(QUESTIONS) + 1
     # Bob judges the renamed one: the question has no relevant document any more.
     store.add([Judgment('which plan?', todo, 0, 'bob')])

@@ -1,0 +1,48 @@
+"""`ServicePart`: what an extension adds to a service: settings of an index, and work of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from pyserini_repbert.serve.service import Service
+    from pyserini_repbert.serve.settings import ServeSettings
+
+
+class RunningPart:
+    """Works beside a service, until it is stopped."""
+
+    def stop(self) -> None:
+        """End the work; returns when it has ended."""
+        raise NotImplementedError
+
+
+class ServicePart:
+    """What an extension adds to a service; each method does nothing unless it is replaced.
+
+    Attributes
+    ----------
+    index_settings : settings of an index: an annotation and a default, by name, as of pydantic's
+        `create_model`. `IndexSettings` has them as attributes. `File` and others of
+        `serve/setting_values.py` are annotations of paths beside the settings file
+    """
+
+    index_settings: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+
+    def check(self, settings: ServeSettings, n_processes: int) -> None:
+        """Raise InputError for settings that do not go together; nothing is open yet.
+
+        Parameters
+        ----------
+        settings : of the service
+        n_processes : that serve the same indexes
+        """
+
+    def start(self, service: Service) -> RunningPart | None:
+        """Begin to work; None where the settings ask for nothing.
+
+        It is called once the indexes are open, and may take a while. Raises InputError where that
+        cannot be; the service ends then.
+        """
+        return None

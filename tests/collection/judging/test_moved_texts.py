@@ -1,0 +1,200 @@
+"""A grade belongs to the text that it was given to, whichever document has this text."""
+
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.writing import Writer
+from pyserini_repbert.systems.encoders import document_encoder
+
+BEFORE = {'a': 'red cat', 'b': 'big dog', 'c': 'small moon', 'd': 'old sea'}
+# What one sync makes of it, and the grades after it: 1 for a, 2 for b, 3 for c, none for d.
+CHANGES = {
+    'swap': ({'a': 'big dog', 'b': 'red cat'}, {'a': 2, 'b': 1, 'c': 3}),
+    'ring': ({'a': 'big dog', 'b': 'small moon', 'c': 'red cat'}, {'a': 2, 'b': 3, 'c': 1}),
+    'chain, the last one is new': (
+        {'a': 'big dog', 'b': 'small moon', 'c': 'new leaf'},
+        {'a': 2, 'b': 3},
+    ),
+    'chain, the last one is gone': (
+        {'a': 'big dog', 'b': 'small moon', 'c': None},
+        {'a': 2, 'b': 3},
+    ),
+    'chain from a new document': (
+        {'e': 'red cat', 'a': 'big dog', 'b': 'new leaf'},
+        {'e': 1, 'a': 2, 'c': 3},
+    ),
+    'over another document': ({'a': None, 'b': 'red cat'}, {'b': 1, 'c': 3}),
+    'from a document that nobody judged': (
+        {'a': 'old sea', 'd': 'red cat'},
+        {'d': 1, 'b': 2, 'c': 3},
+    ),
+    'kept under another name, then edited': (
+        {'e': 'red cat', 'a': 'red cats'},
+        {'e': 1, 'b': 2, 'c': 3},
+    ),
+    'copy of a judged one': ({'b': 'red cat'}, {'a': 1, 'c': 3}),
+    'copy of one that nobody judged': ({'b': 'old sea'}, {'a': 1, 'b': 2, 'c': 3}),
+    'copy of one that is renamed': ({'a': None, 'e': 'red cat', 'b': 'red cat'}, {'e': 1, 'c': 3}),
+    'new copy': ({'e': 'red cat'}, {'a': 1, 'b': 2, 'c': 3}),
+    'two with one new text': ({'a': 'moved', 'b': 'moved'}, {'a': 1, 'b': 2, 'c': 3}),
+    'edited': ({'a': 'red cats'}, {'a': 1, 'b': 2, 'c': 3}),
+}
+
+
+@pytest.fixture
+def encoder(tiny_checkpoint):
+    return document_encoder(str(tiny_checkpoint()))
+
+
+def sync(collection, texts):
+    """Brings the collection to these texts, by docid."""
+    documents = [{'id': docid, 'text': text} for docid, text in texts.items()]
+    return collection.sync(documents, 'mine', delete_most=True)
+
+
+def grades_in(folder):
+    """{docid: grade} of the judgments in a collection."""
+    return {judgment.docid: judgment.grade for judgment in judgments_of(folder).judgments()}
+
+
+def judge(collection, docid, grade, is_imported=False):
+    """Grades a document as the page does, or as imported judgments: they name no text."""
+    version = '' if is_imported else collection.generation.versions([docid])[0]
+    judgments_of(collection.folder).add([Judgment('which?', docid, grade, version=version)])
+
+
+@pytest.mark.parametrize('is_imported', [False, True])
+@pytest.mark.parametrize('name', CHANGES)
+def test_grades_follow_texts_within_one_sync(open_collection, name, is_imported):
+    changes, expected = CHANGES[name]
+    with open_collection() as collection:
+        sync(collection, BEFORE)
+        for grade, docid in enumerate('abc', 1):
+            judge(collection, docid, grade, is_imported)
+        after = {docid: text for docid, text in (BEFORE | changes).items() if text}
+        sync(collection, after)
+        live = {
+            docid: grade for docid, grade in grades_in(collection.folder).items() if docid in after
+        }
+        assert live == expected
+        check_collection(collection.folder)
+
+
+def test_documents_that_are_added_swap_their_texts(open_collection):
+    with open_collection() as collection:
+        collection.add([{'id': 'a', 'text': 'red cat'}, {'id': 'b', 'text': 'big dog'}])
+        judge(collection, 'a', 3)
+        store = judgments_of(collection.folder)
+        store.add_pool('p1', 'which?', ['a', 'b'])
+        collection.add([{'id': 'a', 'text': 'big dog'}, {'id': 'b', 'text': 'red cat'}])
+        assert grades_in(collection.folder) == {'b': 3}
+        assert store.pool_sizes() == {'which?': 2}
+
+
+@pytest.mark.parametrize('killed', ['before the judgments follow', 'before that is noted'])
+def test_a_swap_survives_a_kill(open_collection, monkeypatch, killed):
+    """The next writer lets judgments follow, once."""
+    with open_collection() as collection:
+        sync(collection, BEFORE)
+        judge(collection, 'a', 1)
+        judge(collection, 'b', 2)
+        swapped = BEFORE | {'a': 'big dog', 'b': 'red cat'}
+        follow = Writer._rename_judged
+
+        def leave_note(writer):
+            rows = writer.connection.execute('SELECT old, new FROM renamed').fetchall()
+            if killed == 'before that is noted':
+                follow(writer)
+            writer.connection.executemany('INSERT OR REPLACE INTO renamed VALUES (?, ?)', rows)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Writer, '_rename_judged', leave_note)
+            sync(collection, swapped)
+        sync(collection, swapped)
+        assert grades_in(collection.folder) == {'a': 2, 'b': 1}
+        sync(collection, BEFORE)
+        assert grades_in(collection.folder) == {'a': 1, 'b': 2}
+
+
+DOCIDS = 'abcdef'
+# Of each document: what it has after a sync. A text of another document, none, or a new one.
+STEPS = st.fixed_dictionaries({docid: st.sampled_from([*DOCIDS, None, 'new']) for docid in DOCIDS})
+JUDGED = st.dictionaries(st.sampled_from(DOCIDS), st.booleans(), max_size=3)
+
+
+class Oracle:
+    """Which text each grade is of: by hand, without docids of judgments and digests."""
+
+    def __init__(self):
+        self.texts = {}
+        self.grades = {}
+        self.dormant = {}
+        self.numbers = count()
+
+    def step(self, choices):
+        """The texts after a sync, in which each text is in one document."""
+        before = self.texts
+        after = {}
+        for docid, choice in choices.items():
+            text = before.get(choice) if choice != 'new' else f'cat {next(self.numbers)}'
+            if text is not None and text not in after.values():
+                after[docid] = text
+        came = {docid: text for docid, text in after.items() if before.get(docid) != text}
+        for docid, text in before.items():
+            if text in after.values() or text not in self.grades:
+                continue
+            if docid not in after:
+                self.dormant[docid] = self.grades.pop(text)
+            elif came[docid] not in before.values():
+                # It was edited.
+                self.grades[came[docid]] = self.grades.pop(text)
+            else:
+                del self.grades[text]
+        for docid, text in came.items():
+            dormant = self.dormant.pop(docid, None)
+            if dormant is not None and text not in before.values():
+                self.grades[text] = dormant
+        self.texts = after
+
+    def graded(self):
+        """{docid: grade} of the documents that are there."""
+        graded = {}
+        for docid, text in self.texts.items():
+            if text in self.grades:
+                graded[docid] = self.grades[text]
+        return graded
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(st.tuples(STEPS, JUDGED), min_size=2, max_size=5))
+def test_after_any_syncs_each_grade_is_of_its_text(encoder, steps):
+    oracle = Oracle()
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / 'mine'
+        with Collection.open(folder, encoder=encoder, sparse='none') as collection:
+            sync(collection, {})
+            for grade, (choices, judged) in enumerate(steps):
+                oracle.step(choices)
+                sync(collection, oracle.texts)
+                live = {
+                    docid: given
+                    for docid, given in grades_in(folder).items()
+                    if docid in oracle.texts
+                }
+                assert live == oracle.graded()
+                for docid, is_imported in judged.items():
+                    if docid in oracle.texts:
+                        judge(collection, docid, grade, is_imported)
+                        oracle.grades[oracle.texts[docid]] = grade
