@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.trace import Notes
+from pyserini_repbert.trace import Notes, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.serve.indexes import ServedIndex
     from pyserini_repbert.serve.requests import Search
     from pyserini_repbert.serve.rerankers import Rerankers
+    from pyserini_repbert.serve.service import Service
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,21 @@ class AnswerFollower:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class PoolOrder:
+    """An order of the documents that are judged for a question.
+
+    Attributes
+    ----------
+    description : for clients
+    order : gives the docids in this order; it takes the service, the index, the question, the
+        docids in random order, and the trace of the request
+    """
+
+    description: str
+    order: Callable[[Service, ServedIndex, str, Sequence[str], Trace], list[str]]
+
+
 class AnswerPart:
     """What an extension adds to searches of the service; each method does nothing unless it is
     replaced.
@@ -64,11 +80,13 @@ class AnswerPart:
     ----------
     parameters : of a search: an annotation and a default, by name. An annotation has a `Field`
         with a description; `Search.added` has the values
+    pool_orders : by the names that clients give, beside 'random'
     answer_fields, hit_fields, index_fields : the annotations of what it adds to an answer, to a
         hit, and to what is said of an index, by name: `NotRequired[…]` where it may be missing
     """
 
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    pool_orders: ClassVar[Mapping[str, PoolOrder]] = {}
     answer_fields: ClassVar[Mapping[str, Any]] = {}
     hit_fields: ClassVar[Mapping[str, Any]] = {}
     index_fields: ClassVar[Mapping[str, Any]] = {}
