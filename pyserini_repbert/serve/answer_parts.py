@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,7 +35,7 @@ class AnswerAddition:
     warnings: tuple[str, ...] = ()
 
 
-class AnswerFollower:
+class AnswerFollower(ABC):
     """Adds to the answer of one search.
 
     Attributes
@@ -46,6 +47,7 @@ class AnswerFollower:
     n_hits: int = 0
     n_known: int = 0
 
+    @abstractmethod
     def follow(self, ranking: Ranking, notes: Notes) -> AnswerAddition:
         """What is added.
 
@@ -54,7 +56,6 @@ class AnswerFollower:
         ranking : the hits, at least `n_hits` where there are so many, without texts
         notes : of the first stage, with the run of each of its rankings
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
