@@ -5,20 +5,33 @@ forms of the service.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.extension import loaded
 
-if TYPE_CHECKING:
-    from pyserini_repbert.serve.answer_parts import PoolOrder
-
 # The order of the documents of a pool unless a client asks for another.
 RANDOM = 'random'
 _Model = TypeVar('_Model', bound=type[BaseModel])
 _Form = TypeVar('_Form')
+
+
+@dataclass(frozen=True)
+class PoolOrder:
+    """An order of the documents that are judged for a question.
+
+    Attributes
+    ----------
+    description : for clients
+    order : gives the docids in this order; it takes the service, the served index, the question,
+        the docids in random order, and the trace of the request
+    """
+
+    description: str
+    order: Callable[..., list[str]]
 
 
 def added_parameters() -> dict[str, tuple[Any, Any]]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.trace import Notes, Trace
+from pyserini_repbert.serve.added_fields import PoolOrder
+from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
     from pyserini_repbert.serve.indexes import ServedIndex
     from pyserini_repbert.serve.requests import Search
     from pyserini_repbert.serve.rerankers import Rerankers
-    from pyserini_repbert.serve.service import Service
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,6 @@ class AnswerFollower(ABC):
         ranking : the hits, at least `n_hits` where there are so many, without texts
         notes : of the first stage, with the run of each of its rankings
         """
-
-
-@dataclass(frozen=True)
-class PoolOrder:
-    """An order of the documents that are judged for a question.
-
-    Attributes
-    ----------
-    description : for clients
-    order : gives the docids in this order; it takes the service, the index, the question, the
-        docids in random order, and the trace of the request
-    """
-
-    description: str
-    order: Callable[[Service, ServedIndex, str, Sequence[str], Trace], list[str]]
 
 
 class AnswerPart:
