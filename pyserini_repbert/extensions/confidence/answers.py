@@ -14,12 +14,8 @@ from pyserini_repbert.extensions.confidence.ordering import order_by_doubt
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.serve.answer_parts import (
-    AnswerAddition,
-    AnswerFollower,
-    AnswerPart,
-    PoolOrder,
-)
+from pyserini_repbert.serve.added_fields import PoolOrder
+from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower, AnswerPart
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
