@@ -137,7 +137,7 @@ WORDS = {
     'serve': ('  serve ',),
     'extensions': ('--min-confidence', '--watch'),
     'extensions/confidence': (
-        *('--min-confidence', '"min_confidence"', '"probability"'),
+        *('--min-confidence', '"min_confidence"', '"probability"', '"unsure"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),

@@ -129,6 +129,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
         self.index = index
+        # None: its texts, and the vectors of its rows, are not at hand.
+        self._bundle = index if isinstance(index, DenseBundle) else None
         self.index_dir = Path(index.folder)
         self.device_name = checked_device(device)
         self.ann: AnnIndex[BundleAnnRecord] | None = None
@@ -136,9 +138,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             self.dimension = index.dimension
         else:
             self.dimension = int(index.settings.dimension)
-        if isinstance(index, DenseBundle) and ann:
-            self.ann = open_ann(index, verify)
-        elif ann or (spread and not isinstance(index, DenseBundle)):
+        if self._bundle is not None and ann:
+            self.ann = open_ann(self._bundle, verify)
+        elif ann or (spread and self._bundle is None):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
                 f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
@@ -180,17 +182,15 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
 
     def _check_encoder(self) -> None:
         """Raise MismatchError if the index was built with another encoder."""
-        known = ''
-        if isinstance(self.index, DenseBundle):
-            known = f" ('{self.index.settings.encoder}')"
+        known = '' if self._bundle is None else f" ('{self._bundle.settings.encoder}')"
         given = getattr(self.query_encoder, 'dimension', self.dimension)
         if given != self.dimension:
             raise MismatchError(
                 f"index has dimension {self.dimension}, encoder '{self.name}' gives {given}: pass "
                 f'the encoder it was built with{known}'
             )
-        if isinstance(self.index, DenseBundle):
-            check_model(self.index_dir, self.index.settings, self.query_encoder)
+        if self._bundle is not None:
+            check_model(self.index_dir, self._bundle.settings, self.query_encoder)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -285,13 +285,13 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         `use` is what needs its vectors, `parameters` are those that ask for it. Raises InputError
         for a FAISS folder, whose vectors are not at hand.
         """
-        if not isinstance(self.index, DenseBundle):
+        if self._bundle is None:
             raise InputError(
                 f'{self.index_dir} is a FAISS folder, {use} takes the vectors of a bundle: make '
                 'one with `encode`',
                 parameters=parameters,
             )
-        return self.index
+        return self._bundle
 
     def document_rows(self) -> DocumentRows:
         """Its vectors, by the passages or documents to which they belong.
@@ -358,9 +358,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return mapped
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        if isinstance(self.index, DenseBundle):
-            return self.index.texts(docids)
-        return [None] * len(docids)
+        if self._bundle is None:
+            return [None] * len(docids)
+        return self._bundle.texts(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
         """The ranking of each query vector, ties by docid.
@@ -393,9 +393,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             # Scores fall: of finite vectors, only the ends can be infinite.
             if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
                 raise NotFiniteError(f'index {self.index_dir}')
-        if isinstance(self.index, FaissFolder):
-            return rankings
         mean = self.index.sample_mean
+        if mean is None:
+            return rankings
         return [
             # Each by itself: a product in a batch may be rounded otherwise.
             ranking.with_background(float(mean @ vector))
