@@ -182,7 +182,7 @@ class Collection:
         strict: bool = False,
         checksum: bool = False,
         on_progress: Callable[[int], object] = int,
-        on_encoded: Callable[[int], object] = int,
+        on_encoded: Callable[[Sequence[str]], object] = len,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
 
@@ -214,7 +214,7 @@ class Collection:
         strict : raise InputError for the first file of a folder that cannot be read as a whole
         checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
-        on_encoded : called with the number of passages encoded since the last call
+        on_encoded : called with the passages encoded since the last call, as the encoder reads them
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
         SourceConflictError for a docid that belongs to another source; MismatchError for settings
