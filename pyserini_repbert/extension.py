@@ -78,9 +78,10 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter; 'confidence', with an open search and maybe
-        its `rerankers`, gives a function from a question and k to hits with probabilities;
-        'answered', with the same, one from questions, their hits and what the search reported to
+        name alone; 'filter', with the text of a filter; 'search', with an open search, an
+        `argument` of `Collection.search` or of a retriever, and maybe `rerankers`, gives a function
+        from a question and k to hits; 'answered', with an open search and its `rerankers`, one from
+        questions, their hits and what the search reported to
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a

@@ -137,10 +137,11 @@ WORDS = {
     'serve': ('  serve ',),
     'extensions': ('--min-confidence', '--watch'),
     'extensions/confidence': (
-        *('--min-confidence', '"min_confidence"', '"probability"'),
+        *('--min-confidence', '"min_confidence"', '"probability"', '"unsure"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),
+    'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
@@ -183,6 +184,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
     'extensions/watching': 'tests/collection/judging',

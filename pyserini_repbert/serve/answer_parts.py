@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.added_fields import PoolOrder
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
@@ -65,11 +66,13 @@ class AnswerPart:
     ----------
     parameters : of a search: an annotation and a default, by name. An annotation has a `Field`
         with a description; `Search.added` has the values
+    pool_orders : by the names that clients give, beside 'random'
     answer_fields, hit_fields, index_fields : the annotations of what it adds to an answer, to a
         hit, and to what is said of an index, by name: `NotRequired[…]` where it may be missing
     """
 
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    pool_orders: ClassVar[Mapping[str, PoolOrder]] = {}
     answer_fields: ClassVar[Mapping[str, Any]] = {}
     hit_fields: ClassVar[Mapping[str, Any]] = {}
     index_fields: ClassVar[Mapping[str, Any]] = {}

@@ -236,7 +236,8 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         if method == 'sync':
             has_choice = options.precision is None and options.ray is None
             is_on_cpu = options.device == 'cpu'
-            rate = EncodingRate(bar, offers_precision=is_new and has_choice and is_on_cpu)
+            may_offer = is_new and has_choice and is_on_cpu
+            rate = EncodingRate(bar, collection.source if may_offer else None)
             settings['on_encoded'] = rate.update
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
