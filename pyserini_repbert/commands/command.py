@@ -300,13 +300,13 @@ def parser(module: str, description: str) -> Parser:
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Help that shows defaults, except None, False and empty lists, and keeps lines of commands."""
+    """Help that shows defaults, except None, False and what is empty; it keeps lines of commands."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if '\n' in text else super()._fill_text(text, width, indent)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []):
+        if action.default in (None, False, [], ''):
             return action.help
         if isinstance(action.default, (list, tuple)):
             return f'{action.help} (default: {_words(list(action.default))})'
