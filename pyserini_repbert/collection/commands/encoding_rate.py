@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.settings import EncoderSource
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.settings import EncoderSource
 
 # A sync that encodes for so many seconds may take minutes.
 _LONG = 20.0
