@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from pyserini_repbert.errors import InputError
 
@@ -36,6 +36,17 @@ ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
+
+
+class Named(Protocol):
+    """What a package defines once under a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+_Named = TypeVar('_Named', bound=Named)
 
 
 @dataclass(frozen=True)
@@ -114,14 +125,22 @@ def extensions() -> Mapping[str, Extension]:
 
     Raises InputError for two extensions of one name.
     """
-    found: dict[str, Extension] = {}
-    for extension in _defined():
-        if extension.name in found:
+    return by_name('extension', _defined())
+
+
+def by_name(what: str, defined: Iterable[_Named]) -> dict[str, _Named]:
+    """What packages define, by name; `what` it is, for the error.
+
+    Raises InputError for two of one name.
+    """
+    names: dict[str, _Named] = {}
+    for named in defined:
+        if named.name in names:
             raise InputError(
-                f"two packages define the extension '{extension.name}': uninstall one of them"
+                f"two packages define the {what} '{named.name}': uninstall one of them"
             )
-        found[extension.name] = extension
-    return found
+        names[named.name] = named
+    return names
 
 
 def _defined() -> Iterator[Extension]:

@@ -45,7 +45,6 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.adapted_folder import read_description
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.with_arguments import search_of_arguments
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.approximate import CollectionAnnRecord
@@ -402,9 +401,12 @@ class Collection:
         """
         from pyserini_repbert.collection.searching import search_frame
 
-        search = search_of_arguments(searcher, of_extensions, rerankers=rerankers)
-        if isinstance(query, str) and search is not None:
-            return search(query, k)
+        if of_extensions:
+            from pyserini_repbert.search.with_arguments import search_of_arguments
+
+            search = search_of_arguments(searcher, of_extensions, rerankers=rerankers)
+            if isinstance(query, str) and search is not None:
+                return search(query, k)
         reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)

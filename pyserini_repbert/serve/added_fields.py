@@ -68,12 +68,19 @@ def with_pool_orders(model: _Model) -> _Model:
     return _extended(model, {'order': (literal[(RANDOM, *orders)], field)})
 
 
-def with_added_settings(model: _Model) -> _Model:
-    """A decorator of the settings of an index: they have those, too, that extensions add."""
-    settings: dict[str, tuple[Any, Any]] = {}
-    for part in loaded('in_services'):
-        settings |= part.index_settings
-    return _extended(model, settings)
+def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
+    """A decorator of settings: they have those, too, that extensions add.
+
+    `hook` is 'index_settings' or 'limits' of `ServicePart`.
+    """
+
+    def extend(model: _Model) -> _Model:
+        settings: dict[str, tuple[Any, Any]] = {}
+        for part in loaded('in_services'):
+            settings |= getattr(part, hook)
+        return _extended(model, settings)
+
+    return extend
 
 
 def _extended(model: _Model, fields: dict[str, Any]) -> _Model:

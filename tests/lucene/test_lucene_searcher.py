@@ -215,7 +215,7 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     entry = prebuilt_tables()['sparse']['cacm']
     with pytest.raises(
         MissingResourceError,
-        match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it',
+        match=r'fetch .*cacm.* \(2\.3 MB\)',
     ) as refused:
         pyserini_names.prebuilt_index('cacm')
     assert refused.value.parameters == ('download',)

@@ -290,10 +290,15 @@ def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
         )
 
 
-def _encoder_weights(index: str) -> str:
-    """The SHA-256 of the weights of a collection's encoder."""
-    from pyserini_repbert.collection.generation import open_generation
+def _encoder_weights(index: str) -> str | None:
+    """The SHA-256 of the weights of a collection's encoder; None for one that is still empty."""
+    from pyserini_repbert.collection.generation import open_generation, read_known
+    from pyserini_repbert.errors import LostCollectionError
 
+    try:
+        read_known(Path(index))
+    except LostCollectionError:
+        return None
     generation = open_generation(Path(index))
     generation.close()
     return generation.settings.weights_sha256
