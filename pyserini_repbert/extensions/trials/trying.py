@@ -274,7 +274,7 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     source.complete(settings)
     # Its vectors are as long as those that were encoded.
     _ = source.opened
-    wanted = wanted_of(settings)
+    wanted = replace(wanted_of(settings), word_forms=settings.word_forms)
     with Writer(folder, source, wanted, rebuild=True, spare=_side_shards(folder)) as writer:
         live = writer.published
         if live is None:
