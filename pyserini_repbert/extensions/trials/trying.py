@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.generation import Generation, open_generation
@@ -301,10 +302,13 @@ def _settle(folder: Path) -> Side | None:
 
 def wanted_of(settings: CollectionSettings) -> WantedSettings:
     """What a user would ask for to have these settings."""
+    models: dict[str, Any] = {}
+    for kind in representations():
+        models[kind.option] = settings.name_of(kind)
     return WantedSettings(
         passage_tokens=settings.passage_tokens,
         overlap=settings.overlap,
         language=settings.language,
         dtype=settings.dtype,
-        **{kind.option: settings.name_of(kind) for kind in representations()},
+        **models,
     )
