@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -493,19 +494,29 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
     Raises the searcher's errors.
     """
     folder = Path(index)
-    if folder.is_dir():
+    # One look: a second one may see a folder that is made meanwhile.
+    mode = _mode_of(folder)
+    if mode is not None and stat.S_ISDIR(mode):
         if not any(folder.glob('segments_*')):
             raise InputError(
                 f'folder {folder} holds no Lucene index: build one with `index lucene`'
             )
         return folder
-    if folder.exists():
+    if mode is not None:
         raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 
     return prebuilt_index(str(index), download)
+
+
+def _mode_of(path: Path) -> int | None:
+    """What a path is, as `os.stat` says it; None where nothing is."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
 
 
 def _keep(known: dict[str, _Value], key: str, value: _Value, most: int) -> None:
