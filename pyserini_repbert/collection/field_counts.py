@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pyserini_repbert.collection.file_fields import (
+    BOTH_ALIVE,
+    FileOfSource,
+    compared_fields,
+    file_fields,
+)
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
 
@@ -75,10 +83,41 @@ class FieldCounter:
             'GROUP BY field ORDER BY field'
         )
         for field, n_documents in rows:
-            counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
-        return counts
+            counts[field] = FieldCount(n_documents, values.get(field, ()))
+        for field in self._generation.file_fields.types:
+            of_files = self._count_files(field)
+            if of_files.documents:
+                counts[field] = _sum_of(counts.get(field), of_files)
+        return dict(sorted(counts.items()))
 
-    def _value_counts(self) -> dict[str, list[ValueCount]]:
+    def _count_files(self, field: str) -> FieldCount:
+        """How many documents have a field of their file, and none of their own."""
+        without_own = (
+            'AND NOT EXISTS (SELECT 1 FROM field_values WHERE field_values.docno = origins.docno '
+            f"AND field = '{field}' AND {ALIVE})"
+        )
+        has_own = field in self._generation.own_field_types
+        rows = self._select(
+            'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
+            f"WHERE {BOTH_ALIVE} AND file > '' {without_own if has_own else ''} "
+            'GROUP BY source, file'
+        )
+        times = self._generation.file_fields.times
+        n_documents = 0
+        counts: Counter[str] = Counter()
+        for source, file, n_of_file in rows:
+            fields = compared_fields(file_fields(file, times.get(FileOfSource(source, file))))
+            if field not in fields:
+                continue
+            n_documents += n_of_file
+            values = fields[field]
+            for value in [values] if isinstance(values, str) else values:
+                counts[value] += n_of_file
+        if len(counts) > _MOST_VALUES or max(map(len, counts), default=0) > _LONGEST_VALUE:
+            return FieldCount(n_documents, ())
+        return FieldCount(n_documents, _by_frequency(counts))
+
+    def _value_counts(self) -> dict[str, tuple[ValueCount, ...]]:
         """The values of each field of few, the most frequent first."""
         documents: dict[str, dict[str, int]] = {}
         types = self._generation.field_types
@@ -98,11 +137,7 @@ class FieldCounter:
                 # A filter names the number 2020 and the text '2020' alike, and finds both.
                 n_documents = len(set(self._generation.docnos_of_value(field, text)))
             of_field[text] = n_documents
-        counts = {}
-        for field, of_field in documents.items():
-            by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
-            counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
-        return counts
+        return {field: _by_frequency(of_field) for field, of_field in documents.items()}
 
     def _select(self, statement: str) -> list[Any]:
         """The rows of a query that takes long: `Generation.select` does not wait for it."""
@@ -124,3 +159,22 @@ def _value_text(value: str | float) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+def _by_frequency(counts: Mapping[str, int]) -> tuple[ValueCount, ...]:
+    """Values with how many documents have each, the most frequent first."""
+    pairs = sorted(counts.items(), key=lambda pair: -pair[1])
+    return tuple(ValueCount(value, n_documents) for value, n_documents in pairs)
+
+
+def _sum_of(own: FieldCount | None, of_files: FieldCount) -> FieldCount:
+    """The count of a field that some documents have of their own, and others of their files."""
+    if own is None:
+        return of_files
+    n_documents = own.documents + of_files.documents
+    counts: Counter[str] = Counter()
+    for count in (*own.values, *of_files.values):
+        counts[count.value] += count.documents
+    if not (own.values and of_files.values) or len(counts) > _MOST_VALUES:
+        return FieldCount(n_documents, ())
+    return FieldCount(n_documents, _by_frequency(counts))

@@ -6,7 +6,7 @@ A module of its own, since luqum is imported with it: a search without a filter 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.file_fields import FILE_FIELDS
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
     number_of,
@@ -277,7 +277,7 @@ class _Evaluation:
     def _all_of(self, field: _Field) -> Mask:
         if field.is_docid:
             return self._generation.live_documents
-        return self._select("field = json_extract(:rows, '$[0]')", [field.name])
+        return self._select(field)
 
     def _value(self, field: _Field, text: str, is_phrase: bool = False) -> Mask:
         if field.is_docid:
@@ -326,9 +326,10 @@ class _Evaluation:
     def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""
         return self._select(
-            "field = json_extract(:rows, '$[0]') AND type = json_extract(:rows, '$[1]') "
-            "AND value >= json_extract(:rows, '$[2]') AND value < json_extract(:rows, '$[3]')",
-            [field.name, kind, low, low + LAST_SIGN],
+            field,
+            "type = json_extract(:rows, '$[1]') AND value >= json_extract(:rows, '$[2]') "
+            "AND value < json_extract(:rows, '$[3]')",
+            [kind, low, low + LAST_SIGN],
         )
 
     def _range(self, field: _Field, bounds: _Bounds) -> Mask:
@@ -385,22 +386,20 @@ class _Evaluation:
         low, high : the ends
         bounds : say whether the ends belong to it
         """
-        conditions = [
-            "field = json_extract(:rows, '$[0]')",
-            "type = json_extract(:rows, '$[1]')",
-        ]
+        conditions = ["type = json_extract(:rows, '$[1]')"]
         if low is not None:
             sign = '>=' if bounds.has_low else '>'
             conditions.append(f"value {sign} json_extract(:rows, '$[2]')")
         if high is not None:
             sign = '<=' if bounds.has_high else '<'
             conditions.append(f"value {sign} json_extract(:rows, '$[3]')")
-        return self._select(' AND '.join(conditions), [field.name, kind, low, high])
+        return self._select(field, ' AND '.join(conditions), [kind, low, high])
 
-    def _select(self, condition: str, values: list[Any]) -> Mask:
-        statement = f'SELECT docno FROM field_values WHERE {condition} AND {ALIVE}'
-        rows = self._generation.select(statement, values)
-        return self._generation.mask_of(docno for (docno,) in rows)
+    def _select(self, field: _Field, condition: str = '', values: Sequence[Any] = ()) -> Mask:
+        """As of `Generation.docnos_where`."""
+        return self._generation.mask_of(
+            self._generation.docnos_where(field.name, condition, values)
+        )
 
     def _select_docids(self, prefix: str) -> Mask:
         rows = self._generation.select(
@@ -418,7 +417,11 @@ class _Evaluation:
 
     def _check_field(self, field: _Field) -> None:
         if not field.is_docid and field.name not in self._types:
-            raise InputError(f"there is no field '{str(field)[:60]}': {self._known_fields()}")
+            advice = ''
+            if field.name in FILE_FIELDS:
+                advice = '; files have type, folder and modified after their next `index sync`'
+            shown = str(field)[:60]
+            raise InputError(f"there is no field '{shown}': {self._known_fields()}{advice}")
 
     def _known_fields(self) -> str:
         names = [_FIELD_DOCID if name == DOCID else name for name in sorted(self._types)]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.answering_parts import answering_parts
+from pyserini_repbert.collection.file_fields import FileFields
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -524,8 +525,24 @@ class Generation:
         return mask
 
     @cached_property
+    def file_fields(self) -> FileFields:
+        """The fields that documents have of their files."""
+        return FileFields(self.select, self._read_table_names(), self.settings.word_forms)
+
+    @cached_property
     def field_types(self) -> dict[str, set[str]]:
-        """The types of the values of each field: 'text', 'number' or 'date'."""
+        """The types of the values of each field: 'text', 'number' or 'date'.
+
+        Files have such fields, too.
+        """
+        types = {field: set(kinds) for field, kinds in self.own_field_types.items()}
+        for field, kinds in self.file_fields.types.items():
+            types[field] = types.get(field, set()) | kinds
+        return types
+
+    @cached_property
+    def own_field_types(self) -> dict[str, set[str]]:
+        """The types of the values of each field that documents have of their own."""
         types: dict[str, set[str]] = {}
         # Seeks the next field, as DISTINCT would read all values.
         rows = self.select(
@@ -570,6 +587,40 @@ class Generation:
         )
         return [docno for docno, stored, stored_form in rows if docid_form(stored) == stored_form]
 
+    def docnos_where(
+        self, field: str, condition: str = '', values: Sequence[Any] = ()
+    ) -> list[Any]:
+        """The numbers of documents with a value of a field, their own or that of their file.
+
+        Parameters
+        ----------
+        field : its name
+        condition : in SQL, about `type` and `value`; in `:rows`, `values` begin at `$[1]`. '' for
+            any value
+        values : what the field's values are compared with
+
+        One with several such values comes several times.
+        """
+        compared = [field, *values]
+        whole = "field = json_extract(:rows, '$[0]')"
+        if condition:
+            whole = f'{whole} AND {condition}'
+        rows = self.select(f'SELECT docno FROM field_values WHERE {whole} AND {ALIVE}', compared)
+        docnos = [docno for (docno,) in rows]
+        if field not in self.file_fields.types:
+            return docnos
+        of_files = self.file_fields.docnos_where(whole, compared)
+        if field in self.own_field_types:
+            # A document's own value comes first.
+            rows = self.select(
+                "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') "
+                f'AND {ALIVE}',
+                [field],
+            )
+            with_own = {docno for (docno,) in rows}
+            of_files = [docno for docno in of_files if docno not in with_own]
+        return docnos + of_files
+
     def docnos_of_value(self, field: str, text: str, is_phrase: bool = False) -> list[Any]:
         """The numbers of the documents that a filter FIELD:TEXT finds.
 
@@ -580,15 +631,10 @@ class Generation:
             'date': stored_date(self.form_of(text)),
             'number': None if is_phrase else number_of(self.form_of(text)),
         }
+        condition = "type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]')"
         docnos = []
         for kind, value in readings.items():
-            rows = self.select(
-                "SELECT docno FROM field_values WHERE field = json_extract(:rows, '$[0]') "
-                "AND type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]') "
-                f'AND {ALIVE}',
-                [field, kind, value],
-            )
-            docnos += [docno for (docno,) in rows]
+            docnos += self.docnos_where(field, condition, [kind, value])
         return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:

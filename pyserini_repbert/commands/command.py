@@ -41,6 +41,15 @@ _OTHER_NAMES = {
     '--run-tag': '--tag',
     '--batch': '--batch-size',
     '--format': '--output-format',
+    '--fp32': '--precision float32',
+}
+# Flags of a command that left it, and what to do instead.
+_LEFT = {
+    ('search', '--interactive'): 'leave it out: without a question, search asks at a prompt',
+    ('search', '--pairs'): 'write a run with --output, and give it to `rerank --run RUN --pairs`',
+    ('search', '--replay-k0'): 'write a run with --output, and give it to `rerank --run RUN`',
+    ('search', '--batch-tokens'): 'leave it out: batches that do not fit in memory are halved',
+    ('index', '--batch-tokens'): 'leave it out: batches that do not fit in memory are halved',
 }
 
 _Value = TypeVar('_Value')
@@ -190,10 +199,6 @@ class Parser(argparse.ArgumentParser):
         self.values: dict[str, Any] = {}  # of the options that were read so far
         for action in (None, 'store'):
             self.register('action', action, _StoreOnce)
-        version = f'pyserini_repbert {__version__}'
-        self.add_argument(
-            '--version', action='version', version=version, help='show the version, and exit'
-        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)
@@ -218,7 +223,7 @@ class Parser(argparse.ArgumentParser):
         for word in self._given:
             flag = word.partition('=')[0]
             if flag.startswith('--') and flag != '--' and flag not in known:
-                hint = _hint(flag, known)
+                hint = _hint(self.prog, flag, known)
                 break
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
@@ -235,13 +240,15 @@ class Parser(argparse.ArgumentParser):
         return ''
 
 
-def _hint(unknown: str, known: Collection[str]) -> str:
-    """A question that names the flag which was meant; '' if none is near."""
-    ours = _OTHER_NAMES.get(unknown.lower(), '')
-    if ours.partition(' ')[0] in known:
-        return f"; did you mean '{ours}' instead of {unknown}?"
-    near = difflib.get_close_matches(unknown, sorted(known), n=1)
-    return f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
+def _hint(program: str, unknown: str, known: Collection[str]) -> str:
+    """What to give instead of an unknown flag of a program; '' if nothing is near."""
+    command = program.rpartition('.')[2].split()[0]
+    if (command, unknown) in _LEFT:
+        return f'; {_LEFT[command, unknown]}'
+    meant = _OTHER_NAMES.get(unknown.lower(), '')
+    if meant.partition(' ')[0] not in known:
+        meant = ''.join(difflib.get_close_matches(unknown, sorted(known), n=1))
+    return f"; did you mean '{meant}' instead of {unknown}?" if meant else ''
 
 
 class _StoreOnce(argparse._StoreAction):
@@ -281,20 +288,26 @@ class Action:
 
 
 def parser(module: str, description: str) -> Parser:
-    """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
+    """A parser for `python -m pyserini_repbert.MODULE`, with `--version` and `--quiet`."""
     flags = Parser(prog=f'python -m pyserini_repbert.{module}', description=description)
+    flags.add_argument(
+        '--version',
+        action='version',
+        version=f'pyserini_repbert {__version__}',
+        help='show the version, and exit',
+    )
     flags.add_argument('--quiet', action='store_true', help='no progress bars')
     return flags
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Help that shows defaults, except None, False and empty lists, and keeps lines of commands."""
+    """Help that shows defaults that are not empty, and keeps lines of commands."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if '\n' in text else super()._fill_text(text, width, indent)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []):
+        if action.default in (None, False, [], ''):
             return action.help
         if isinstance(action.default, (list, tuple)):
             return f'{action.help} (default: {_words(list(action.default))})'

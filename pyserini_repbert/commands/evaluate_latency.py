@@ -91,7 +91,7 @@ def _parse_latency(arguments: Sequence[str]) -> argparse.Namespace:
     flags.add_argument('--corpus', help='the passages, for --rerank')
     add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'threads', 'offline')
     # What `search` has for runs: one query at a time needs none of it.
-    flags.set_defaults(pairs=None, replay_k0=None, devices=None, workers=0, ray=None)
+    flags.set_defaults(devices=None, workers=0, ray=None)
     return parse_flags(flags, arguments)
 
 

@@ -20,7 +20,9 @@ from pyserini_repbert.commands.reranking import (
 )
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.trace import Notes
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +39,11 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'output_format', 'tag')
     add('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
-    add_flags(parser, 'device', 'precision', 'threads', 'ray')
+    add(
+        '--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model'
+    )
+    add_flags(parser, 'replay_k0')
+    add_flags(parser, 'device', 'precision', 'batch_tokens', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
         '--corpus', help="the passages: file, folder or name; default: by the run's record"
@@ -87,6 +93,7 @@ def _check_flags(options: argparse.Namespace) -> None:
             flag in given,
             f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1',
         )
+    command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
     command.refuse(
         options.ray is not None and options.devices,
         '--devices does not go with --ray, whose workers have a device each: give --device',
@@ -112,13 +119,14 @@ def _rerank(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.part_file import finished
     from pyserini_repbert.pipeline.pipeline import run_pipeline
-    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics)
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
         _find_passages(options)
-    spec, machine = spec_of(options, index=None, texts_index=options.index)
+    spec, machine = spec_of(
+        options, index=None, texts_index=options.index, save_scores=bool(options.pairs)
+    )
     _check_topics(topics, run)
     with contextlib.ExitStack() as held:
         machine = connect_to_ray(options, machine, held)
@@ -148,9 +156,24 @@ def _rerank(options: argparse.Namespace) -> None:
         rankers=recorded.rankers,
         used=answers_used(bars),
     )
-    about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}
-    report(options, pipeline.rerankers, bars, about)
+    if options.pairs:
+        _write_scores(options, spec, bars)
+    report(options, pipeline.rerankers, bars)
     finished(options.output)
+
+
+def _write_scores(options: argparse.Namespace, spec: PipelineSpec, notes: Notes) -> None:
+    """Write the scores that rerankers reported."""
+    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH, write_saved_scores
+
+    saved: list[Any] = []
+    costs = []
+    for part in notes.walk():
+        saved += part.kept.get('scores', {}).values()
+        if part.cost:
+            costs.append(part.cost.as_json())
+    about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k, 'costs': costs}
+    write_saved_scores(options.pairs, saved, about)
 
 
 def _about_passages(options: argparse.Namespace) -> dict[str, Any]:

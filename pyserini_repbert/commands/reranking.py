@@ -25,12 +25,8 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     add = parser.add_argument
     add_flags(parser, 'stages', flag=flag)
     add('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
-    add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
+    add_flags(parser, 'backend', 'drop_rest', 'workers')
     add_flags(parser, 'llm', 'llm_model', 'llm_answers')
-    add(
-        '--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model'
-    )
-    add_flags(parser, 'replay_k0')
     add('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 
 
@@ -38,9 +34,7 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     """What the flags ask for, and where it runs; `changes` are fields of the spec whose flags
     have another meaning.
     """
-    command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
     values = vars(options) | {
-        'save_scores': bool(options.pairs),
         'devices': options.devices.split(',') if options.devices else [options.device],
         'workers': _workers(options),
         **changes,
@@ -100,26 +94,20 @@ def connect_to_ray(
     return machine.model_copy(update={'ray': cluster})
 
 
-def report(
-    options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, about: dict[str, Any]
-) -> None:
-    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost, and
-    what stages took.
+def report(options: argparse.Namespace, rerankers: Ranker | None, notes: Notes) -> None:
+    """Write the cost report (--cost) if asked for; print the cost, and what stages took.
 
     Parameters
     ----------
     options : the command's flags
     rerankers : the pipeline's
     notes : what the pipeline reported
-    about : what is said of the saved scores
     """
     from pyserini_repbert.pipeline.pipeline import RerankerChain
 
     costs = [part.cost for part in notes.walk() if part.cost]
-    stages = [cost.as_json() for cost in costs]
-    if options.pairs:
-        _write_scores(options.pairs, notes, {**about, 'costs': stages})
     if options.cost:
+        stages = [cost.as_json() for cost in costs]
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
     print(costs_text(costs))
@@ -127,13 +115,3 @@ def report(
         return
     if rerankers.times.seconds.get('computing'):
         print(stages_text(rerankers.times, rerankers.tokenizers), file=sys.stderr)
-
-
-def _write_scores(path: str, notes: Notes, about: dict[str, Any]) -> None:
-    """Write the scores that rerankers reported."""
-    from pyserini_repbert.systems.duobert.saved_scores import write_saved_scores
-
-    saved: list[Any] = []
-    for part in notes.walk():
-        saved += part.kept.get('scores', {}).values()
-    write_saved_scores(path, saved, about)

@@ -105,7 +105,6 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
         type=command.utf8_text,
         help='find documents like this one: its docid; repeatable',
     )
-    what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     flags.add_argument(
         '--topics-format',
@@ -161,15 +160,16 @@ def _check_outputs(options: argparse.Namespace) -> None:
     command.refuse(
         asks == bool(options.output), '--output is for --topics: give both, or ask a --query'
     )
-    of_runs = options.provenance or options.cost or options.pairs
-    command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
+    command.refuse(
+        asks and (options.provenance or options.cost), '--provenance and --cost are for --topics'
+    )
     command.refuse(
         options.rewrite is not None and bool(options.like),
         '--rewrite is for questions, and --like is a document: leave one out',
     )
     command.refuse(
         options.explain and not asks,
-        '--explain is for --query or --interactive: a run has --provenance',
+        '--explain is for questions: a run has --provenance',
     )
     for part in parts_of('search'):
         part.check(options)
@@ -227,9 +227,6 @@ def main(arguments: list[str]) -> None:
         )
         options.threads = None
     command.use_threads(options.threads)
-    has_questions = options.query or options.like or options.topics
-    if not has_questions and sys.stdin is not None and sys.stdin.isatty():
-        options.interactive = True
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
@@ -269,7 +266,14 @@ def _teacher_of(resolved: ResolvedSearch) -> dict[str, str]:
 
 def _shows_ranks(options: argparse.Namespace) -> bool:
     """Whether the ranks of hits in each ranking are shown."""
-    return bool(options.provenance or options.explain or options.interactive)
+    return bool(options.provenance or options.explain) or _asks_at_prompt(options)
+
+
+def _asks_at_prompt(options: argparse.Namespace) -> bool:
+    """Whether questions are typed: none is given, and stdin is a terminal."""
+    if options.query or options.like or options.topics:
+        return False
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _reading_ranks(pipeline: Pipeline, options: argparse.Namespace) -> Pipeline:
@@ -355,7 +359,7 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
         def answers(questions: Sequence[str]) -> list[str]:
             return _answers(questions, pipeline, options, depth, followers)
 
-        if options.interactive:
+        if _asks_at_prompt(options):
             answer_questions(lambda question: answers([question])[0])
         elif options.query or options.like:
             print('\n\n'.join(answers(options.query or options.like)))
@@ -416,7 +420,7 @@ def _answers(
         ranking = said.ranking[: options.hits]
         hits = pipeline.with_decisive_texts(topic, ranking, watcher)
         reasons: Sequence[Sequence[str]] = ()
-        if options.explain or options.interactive:
+        if options.explain or _asks_at_prompt(options):
             reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
         scores = _shown_scores(topic, hits, pipeline, watcher)
         question = topic.text
@@ -608,13 +612,8 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
-    about: dict[str, Any] = {'run': options.output}
-    if 'rerank' in watcher.began:
-        from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
-
-        about[LAST_DEPTH] = resolved.spec.stages[-1].k
     if 'rerank' in watcher.began or pipeline.rewriting is not None:
-        report(options, pipeline.rerankers, watcher, about)
+        report(options, pipeline.rerankers, watcher)
 
 
 def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:

@@ -363,6 +363,21 @@ def test_a_question_scans_no_large_table(open_collection, statements):
         assert 'field_values' in scanned_tables(collection.folder, statements)
 
 
+def test_a_filter_of_files_scans_no_large_table(open_collection, statements, tmp_path):
+    (tmp_path / 'desk').mkdir()
+    (tmp_path / 'desk' / 'a.md').write_text('cat', encoding='utf-8')
+    with open_collection() as collection:
+        collection.sync(tmp_path / 'desk')
+        collection.search('cat')
+        statements.clear()
+        for text in ('type:md', 'NOT folder:desk*', 'modified:[2020 TO *]'):
+            collection.search('cat', filter=text)
+        generation = collection.generation
+        assert generation.file_fields.of_documents([0])[0]['type'] == 'markdown'
+        stored = [text for text in statements if 'file_values' not in text]
+        assert not scanned_tables(collection.folder, stored) & {*LARGE, 'origins'}
+
+
 def test_a_new_generation_scans_no_large_table(open_collection, statements):
     with open_collection() as collection:
         collection.sync(DOCUMENTS)

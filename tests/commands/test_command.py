@@ -183,6 +183,23 @@ def test_an_interrupted_encoding_names_resume_once_a_shard_is_whole(
 
 
 @pytest.mark.parametrize(
+    ('words', 'advice'),
+    [
+        ('search --index x --interactive', '; leave it out: without a question, search asks'),
+        ('search --index x --pairs p.npz', '; write a run with --output, and give it to `rerank'),
+        ('search --index x --batch-tokens 9', '; leave it out: batches that do not fit in memory'),
+        ('index sync --index x --batch-tokens 9', '; leave it out: batches that do not fit'),
+        ('encode --fp32', "; did you mean '--precision float32' instead of --fp32?"),
+    ],
+)
+def test_a_flag_that_has_left_says_what_to_do_instead(words, advice, capsys):
+    from pyserini_repbert.commands.dispatcher import main
+
+    assert run(main, words.split()) == 2
+    assert advice in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ('arguments', 'problem'),
     [
         (

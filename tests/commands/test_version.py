@@ -7,7 +7,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import help_texts, main
 
 
-@pytest.mark.parametrize('words', [[name] for name in help_texts()] + [['index', 'sync']])
+@pytest.mark.parametrize('words', [[name] for name in help_texts()])
 def test_every_command_says_its_version(words, capsys):
     with pytest.raises(SystemExit) as ended:
         run(main, [*words, '--version'])

@@ -93,7 +93,7 @@ def compare_pruning(tiny_epic, corpus_file, tmp_path):
     hits = Ranking([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
     write_run(tmp_path / 'run', {'1': hits, '2': hits})
     whole = corpus_file(30)
-    given = ['epic-pruning', '--model', str(tiny_epic()), '--fp32']
+    given = ['epic-pruning', '--model', str(tiny_epic())]
     for name, file in (('topics', 'topics.tsv'), ('qrels', 'qrels'), ('run', 'run')):
         given += [f'--{name}', str(tmp_path / file)]
 

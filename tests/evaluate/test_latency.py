@@ -63,7 +63,7 @@ def timed(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     flags = ['--corpus', str(corpus), '--encoder', checkpoint, '--output', str(index)]
     assert command.run(encode, [*flags, '--store-text', '--quiet']) == 0
     (tmp_path / 'topics.tsv').write_text('1\tblue fish\n2\tthe old moon\n3\tcold mat\n')
-    given = ['latency', '--index', str(index), '--encoder', checkpoint, '--fp32', '--hits', '10']
+    given = ['latency', '--index', str(index), '--encoder', checkpoint, '--hits', '10']
     given += ['--topics', str(tmp_path / 'topics.tsv'), '--rerank', f'{tiny_epic()}@5']
 
     def run(*more):

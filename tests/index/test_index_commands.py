@@ -42,7 +42,7 @@ def check(capsys):
 def encode_flags(tiny_checkpoint, corpus_file, tmp_path):
     """The flags of the command that makes `dense`."""
     source = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint()]
-    settings = ['--quiet', '--store-text', '--fp32', '--shard-size', '4']
+    settings = ['--quiet', '--store-text', '--shard-size', '4']
     return [*map(str, source), '--output', str(tmp_path / 'index'), *settings]
 
 
@@ -227,7 +227,7 @@ def epic_flags(tiny_epic, corpus_file):
 
 def test_a_corpus_becomes_a_pruned_bundle(epic_flags, tmp_path, capsys):
     output = str(tmp_path / 'index')
-    flags = ['--output', output, '--prune', '10', '--weights', 'uint8', '--fp32']
+    flags = ['--output', output, '--prune', '10', '--weights', 'uint8']
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x 10 terms' in capsys.readouterr().out
     assert len(TermWeightsBundle(output).vector(3)) == 10
@@ -245,7 +245,7 @@ def test_a_bundle_of_all_terms_replaces_another(epic_flags, tmp_path, capsys, ch
     output = str(tmp_path / 'index')
     assert run(main, [*epic_flags, '--output', output, '--prune', '10']) == 0
     capsys.readouterr()
-    flags = ['--output', output, '--prune', '0', '--overwrite', '--store-text', '--fp32']
+    flags = ['--output', output, '--prune', '0', '--overwrite', '--store-text']
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
     assert 'whole, 20 passages x 40 float16' in check(output).text

@@ -128,8 +128,9 @@ def test_texts_that_were_cut_are_counted(tiny_checkpoint, corpus_file, tmp_path,
 
 def test_a_prompt_answers_until_it_ends(bundle, monkeypatch, capsys):
     typed = iter(['red cat', 'the sea', ''])
+    monkeypatch.setattr('sys.stdin', Terminal())
     monkeypatch.setattr('builtins.input', lambda prompt: next(typed))
-    assert run(main, ['--index', str(bundle), '--interactive', '--hits', '2', '--quiet']) == 0
+    assert run(main, ['--index', str(bundle), '--hits', '2', '--quiet']) == 0
     shown = capsys.readouterr().out
     assert shown.count('? ') == 2 and shown.count('ranks: tiny 1') == 2
 

@@ -63,7 +63,6 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
         choices=('float32', 'float16', 'int8'),
         help=f'the type of stored vectors; {stored} float32',
     )
-    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'device', 'threads', 'offline')
     if takes_ray:
         add_flags(parser, 'ray')

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import cache, cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +21,7 @@ from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.index.numbers import GenerationNumbers
+from pyserini_repbert.collection.index.opened_once import OpenedOnce
 from pyserini_repbert.collection.index.store import CollectionStore
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
@@ -102,6 +103,7 @@ class CollectionIndex(Index):
         shards = {} if before is None else before.generation.opened_shards
         self._before = before
         self._has_new_encoder = True
+        self._query_encoder = OpenedOnce(self._open_query_encoder)
         # Generations share the models that both have.
         self._further_encoders: FurtherEncoders = (
             FurtherEncoders() if before is None else before._further_encoders
@@ -198,7 +200,6 @@ class CollectionIndex(Index):
             of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
-            with_confidence=frozenset(stored if not usual else (*stored, usual)),
             approximate=approximate,
             usual=usual,
             fused=first if len(first) > 1 else (),
@@ -425,15 +426,29 @@ class CollectionIndex(Index):
             self._has_new_encoder = False
             shared = searcher.dense.query_encoder
             return lambda: shared
-        options = self.options
-        open_encoder = cache(
-            lambda: open_collection_encoder(
-                self.generation, options.encoder, device, options.precision, options.max_length
-            )
-        )
-        if options.encoder is not None:
+        open_encoder = partial(self._query_encoder.get, device)
+        if self.options.encoder is not None:
             open_encoder()
         return open_encoder
+
+    def _open_query_encoder(self, device: str) -> QueryEncoder:
+        options = self.options
+        return open_collection_encoder(
+            self.generation, options.encoder, device, options.precision, options.max_length
+        )
+
+    def share_encoders(self, other: CollectionIndex) -> None:
+        """Search with the encoders of another index, which has the same options, where the models
+        are the same.
+
+        It is called before the first search.
+        """
+        settings = self.generation.settings
+        of_other = other.generation.settings
+        if settings.model_key() == of_other.model_key():
+            self._query_encoder = other._query_encoder
+        if settings.further_models == of_other.further_models:
+            self._further_encoders = other._further_encoders
 
     def inputs(self) -> tuple[Input, ...]:
         index = Input('index', self.location, self.generation.sha256)

@@ -35,9 +35,14 @@ class CollectionStore(DocumentStore):
     def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
         if not names:
             return [{} for _ in docids]
+        docnos = self._generation.docnos(docids).tolist()
+        of_files = self._generation.file_fields.of_documents(docnos)
         selected = []
-        for stored in self._generation.fields(docids):
-            fields = stored or {}
+        for docno, own in zip(docnos, self._generation.fields(docids), strict=True):
+            fields = {**(own or {})}
+            for name, value in of_files.get(docno, {}).items():
+                # A document's own field comes first.
+                fields.setdefault(name, value)
             if ALL_FIELDS not in names:
                 fields = {name: fields[name] for name in names if name in fields}
             selected.append(fields)

@@ -56,6 +56,7 @@ class SeveralIndexes(Index):
             for name, part in zip(index_names(locations), locations, strict=True):
                 earlier = None if before is None else before.parts[name]
                 self.parts[name] = kind_of(part).open(part, of_parts, earlier)
+            self._share_encoders()
             self._rankings = self._common_rankings()
             self._beside = self._beside_each()
             if options.filter is not None:
@@ -64,6 +65,13 @@ class SeveralIndexes(Index):
         except BaseException:
             self.close()
             raise
+
+    def _share_encoders(self) -> None:
+        """Let collections of the same models search with the encoders of the first of them."""
+        indexes = list(self.parts.values())
+        for number, index in enumerate(indexes):
+            for earlier in reversed(indexes[:number]):
+                index.share_encoders(earlier)
 
     def _common_rankings(self) -> tuple[str, ...]:
         """The rankings that are searched: of those of the first collection, the ones that all have.

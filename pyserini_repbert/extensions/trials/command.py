@@ -57,7 +57,7 @@ def try_settings(options: argparse.Namespace) -> None:
             f"'{printable(manifest.settings.encoder)}'"
         )
         return
-    chosen |= command.pick_options(options, 'device', 'batch_tokens')
+    chosen['device'] = options.device
     if not names_any:
         chosen |= _settings_of_trial(folder)
     with (

@@ -1,5 +1,6 @@
 """What a search claims of a question that is not about the collection."""
 
+import asyncio
 import time
 from contextlib import closing
 from itertools import product
@@ -12,6 +13,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.extensions.off_topic import claims
 from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
 from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES, N_QUESTIONS
 from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
@@ -62,7 +64,6 @@ def best_score(collection, question):
 
 def set_threshold(monkeypatch, value):
     """Let the threshold of all generations be this one, above a background of 0."""
-    from pyserini_repbert.extensions.off_topic import claims
     from pyserini_repbert.extensions.off_topic.kept import Threshold
 
     background = np.zeros(16, np.float32)
@@ -227,6 +228,36 @@ def test_an_answer_of_the_service_has_the_field(collection, monkeypatch):
     plain, filtered, _ = answers_of_service(collection.folder, asked)
     assert plain['off_topic'] is False
     assert filtered['off_topic'] is False
+
+
+def answer_of_mcp(folder, question):
+    """What the MCP tool `search` answers."""
+    from fastmcp import Client
+
+    from pyserini_repbert.serve.mcp import make_mcp
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+
+    async def call_search():
+        async with Client(make_mcp(settings)) as client:
+            return (await client.call_tool('search', {'query': question, 'hits': 3})).data
+
+    return asyncio.run(call_search())
+
+
+def test_the_tool_of_mcp_says_it_beside_the_hits(collection, monkeypatch):
+    pytest.importorskip('fastmcp', reason='the serve extra is not installed')
+    question = 'small dog'
+    best = best_score(collection, question)
+    set_threshold(monkeypatch, best + 0.01)
+    answer = answer_of_mcp(collection.folder, question)
+    assert answer['off_topic'] is True
+    assert len(answer['candidates']) == 3
+    set_threshold(monkeypatch, best - 0.01)
+    assert answer_of_mcp(collection.folder, question)['off_topic'] is False
+    monkeypatch.setattr(claims, 'read_threshold', lambda *_: None)
+    assert 'off_topic' not in answer_of_mcp(collection.folder, question)
 
 
 def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):

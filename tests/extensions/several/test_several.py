@@ -287,6 +287,43 @@ def test_learning_is_of_one_index(both, tmp_path):
     (tmp_path / 'topics.tsv').write_text('1\tcat\n', encoding='utf-8')
     (tmp_path / 'qrels.txt').write_text('1 0 notes/a 1\n', encoding='utf-8')
     files = ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels.txt')]
-    with pytest.raises(InputError, match='is several collections, and what is learned is of one'):
+    with pytest.raises(InputError, match='is several collections'):
         adapt(['--index', both, *files, '--output', str(tmp_path / 'learned')])
     assert not (tmp_path / 'learned').exists()
+
+
+def test_collections_of_one_model_share_its_encoder(make, tiny_checkpoint, hits_of):
+    other = str(tiny_checkpoint('other', seed=7))
+    folders = [make('notes', NOTES), make('mail', MAIL, encoder=other)]
+    folders += [make('more', NOTES), make('old', MAIL, encoder=other)]
+    location = os.pathsep.join(folders)
+    index = kind_of(location).open(location, SearchOptions())
+    with closing(index.searcher(Machine())) as searcher:
+        encoders = [part.dense.query_encoder for part in searcher.searchers.values()]
+        notes, mail, more, old = encoders
+        assert notes is more
+        assert mail is old
+        assert notes is not mail
+        # So does an index within a filter, and the next generation.
+        within = index.within(DocumentFilter('year:2020'))
+        part = within.searcher(Machine()).searchers['more']
+        assert part.within(DocumentFilter('year:2020')).dense.query_encoder is notes
+        with Collection.open(folders[2]) as collection:
+            collection.add([{'id': 'new', 'text': 'the new moon'}])
+        newer = kind_of(location).open(location, SearchOptions(), index)
+        newer_encoders = [
+            part.dense.query_encoder for part in newer.searcher(Machine()).searchers.values()
+        ]
+        assert newer_encoders == encoders
+        newer.close()
+
+
+def test_learned_sparse_models_are_shared_too(make, tiny_epic):
+    epic = str(tiny_epic('epic'))
+    location = os.pathsep.join([make('notes', NOTES, sparse=epic), make('mail', MAIL, sparse=epic)])
+    index = kind_of(location).open(location, SearchOptions())
+    with closing(index.searcher(Machine())) as searcher:
+        notes, mail = searcher.searchers.values()
+        assert notes.dense.query_encoder is mail.dense.query_encoder
+        notes, mail = index.parts.values()
+        assert notes._further_encoders is mail._further_encoders

@@ -1,0 +1,233 @@
+"""The fields that documents have because they come from files: `type`, `folder` and `modified`.
+
+No document stores them. They follow from the file's name in `origins`, and from the time that the
+last sync noted in `source_files`. A document's own field of the same name comes first.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from pyserini_repbert.collection.stored_values import typed_values
+from pyserini_repbert.data.file_types import file_type, suffix_of
+from pyserini_repbert.data.word_forms import WordForms
+
+TYPE = 'type'
+FOLDER = 'folder'
+MODIFIED = 'modified'
+FILE_FIELDS = (TYPE, FOLDER, MODIFIED)
+# Of rows that a generation sees, of both tables.
+BOTH_ALIVE = (
+    'origins.since <= :generation AND origins.until > :generation '
+    'AND fields.since <= :generation AND fields.until > :generation'
+)
+_NANOSECONDS = 10**9
+_Select = Callable[[str, Sequence[Any]], list[Any]]
+
+
+class FileOfSource(NamedTuple):
+    """A file of a source, by the source's number and the file's path in it."""
+
+    source: int
+    file: str
+
+
+def file_fields(file: str, modified: int | None) -> dict[str, str]:
+    """The fields of a file, as an answer shows them.
+
+    Parameters
+    ----------
+    file : its path in its source, with slashes
+    modified : when it was last changed, in nanoseconds; None where that is not known
+    """
+    fields = {TYPE: file_type(file)}
+    folder = str(PurePosixPath(file).parent)
+    if folder != '.':
+        fields[FOLDER] = folder
+    day = '' if modified is None else _day_of(modified)
+    if day:
+        fields[MODIFIED] = day
+    return fields
+
+
+def _day_of(modified: int) -> str:
+    """A day in UTC, as an ISO date; '' for a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp(modified // _NANOSECONDS, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ''
+
+
+def compared_fields(fields: Mapping[str, str]) -> dict[str, str | list[str]]:
+    """The fields of a file with all values that are counted: the folders around its own, too."""
+    compared: dict[str, str | list[str]] = dict(fields)
+    if FOLDER in fields:
+        folder = PurePosixPath(fields[FOLDER])
+        around = [str(parent) for parent in folder.parents]
+        compared[FOLDER] = [str(folder), *around[:-1]]
+    return compared
+
+
+class FileFields:
+    """The fields of the files of a generation.
+
+    Parameters
+    ----------
+    select : asks SQLite, as `Generation.select`
+    tables : those that SQLite's file has; an earlier release may not have made all of them
+    forms : in which filters compare words
+    """
+
+    def __init__(self, select: _Select, tables: AbstractSet[str], forms: WordForms) -> None:
+        self._select = select
+        self._tables = tables
+        self._forms = forms
+
+    @cached_property
+    def types(self) -> dict[str, set[str]]:
+        """The types of the fields that files have here."""
+        if 'origins' not in self._tables:
+            return {}
+        ((has_files,),) = self._select(
+            "SELECT EXISTS (SELECT 1 FROM origins WHERE file > '' "
+            'AND since <= :generation AND until > :generation)',
+            [],
+        )
+        if not has_files:
+            return {}
+        types = {TYPE: {'text'}, FOLDER: {'text'}}
+        if self._knows_times:
+            types[MODIFIED] = {'date'}
+        return types
+
+    @cached_property
+    def _knows_times(self) -> bool:
+        """Whether the last sync of a source noted when its files were changed."""
+        if 'source_files' not in self._tables:
+            return False
+        ((has_times,),) = self._select('SELECT EXISTS (SELECT 1 FROM source_files)', [])
+        return bool(has_times)
+
+    @property
+    def times(self) -> dict[FileOfSource, int]:
+        """When files were changed, in nanoseconds, of those of which that is known."""
+        if not self._knows_times:
+            return {}
+        rows = self._select('SELECT source, file, modified FROM source_files', [])
+        return {FileOfSource(source, file): modified for source, file, modified in rows}
+
+    def docnos_where(self, condition: str, values: Sequence[Any]) -> list[Any]:
+        """The numbers of documents whose file has a value that meets a condition.
+
+        Parameters
+        ----------
+        condition : in SQL, about `field`, `type` and `value`, with the values in `:rows`
+        values : the field, and what its values are compared with
+        """
+        files = self._compared.files_where(condition, values)
+        rows = self._select(
+            'SELECT origins.docno FROM json_each(:rows) AS wanted CROSS JOIN origins '
+            "ON file = json_extract(wanted.value, '$[1]') CROSS JOIN fields "
+            f'ON fields.docno = origins.docno WHERE {BOTH_ALIVE} '
+            "AND source = COALESCE(json_extract(wanted.value, '$[0]'), source)",
+            files,
+        )
+        return [docno for (docno,) in rows]
+
+    @cached_property
+    def _compared(self) -> _ComparedFiles:
+        """The values of all files, which are read when a filter first names one."""
+        # Seeks the next file, as DISTINCT would read the rows of all documents.
+        rows = self._select(
+            "WITH RECURSIVE names (name) AS (SELECT MIN(file) FROM origins WHERE file > '' "
+            'UNION ALL SELECT (SELECT MIN(file) FROM origins WHERE file > name) FROM names '
+            'WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL',
+            [],
+        )
+        return _ComparedFiles([file for (file,) in rows], self.times, self._forms)
+
+    def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
+        """The fields of the files from which documents come, by the document's number."""
+        if not self.types:
+            return {}
+        rows = self._select(
+            f'SELECT origins.docno, source, file FROM origins JOIN fields USING (docno) '
+            f"WHERE {BOTH_ALIVE} AND file > '' "
+            'AND origins.docno IN (SELECT value FROM json_each(:rows))',
+            docnos,
+        )
+        times = self._times_of({FileOfSource(source, file) for _, source, file in rows})
+        fields = {}
+        for docno, source, file in rows:
+            fields[docno] = file_fields(file, times.get(FileOfSource(source, file)))
+        return fields
+
+    def _times_of(self, files: AbstractSet[FileOfSource]) -> dict[FileOfSource, int]:
+        """As `times`, of some files."""
+        if not self._knows_times:
+            return {}
+        rows = self._select(
+            'SELECT source, file, modified FROM json_each(:rows) AS wanted CROSS JOIN source_files '
+            "ON source = json_extract(wanted.value, '$[0]') "
+            "AND file = json_extract(wanted.value, '$[1]')",
+            sorted(files),
+        )
+        return {FileOfSource(source, file): modified for source, file, modified in rows}
+
+
+class _ComparedFiles:
+    """The values of files' fields, in a table like `field_values`: filters read both alike.
+
+    Threads may share it.
+
+    Parameters
+    ----------
+    files : the paths of all
+    times : when they were changed, in nanoseconds, of those of which that is known
+    forms : in which filters compare words
+    """
+
+    def __init__(
+        self, files: Iterable[str], times: Mapping[FileOfSource, int], forms: WordForms
+    ) -> None:
+        self._asking = threading.Lock()
+        self._connection = sqlite3.connect(':memory:', check_same_thread=False)
+        self._connection.execute(
+            'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
+            'file TEXT)'
+        )
+        for rows in (_values_of_names(files, forms), _values_of_times(times)):
+            self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
+
+    def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
+        """(source, path) of the files with a value that meets a condition; None: of any source."""
+        statement = f'SELECT DISTINCT source, file FROM file_values WHERE {condition}'
+        with self._asking:
+            return self._connection.execute(statement, {'rows': json.dumps(values)}).fetchall()
+
+
+def _values_of_names(files: Iterable[str], forms: WordForms) -> Iterator[tuple[object, ...]]:
+    """The values that follow from the names of files, in all sources."""
+    for file in files:
+        fields = compared_fields(file_fields(file, modified=None))
+        for name, kind, value in typed_values(fields, forms):
+            yield name, kind, value, None, file
+        # A person may ask for the suffix: `type:docx`.
+        suffix = suffix_of(file)
+        if suffix not in ('', fields[TYPE]):
+            yield TYPE, 'text', suffix, None, file
+
+
+def _values_of_times(times: Mapping[FileOfSource, int]) -> Iterator[tuple[object, ...]]:
+    """The days on which files were changed."""
+    for known, modified in times.items():
+        fields = file_fields(known.file, modified)
+        if MODIFIED in fields:
+            yield MODIFIED, 'date', fields[MODIFIED], known.source, known.file

@@ -1,0 +1,62 @@
+"""The type of a file, in a word: what filters and the search page call it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from pyserini_repbert.data.suffixes import (
+    ASCIIDOC,
+    LOGS,
+    MAIL,
+    MAILBOXES,
+    MARKDOWN,
+    NOTEBOOKS,
+    ORG,
+    PAGES,
+    PLAIN_TEXT,
+    RESTRUCTURED,
+    SOURCES,
+)
+
+# Files of all other suffixes are called by the suffix: 'pdf', 'csv', 'epub'.
+_TYPES = {
+    MARKDOWN: 'markdown',
+    PLAIN_TEXT: 'text',
+    RESTRUCTURED: 'rst',
+    ASCIIDOC: 'asciidoc',
+    ORG: 'org',
+    PAGES: 'html',
+    (*MAIL, *MAILBOXES): 'mail',
+    NOTEBOOKS: 'notebook',
+    SOURCES: 'code',
+    LOGS: 'log',
+    ('.docx',): 'word',
+    ('.pptx',): 'powerpoint',
+    ('.xlsx',): 'excel',
+    ('.tex', '.latex'): 'latex',
+    ('.jsonl', '.ndjson'): 'json',
+}
+_TYPE_OF_SUFFIX = {suffix: name for suffixes, name in _TYPES.items() for suffix in suffixes}
+_PACKED = '.gz'
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a file, in small letters and without its point; '' for none.
+
+    Of a packed file, the suffix before `.gz`.
+    """
+    path = PurePosixPath(name.lower().removesuffix(_PACKED))
+    return path.suffix.removeprefix('.')
+
+
+def file_type(name: str) -> str:
+    """The type of a file, by its name: 'markdown', 'mail', 'word', 'pdf'.
+
+    A page of a manual (`ls.1`) is 'manual', a file without a suffix is 'text'.
+    """
+    suffix = suffix_of(name)
+    if not suffix:
+        return 'text'
+    if suffix.isdecimal():
+        return 'manual'
+    return _TYPE_OF_SUFFIX.get(f'.{suffix}', suffix)

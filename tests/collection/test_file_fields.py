@@ -1,0 +1,160 @@
+"""Every document of a file has the fields `type`, `folder` and `modified`, which nothing stores."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.collection.field_counts import FieldCounter
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.index.store import CollectionStore
+from pyserini_repbert.collection.store import STORE
+from pyserini_repbert.data.file_types import file_type
+from pyserini_repbert.errors import InputError
+
+FILES = {
+    'a.md': ('# Slugs\n\nThey eat lettuce.', '2023-05-31'),
+    'Garden/b.txt': ('Peas like the cool.', '2024-01-02'),
+    'Garden/beds/c.py': ('print("beds")', '2024-06-01'),
+    'Garden/d.csv': ('name,text\nhoe,Cuts weeds.\nfork,Lifts roots.\n', '2024-06-02'),
+    'mail/e.eml': ('Subject: Beans\n\nThey arrive in March.', '2022-12-31'),
+    'mail/f.md': ('---\ntype: letter\nmodified: 2001-02-03\n---\nDear Ada.', '2024-06-03'),
+}
+MEANINGS = {
+    'type:markdown': ['a.md'],
+    'type:md': ['a.md'],
+    'type:MD': ['a.md'],
+    'type:letter': ['mail/f.md'],
+    'type:(mail OR letter)': ['mail/e.eml', 'mail/f.md'],
+    'type:csv': ['Garden/d.csv#1', 'Garden/d.csv#2'],
+    'type:co*': ['Garden/beds/c.py'],
+    'type:py': ['Garden/beds/c.py'],
+    'folder:garden AND NOT type:csv': ['Garden/b.txt', 'Garden/beds/c.py'],
+    'folder:"garden/beds"': ['Garden/beds/c.py'],
+    'folder:garden/beds': ['Garden/beds/c.py'],
+    'folder:gard*': ['Garden/b.txt', 'Garden/beds/c.py', 'Garden/d.csv#1', 'Garden/d.csv#2'],
+    'NOT folder:*': ['a.md'],
+    'modified:2024-06-01': ['Garden/beds/c.py'],
+    'modified:[2024-06 TO *] AND NOT type:csv': ['Garden/beds/c.py'],
+    'modified:2024-06*': ['Garden/beds/c.py', 'Garden/d.csv#1', 'Garden/d.csv#2'],
+    'modified:[* TO 2022]': ['mail/e.eml', 'mail/f.md'],
+    'modified:{2022 TO 2023]': ['a.md'],
+}
+
+
+def write_files(folder):
+    """The files of `FILES`, each last changed at noon of its day."""
+    for name, (text, day) in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding='utf-8')
+        noon = np.datetime64(f'{day}T12:00', 's').astype(int)
+        os.utime(path, (noon, noon))
+    return folder
+
+
+@pytest.fixture
+def synced(open_collection, tmp_path):
+    with open_collection() as opened:
+        opened.sync(write_files(tmp_path / 'desk'))
+        yield opened
+
+
+def matching(generation, text):
+    mask = DocumentFilter(text=text).mask(generation)
+    return sorted(generation.docids(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize(('text', 'expected'), MEANINGS.items(), ids=list(MEANINGS))
+def test_filters_by_files(synced, text, expected):
+    assert matching(synced.generation, text) == expected
+
+
+def test_hits_show_the_fields_of_their_files(synced):
+    """A document's own field comes first, and nothing is stored twice."""
+    store = CollectionStore(synced.generation)
+    assert store.fields(['Garden/beds/c.py', 'a.md', 'mail/f.md'], ['*']) == [
+        {'type': 'code', 'folder': 'Garden/beds', 'modified': '2024-06-01'},
+        {'type': 'markdown', 'modified': '2023-05-31'},
+        {'type': 'letter', 'modified': '2001-02-03', 'folder': 'mail'},
+    ]
+    assert store.fields(['a.md'], ['modified']) == [{'modified': '2023-05-31'}]
+    assert synced.generation.fields(['a.md']) == [{}]
+
+
+def test_documents_with_each_value_are_counted(synced):
+    with closing(FieldCounter(synced.generation)) as counter:
+        counts = counter.counts()
+    values = {count.value: count.documents for count in counts['type'].values}
+    assert values == {'csv': 2, 'markdown': 1, 'text': 1, 'code': 1, 'mail': 1, 'letter': 1}
+    values = {count.value: count.documents for count in counts['folder'].values}
+    assert values == {'Garden': 4, 'Garden/beds': 1, 'mail': 2}
+    assert counts['folder'].documents == 6
+    assert counts['modified'].documents == 7
+
+
+def test_two_sources_with_a_file_of_the_same_name(open_collection, tmp_path):
+    """Each has the time of its own file."""
+    with open_collection() as opened:
+        for name, day in (('one', '2020-01-01'), ('two', '2021-01-01')):
+            path = tmp_path / name / 'a.md'
+            path.parent.mkdir()
+            path.write_text(f'# {name}', encoding='utf-8')
+            noon = np.datetime64(f'{day}T12:00', 's').astype(int)
+            os.utime(path, (noon, noon))
+            opened.sync(path.parent, prefix=f'{name}/')
+        assert matching(opened.generation, 'modified:2020*') == ['one/a.md']
+        assert matching(opened.generation, 'modified:2021*') == ['two/a.md']
+
+
+def test_a_moved_file_has_its_new_folder(synced, tmp_path):
+    folder = tmp_path / 'desk'
+    (folder / 'a.md').rename(folder / 'mail' / 'a.md')
+    before = synced.generation
+    assert matching(before, 'type:markdown AND folder:mail') == []
+    synced.sync(folder)
+    assert matching(synced.generation, 'type:markdown AND folder:mail') == ['mail/a.md']
+
+
+def test_documents_of_programs_have_no_such_fields(open_collection):
+    with open_collection() as opened:
+        opened.sync([{'id': 'a', 'text': 'cat', 'year': 2020}])
+        assert opened.generation.field_types == {'year': {'number'}}
+        with pytest.raises(InputError, match=r"no field 'type': .* after their next `index sync`"):
+            matching(opened.generation, 'type:pdf')
+
+
+def test_a_collection_of_an_earlier_release(synced, tmp_path):
+    """It opens. A sync adds what it lacks."""
+    folder = synced.folder
+    synced.close()
+    with closing(sqlite3.connect(folder / STORE)) as connection:
+        for table in ('origins', 'source_files', 'source_readers'):
+            connection.execute(f'DELETE FROM {table}')
+        connection.commit()
+    with type(synced).open(folder) as opened:
+        assert 'folder' not in opened.generation.field_types
+        with pytest.raises(InputError, match='after their next `index sync`'):
+            matching(opened.generation, 'folder:mail')
+        opened.sync(tmp_path / 'desk')
+        assert matching(opened.generation, 'folder:mail') == ['mail/e.eml', 'mail/f.md']
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('a/B.MD', 'markdown'),
+        ('a.md.gz', 'markdown'),
+        ('box.mbox', 'mail'),
+        ('LICENSE', 'text'),
+        ('ls.1', 'manual'),
+        ('a.b/c', 'text'),
+        ('report.PDF', 'pdf'),
+        ('x.jsonl', 'json'),
+        ('x.own', 'own'),
+    ],
+)
+def test_the_type_of_a_file(name, expected):
+    assert file_type(name) == expected
