@@ -141,6 +141,7 @@ WORDS = {
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),
+    'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
     'extensions/trials': ('    try ',),
@@ -182,6 +183,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
     'extensions/watching': 'tests/collection/judging',
 }

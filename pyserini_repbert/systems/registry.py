@@ -51,6 +51,20 @@ class StageOption:
         return self.parameter
 
 
+@dataclass(frozen=True)
+class WrappingOption(StageOption):
+    """An option that stages of all systems take, also where a client of a service asks for them: it
+    makes a stage that reads the index of the reranker of any stage.
+
+    Attributes
+    ----------
+    wrap : 'MODULE:FUNCTION', from the reranker of a stage and the option's value to the reranker
+        that takes its place
+    """
+
+    wrap: str = ''
+
+
 def count_one_each(k: int, options: Mapping[str, Any]) -> int:
     """The model inputs of a reranker that reads each of its k candidates once."""
     return k
@@ -78,6 +92,7 @@ class System:
     group_size : how many candidates its training groups have; None: 2 or more
     training_settings : of `training` in a recipe, those that its task reads and others do not
     stage_options : the options of its reranking stages
+    wrapping_option : the option by which stages of all systems become part of one of this system
     stage_depths : names that a stage may have instead of its depth K
     client_options : parameters that a client of the service may set
     reads_index : its reranker reads the index that is searched, and no checkpoint: a stage names it
@@ -99,6 +114,7 @@ class System:
     group_size: int | None = None
     training_settings: tuple[str, ...] = ()
     stage_options: tuple[StageOption, ...] = ()
+    wrapping_option: WrappingOption | None = None
     stage_depths: Mapping[str, int] = field(default_factory=dict)
     client_options: tuple[str, ...] = ()
     reads_index: bool = False
@@ -181,6 +197,16 @@ def stage_options() -> Mapping[str, StageOption]:
         for option in system.stage_options:
             options[option.key] = option
     return options
+
+
+@cache
+def wrapping_options() -> tuple[WrappingOption, ...]:
+    """The options that stages of all systems take from other systems."""
+    options: list[WrappingOption] = []
+    for system in systems().values():
+        if system.wrapping_option is not None:
+            options.append(system.wrapping_option)
+    return tuple(options)
 
 
 def load(name: str) -> Any:

@@ -9,10 +9,10 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.index.neighbours_form import EDGES, LOCK, NEIGHBOURS, RECORD
+from pyserini_repbert.extensions.neighbours.building import build_neighbours
+from pyserini_repbert.extensions.neighbours.form import EDGES, LOCK, NEIGHBOURS, RECORD
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.neighbours import build_neighbours
 
 DOCUMENTS = [
     ('cats', 'red cat sat on the mat', 'a'),
