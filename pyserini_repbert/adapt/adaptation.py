@@ -177,6 +177,8 @@ class Adaptation:
         gains = self.after - self.before
         interval = t_interval(after, before)
         bootstrapped = bootstrap_gain(after, before)
+        standard_error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        agrees = self.agreement.t > 0 and self.agreement.p < _CONVINCING
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
@@ -186,13 +188,13 @@ class Adaptation:
             before=float(self.before.mean()),
             after=float(self.after.mean()),
             gain=float(gains.mean()),
-            standard_error=float(gains.std(ddof=1)) / math.sqrt(len(gains)),
+            standard_error=standard_error,
             low=interval.low,
             high=interval.high,
             p=paired_t_test(after, before).p,
             probability=bootstrapped.probability,
             expected_loss=bootstrapped.expected_loss,
-            agrees=self.agreement.t > 0 and self.agreement.p < _CONVINCING,
+            agrees=agrees,
         )
 
 

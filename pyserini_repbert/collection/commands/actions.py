@@ -27,6 +27,7 @@ from pyserini_repbert.files import human_size
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.status import SourceStatus
     from pyserini_repbert.collection.syncing import Changes
     from pyserini_repbert.data.file_selection import FileSelection
     from pyserini_repbert.data.passages import Corpus
@@ -203,15 +204,7 @@ def run_add(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
-    check_outside(options.index, options.corpus, '--index')
-    # What the collection writes would be its documents.
-    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
-    command.refuse(
-        Path(options.corpus).exists() and is_inside,
-        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
-        'the documents',
-    )
-    check_outside_indexes(options.index, '--index')
+    _check_folders(options)
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.commands.unknown_words import (
@@ -230,16 +223,13 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         keep_empty=True,
         selection=_selection(options),
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
-    models = ('encoder', 'sparse', 'multi_vector')
-    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
-    # With --ray, the device is the workers'.
-    chosen['device'] = options.device if options.ray is None else 'cpu'
     is_new = not is_collection(Path(options.index))
     encoder_before = None if is_new else _encoder_weights(options.index)
     with (
         _embedding(options) as embedding,
-        Collection.open(options.index, embedding=embedding, **chosen) as collection,
+        Collection.open(
+            options.index, embedding=embedding, **_chosen_settings(options)
+        ) as collection,
         command.progress(_shown_total(options, corpus), method, 'documents', options.quiet) as bar,
     ):
         write = getattr(collection, method)
@@ -251,14 +241,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
-    besides = skipped_text(changes.skipped) + _prefix_text(changes)
-    print(f'{options.index}: {changes}{besides}')
-    if changes.is_read_anew and changes.changed:
-        print(
-            f'{options.corpus} was read again, once: this release reads files that are marked up '
-            '(Markdown, reStructuredText, HTML, …) as a person reads them',
-            file=sys.stderr,
-        )
+    _say_changes(options, changes)
     if is_new and options.encoder is None and not options.quiet:
         say_encoder(options.index, settings_now)
     has_new_encoder = settings_now.weights_sha256 != encoder_before
@@ -269,6 +252,41 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _check_folders(options: argparse.Namespace) -> None:
+    """Raise InputError for a corpus in the folder of the index, or an index in another one."""
+    check_outside(options.index, options.corpus, '--index')
+    # What the collection writes would be its documents.
+    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
+    command.refuse(
+        Path(options.corpus).exists() and is_inside,
+        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        'the documents',
+    )
+    check_outside_indexes(options.index, '--index')
+
+
+def _chosen_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a collection that flags name, and its device."""
+    models = ('encoder', 'sparse', 'multi_vector')
+    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
+    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
+    # With --ray, the device is the workers'.
+    chosen['device'] = options.device if options.ray is None else 'cpu'
+    return chosen
+
+
+def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
+    """Print what was added, changed and deleted, and why documents were read again."""
+    besides = skipped_text(changes.skipped) + _prefix_text(changes)
+    print(f'{options.index}: {changes}{besides}')
+    if changes.is_read_anew and changes.changed:
+        print(
+            f'{options.corpus} was read again, once: this release reads files that are marked up '
+            '(Markdown, reStructuredText, HTML, …) as a person reads them',
+            file=sys.stderr,
+        )
 
 
 def _encoder_weights(index: str) -> str:
@@ -425,6 +443,24 @@ def run_settings(options: argparse.Namespace) -> None:
     say_losses(folder)
 
 
+def _print_source(state: SourceStatus) -> None:
+    """Print what a source holds, and which of its files could not be read."""
+    shown = f'{state.name}: {command.count_text(state.documents, "document")}'
+    if state.synced:
+        shown += f', synced {state.synced}'
+    if state.prefix:
+        shown += f", docids begin with '{state.prefix}'"
+    if state.link:
+        shown += f', addresses: {state.link}'
+    if state.main_content:
+        shown += ', main content of pages'
+    print('  ' + printable(shown))
+    if state.report.unread:
+        print('    ' + printable(state.report.unread))
+    for path, reason in state.report.files:
+        print('      ' + printable(f'{path}: {reason}'))
+
+
 def run_status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection.collection import Collection
@@ -442,16 +478,7 @@ def run_status(options: argparse.Namespace) -> None:
             size = f'{model.bytes_each:,} bytes a passage'
             print('  ' + printable(f"{model.what} '{model.encoder}': {size}"))
         for state in source_states(generation):
-            synced = f', synced {state.synced}' if state.synced else ''
-            prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
-            count = command.count_text(state.documents, 'document')
-            link = f', addresses: {state.link}' if state.link else ''
-            content = ', main content of pages' if state.main_content else ''
-            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}{content}'))
-            if state.report.unread:
-                print('    ' + printable(state.report.unread))
-            for path, reason in state.report.files:
-                print('      ' + printable(f'{path}: {reason}'))
+            _print_source(state)
         for part in loaded('in_collections'):
             for line in part.describe(generation):
                 print('  ' + printable(line))
