@@ -164,6 +164,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     Attributes
     ----------
     further_encoders : as given
+    searched : the rankings that are searched, those below another one included
     filter : which documents count
     """
 
@@ -187,7 +188,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         searched = searched_rankings(generation.settings, rankings)
         approximates_dense = settings.ann and CollectionRanking.DENSE in searched
         self._approximates_dense = approximates_dense
-        self._searches_words = CollectionRanking.BM25 in searched
+        self.searched = searched
 
         # Without this searcher in it, which would never end by itself.
         def open_dense() -> DenseDocumentSearcher:
@@ -272,7 +273,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     @property
     def words(self) -> Bm25DocumentSearcher | None:
         """BM25 of all documents, if it is among the rankings."""
-        if not self._searches_words:
+        if CollectionRanking.BM25 not in self.searched:
             return None
         from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 

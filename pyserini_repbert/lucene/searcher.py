@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.analysis import analyzer_of
 from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.jvm import (
     calling,
@@ -321,6 +320,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _words_of_terms(self, query: str) -> dict[str, str]:
         """The first word of a question that gives each term."""
+        from pyserini_repbert.lucene.analysis import analyzer_of
+
         words: dict[str, str] = {}
         for token in analyzer_of(self.language).tokens(query):
             words.setdefault(token.term, query[token.start : token.end])
