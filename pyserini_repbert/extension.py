@@ -67,9 +67,10 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter; 'confidence', with an open search and maybe
-        its `rerankers`, gives a function from a question and k to hits with probabilities;
-        'answered', with the same, one from questions, their hits and what the search reported to
+        name alone; 'filter', with the text of a filter; 'search', with an open search, an
+        `argument` of `Collection.search` or of a retriever, and maybe `rerankers`, gives a function
+        from a question and k to hits; 'answered', with an open search and its `rerankers`, one from
+        questions, their hits and what the search reported to
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
@@ -113,14 +114,22 @@ def extensions() -> Mapping[str, Extension]:
 
     Raises InputError for two extensions of one name.
     """
-    found: dict[str, Extension] = {}
-    for extension in _defined():
-        if extension.name in found:
+    return by_name('extension', _defined())
+
+
+def by_name(what: str, defined: Iterable[Any]) -> dict[str, Any]:
+    """What packages define, by its `name`; `what` it is, for the error.
+
+    Raises InputError for two of one name.
+    """
+    names: dict[str, Any] = {}
+    for named in defined:
+        if named.name in names:
             raise InputError(
-                f"two packages define the extension '{extension.name}': uninstall one of them"
+                f"two packages define the {what} '{named.name}': uninstall one of them"
             )
-        found[extension.name] = extension
-    return found
+        names[named.name] = named
+    return names
 
 
 def _defined() -> Iterator[Extension]:

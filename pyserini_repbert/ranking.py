@@ -140,8 +140,7 @@ class Reason:
 class Candidate:
     """A passage, or a document, in a ranking.
 
-    `text` is None until a stage needs it; the higher the score, the better. `probability` is that
-    it is relevant, None where nobody asked (`Collection.search`). A document of a
+    `text` is None until a stage needs it; the higher the score, the better. A document of a
     collection has the passages that fit the query best in `excerpts`, the best first; its `text` is
     then that passage, after the title.
     """
@@ -150,7 +149,11 @@ class Candidate:
     score: float = 0.0
     text: str | None = None
     excerpts: Excerpts = ()
-    probability: float | None = None
+
+    @property
+    def added(self) -> Mapping[str, Any]:
+        """What an extension says of the hit, by name: other programs take it as metadata."""
+        return {}
 
     @property
     def title(self) -> str:

@@ -140,7 +140,10 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
         value = setting
     options = {**stage_options(), **{option.key: option for option in options_of_all()}}
     if key not in options:
-        raise InputError(f"stage '{stage}': there is no option '{key}': expected {_form()}")
+        raise InputError(
+            f"stage '{stage}': there is no option '{key}', and no extension that is installed has "
+            f'one: expected {_form()}'
+        )
     option = options[key]
     try:
         return {**option.implies, option.parameter: option.read(value)}

@@ -21,7 +21,6 @@ with needs('fastapi', __name__, 'serve'):
     from starlette.staticfiles import StaticFiles
 
 from pyserini_repbert.serve import (
-    inference_routes,
     judging_routes,
     operations,
     reading_routes,
@@ -86,11 +85,10 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.metrics = metrics
     add_error_handlers(app)
     # `include_router` would make each route once more, while the first request waits.
-    app.router.routes.extend(inference_routes.router.routes)
-    app.router.routes.extend(write_routes.router.routes)
-    app.router.routes.extend(judging_routes.router.routes)
     for router in loaded('routes'):
         app.router.routes.extend(router.routes)
+    app.router.routes.extend(write_routes.router.routes)
+    app.router.routes.extend(judging_routes.router.routes)
     app.router.routes.extend(reading_routes.router.routes)
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:

@@ -19,6 +19,7 @@ from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.serve.refusals import (
     NotAllowedError,
     NotReadyError,
@@ -87,31 +88,12 @@ class ErrorResponse(BaseModel):
     error: str
 
 
-class ClientError(BaseModel):
-    """An error as clients of OpenAI read it."""
-
-    message: str
-    type: str
-    code: str | None
-    param: str | None
+def responses_of(form: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """What the document says of errors, which have this form."""
+    return {status: {'model': form, 'description': text} for status, text in _ERRORS.items()}
 
 
-class ClientErrorResponse(BaseModel):
-    """Why the request failed, in OpenAI's form."""
-
-    error: ClientError
-
-
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {'model': ErrorResponse, 'description': text} for status, text in _ERRORS.items()
-}
-# Of the addresses in the forms of other services.
-CLIENT_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {'model': ClientErrorResponse, 'description': text} for status, text in _ERRORS.items()
-}
-_CLIENT_PATHS = re.compile(r'/v1/(?:embeddings|models|rerank)(?:/|$)|/v2/rerank$')
-# The words of OpenAI's API for statuses; others are of an invalid request.
-_CLIENT_TYPES = {401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error'}
+RESPONSES = responses_of(ErrorResponse)
 
 
 def error_body(path: str, status: int, message: str) -> dict[str, Any]:
@@ -119,17 +101,15 @@ def error_body(path: str, status: int, message: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    path : of the address; clients of other services read theirs in OpenAI's form
+    path : of the address; extensions may have a form of their own for theirs
     status : of the answer
     message : one line
     """
-    if not _CLIENT_PATHS.match(path):
-        return {'error': message}
-    kind = _CLIENT_TYPES.get(status, 'invalid_request_error')
-    if status >= 500:
-        kind = 'server_error'
-    code = 'not_found' if status == 404 else None
-    return {'error': {'message': message, 'type': kind, 'code': code, 'param': None}}
+    for part in loaded('in_services'):
+        body: dict[str, Any] | None = part.error_body(path, status, message)
+        if body is not None:
+            return body
+    return {'error': message}
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, FiniteFloat, ValidationError
 
@@ -100,50 +100,19 @@ class ServiceTools:
         pipeline: requests.PipelineRequest = _BARE,
         provenance: requests.Provenance = False,
         fields: requests.Fields | None = None,
-        system: requests.Systems | None = None,
-        fusion: requests.Fusion | None = None,
-        alpha: requests.Alpha = None,
-        weights: requests.Weights | None = None,
-        normalize: requests.Normalization = None,
-        rrf_k: requests.RrfK = None,
-        rerank: requests.Stages | None = None,
-        k1: requests.K1 = None,
-        b: requests.B = None,
-        filter: requests.FilterText = None,
-        prf: requests.Feedback = None,
         like: requests.Like = None,
-        **added: Any,
+        **settings: Any,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
         """
-        settings = pipeline.model_dump(exclude_unset=True)
-        single = {
-            'system': system,
-            'fusion': fusion,
-            'alpha': alpha,
-            'weights': weights,
-            'normalize': normalize,
-            'rrf_k': rrf_k,
-            'rerank': rerank,
-            'k1': k1,
-            'b': b,
-            'filter': filter,
-            'prf': prf,
-        }
-        settings |= {name: value for name, value in single.items() if value is not None}
         text = query
         if isinstance(text, dict):
             text = str(text.get('query_txt') or '')
-        whole = requests.SearchedRequest.model_validate(
-            {
-                **settings,
-                'query': text,
-                'like': like,
-                'hits': hits,
-                **added,
-            }
-        )
+        asked = {**pipeline.model_dump(exclude_unset=True), 'query': text, 'like': like}
+        asked['hits'] = hits
+        asked |= {name: value for name, value in settings.items() if value is not None}
+        whole = requests.SearchedRequest.model_validate(asked)
         search = whole.asked_search(provenance, self.service.settings.limits)
 
         def answer(trace: RequestTrace) -> SearchResponse:
@@ -327,19 +296,31 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
             logger.exception('tool %s failed', tool.__name__)
             raise ToolError('the service failed: its log says why') from error
 
-    _name_added(answer, tool)
+    _name_settings(answer, tool)
     return answer
 
 
-def _name_added(answer: Any, tool: _Tool) -> None:
-    """Give a tool the parameters that extensions add, in place of `**added`."""
+def _settings_of_searches() -> dict[str, tuple[Any, Any]]:
+    """The settings of a pipeline, and the parameters that extensions add: type and default, by
+    name. None stands for a setting that is not given.
+    """
+    settings: dict[str, tuple[Any, Any]] = {}
+    types = get_type_hints(requests.PipelineRequest, include_extras=True)
+    for name, field in requests.PipelineRequest.model_fields.items():
+        takes_none = field.default is None
+        settings[name] = (types[name] if takes_none else types[name] | None, None)
+    return settings | added_parameters()
+
+
+def _name_settings(answer: Any, tool: _Tool) -> None:
+    """Give a tool a parameter for each setting of a search, in place of `**settings`."""
     signature = inspect.signature(tool)
     parameters = dict(signature.parameters)
-    if parameters.pop('added', None) is None:
+    if parameters.pop('settings', None) is None:
         return
     annotations = dict(tool.__annotations__)
-    del annotations['added']
-    for name, (annotation, default) in added_parameters().items():
+    del annotations['settings']
+    for name, (annotation, default) in _settings_of_searches().items():
         parameters[name] = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )

@@ -210,7 +210,8 @@ def _system_at(location: str) -> str:
     if not Path(location).is_dir() and not reads_index(location):
         near = catalog.did_you_mean(location, catalog.entries('rerankers'))
         raise UnknownNameError(
-            f"reranker '{location}' is neither one of the catalog nor a folder{near}"
+            f"reranker '{location}' is neither one of the catalog, nor of an extension that is "
+            f'installed, nor a folder{near}'
         )
     recognised = recognised_system(location)
     if recognised is not None:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import entry_points, loaded
+from pyserini_repbert.extension import by_name, entry_points, loaded
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.representations import Representation
@@ -127,14 +126,7 @@ def systems() -> Mapping[str, System]:
 
     Raises InputError for two systems of one name.
     """
-    found: dict[str, System] = {}
-    for system in _defined():
-        if system.name in found:
-            raise InputError(
-                f"two packages define the system '{system.name}': uninstall one of them"
-            )
-        found[system.name] = system
-    return found
+    return by_name('system', _defined())
 
 
 def _defined() -> Iterable[System]:

@@ -236,7 +236,8 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         if method == 'sync':
             has_choice = options.precision is None and options.ray is None
             is_on_cpu = options.device == 'cpu'
-            rate = EncodingRate(bar, offers_precision=is_new and has_choice and is_on_cpu)
+            may_offer = is_new and has_choice and is_on_cpu
+            rate = EncodingRate(bar, collection.source if may_offer else None)
             settings['on_encoded'] = rate.update
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
@@ -289,10 +290,15 @@ def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
         )
 
 
-def _encoder_weights(index: str) -> str:
-    """The SHA-256 of the weights of a collection's encoder."""
-    from pyserini_repbert.collection.generation import open_generation
+def _encoder_weights(index: str) -> str | None:
+    """The SHA-256 of the weights of a collection's encoder; None for one that is still empty."""
+    from pyserini_repbert.collection.generation import open_generation, read_known
+    from pyserini_repbert.errors import LostCollectionError
 
+    try:
+        read_known(Path(index))
+    except LostCollectionError:
+        return None
     generation = open_generation(Path(index))
     generation.close()
     return generation.settings.weights_sha256

@@ -27,7 +27,8 @@ CONVERTED = ('office', 'pandoc')  # the kinds of planned files that are converte
 # Characters of documents that nobody has asked for yet: encoding 1,024 passages takes a million.
 _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
-_STARTING_SECONDS = 3.0  # of a process that reads Office files
+# Seconds of waiting that another process has to save: it takes three to start.
+_LONG_WAIT = 12.0
 
 
 @dataclass
@@ -146,7 +147,7 @@ class FileConverter:
         self._n_waits += 1
         self._waited += seconds
         expected = self._waited / self._n_waits * len(self._waiting)
-        if expected > _STARTING_SECONDS and len(self._threads) < self._most_processes:
+        if expected > _LONG_WAIT and len(self._threads) < self._most_processes:
             self._n_waits = 0
             self._waited = 0.0
             self._start_thread()

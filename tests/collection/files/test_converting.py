@@ -90,7 +90,7 @@ def test_what_is_held_is_bounded(files, monkeypatch):
 def test_more_files_than_are_held_by_several_threads(files, monkeypatch):
     """Each thread may hold a file more; the one that is asked for always has room."""
     monkeypatch.setattr(converting, '_MOST_HELD', 1)
-    monkeypatch.setattr(converting, '_STARTING_SECONDS', -1)
+    monkeypatch.setattr(converting, '_LONG_WAIT', -1)
     monkeypatch.setattr(converting, '_n_cores', lambda: 3)
     with converter_of(files) as converter:
         assert texts_of(converter, files) == [f'text {name}' for name in NAMES]

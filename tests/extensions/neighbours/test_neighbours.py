@@ -162,7 +162,7 @@ def test_a_lucene_index_has_none(tmp_path, capsys):
 
 
 def test_without_a_graph_and_with_a_damaged_one(folder, graph, documents):
-    with pytest.raises(InputError, match='has no graph of neighbours: make it with'):
+    with pytest.raises(InputError, match='has no graph of neighbours'):
         neighbours(documents(), ['cats'], 3)
     graph()
     path = folder / NEIGHBOURS / EDGES
