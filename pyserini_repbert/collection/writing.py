@@ -181,6 +181,7 @@ class Writer:
             encoder=self.encoder,
             dimension=self.settings.dimension,
             dtype=self.settings.dtype,
+            forms=self.settings.word_forms,
             others=self._spare,
         )
 
@@ -224,6 +225,9 @@ class Writer:
         compact : also rewrite shards with dead rows, and put small shards together
         """
         self.staging.flush()
+        before = self.published
+        if before is not None and before.settings.word_forms is not self.settings.word_forms:
+            self.staging.unite_again()
         if self.published is not None and not self._must_publish(merge, compact):
             with transaction(self.connection):
                 self._store_source()

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from pyserini_repbert.data.snippets import WordMatch
+from pyserini_repbert.data.word_forms import unite, unite_with_places
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 
@@ -29,6 +30,7 @@ class Analyzer:
 
     def __init__(self, language: str) -> None:
         check_language(language)
+        self.language = language
         with java_calls():
             quiet_java()
             if language == ENGLISH:
@@ -54,20 +56,25 @@ class Analyzer:
         ]
 
     def find_words(self, query: str, text: str) -> list[WordMatch]:
-        """The words of a text whose terms a query has, in order; those that overlap are one."""
-        wanted = {token.term for token in self.tokens(query)}
+        """The words of a text whose terms a query has, in order; those that overlap are one.
+
+        They match in whichever form they are written (see `unite`).
+        """
+        wanted = {token.term for token in self.tokens(unite(query, self.language))}
         if not wanted:
             return []
+        united = unite_with_places(text, self.language)
         matches: list[WordMatch] = []
-        for token in self.tokens(text):
+        for token in self.tokens(united.form):
             if token.term not in wanted:
                 continue
-            if matches and token.start < matches[-1].end:
+            start, end = united.written_span(token.start, token.end)
+            if matches and start < matches[-1].end:
                 before = matches.pop()
-                end = max(before.end, token.end)
+                end = max(before.end, end)
                 matches.append(WordMatch(before.start, end, before.stem))
             else:
-                matches.append(WordMatch(token.start, token.end, token.term))
+                matches.append(WordMatch(start, end, token.term))
         return matches
 
 
