@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from pyserini_repbert.errors import InputError
 
@@ -36,17 +36,6 @@ ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
-
-
-class Named(Protocol):
-    """What a package defines once under a name."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-
-
-_Named = TypeVar('_Named', bound=Named)
 
 
 @dataclass(frozen=True)
@@ -128,12 +117,12 @@ def extensions() -> Mapping[str, Extension]:
     return by_name('extension', _defined())
 
 
-def by_name(what: str, defined: Iterable[_Named]) -> dict[str, _Named]:
-    """What packages define, by name; `what` it is, for the error.
+def by_name(what: str, defined: Iterable[Any]) -> dict[str, Any]:
+    """What packages define, by its `name`; `what` it is, for the error.
 
     Raises InputError for two of one name.
     """
-    names: dict[str, _Named] = {}
+    names: dict[str, Any] = {}
     for named in defined:
         if named.name in names:
             raise InputError(

@@ -59,7 +59,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -144,6 +144,7 @@ WORDS = {
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),
+    'extensions/ir_metadata': ('ir-metadata',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),

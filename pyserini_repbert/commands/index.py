@@ -94,11 +94,7 @@ def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.indexes import ready_folder
 
     folder = ready_folder(options.index, options.encoder)
-    print(kind_of(options.index).verify(folder, _print_line))
-
-
-def _print_line(text: str) -> None:
-    print(printable(text))
+    print(kind_of(options.index).verify(folder, lambda text: print(printable(text))))
 
 
 def _add_export_flags(parser: argparse.ArgumentParser) -> None:

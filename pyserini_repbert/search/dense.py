@@ -23,7 +23,6 @@ from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
@@ -38,7 +37,6 @@ from pyserini_repbert.ranking import (
     Searcher,
     topics_of,
 )
-from pyserini_repbert.search import ann as approximate
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.parts import Blocks
@@ -48,6 +46,8 @@ from pyserini_repbert.trace import Trace
 
 if TYPE_CHECKING:
     import torch
+
+    from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord
 
 DenseIndex = DenseBundle | FaissFolder
 # In messages: what takes a document's own vector as the query.
@@ -139,6 +139,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         else:
             self.dimension = int(index.settings.dimension)
         if self._bundle is not None and ann:
+            from pyserini_repbert.index.ann import open_ann
+
             self.ann = open_ann(self._bundle, verify)
         elif ann or (spread and self._bundle is None):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
@@ -171,6 +173,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             return partial(_search_faiss, index)
         if isinstance(index, DenseBundle):
             if self.ann:
+                from pyserini_repbert.search import ann as approximate
+
                 return partial(approximate.search, index, self.ann)
             if spread:
                 return spread(index)
