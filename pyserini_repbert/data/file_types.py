@@ -40,6 +40,15 @@ _TYPE_OF_SUFFIX = {suffix: name for suffixes, name in _TYPES.items() for suffix 
 _PACKED = '.gz'
 
 
+# Whose documents are rows.
+_TABLES = ('csv', 'tsv', 'parquet')
+
+
+def is_table(name: str) -> bool:
+    """Whether the documents of a file are the rows of a table."""
+    return file_type(name) in _TABLES
+
+
 def suffix_of(name: str) -> str:
     """The suffix of a file, in small letters and without its point; '' for none.
 

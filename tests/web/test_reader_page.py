@@ -120,15 +120,17 @@ def test_filters_are_the_values_of_fields(mine):
 FACETS = """async () => {
   const { valuesOf } = await import('/js/facets.js');
   const { filterOf } = await import('/js/reader_state.js');
-  const hit = (file, fields, docid = file) => ({ docid, fields, passage: { file } });
+  const hit = (file, fields, docid = file) => ({
+    docid, fields: { type: file.split('.').pop(), ...fields }, passage: { file },
+  });
   const hits = [
-    hit('desk/a/one.md', { type: 'markdown', folder: 'desk/a', modified: '2023-05-01', tags: ['x'] }),
-    hit('desk/a/b/two.md', { type: 'markdown', folder: 'desk/a/b', modified: '2024-05-01' }),
-    hit('desk/c/t.csv', { type: 'csv', folder: 'desk/c', modified: '2024-05-02', price: 7 }, 'desk/c/t.csv#1'),
-    hit('desk/c/p.html', { type: 'html', folder: 'desk/c', viewport: 'wide' }),
-    hit('desk/m.eml', { type: 'mail', folder: 'desk', modified: '2024-01-01', date: '2021-01-01T10:00:00Z' }),
+    hit('desk/a/one.md', { folder: 'desk/a', modified: '2023-05-01', tags: ['x'] }),
+    hit('desk/a/b/two.md', { folder: 'desk/a/b', modified: '2024-05-01' }),
+    hit('desk/c/t.csv', { folder: 'desk/c', modified: '2024-05-02', price: 7 }, 'desk/c/t.csv#1'),
+    hit('desk/c/p.html', { folder: 'desk/c', viewport: 'wide' }),
+    hit('desk/m.eml', { folder: 'desk', modified: '2024-01-01', date: '2021-01-01T10:00:00Z' }),
   ];
-  const rows = [1, 2].map((row) => hit('t.csv', { type: 'csv', price: row }, `t.csv#${row}`));
+  const rows = [1, 2].map((row) => hit('t.csv', { price: row }, `t.csv#${row}`));
   const chosen = { filter: '', chosen: [['folder', 'desk/a'], ['year', '2024']] };
   const ofFiles = { fields: { folder: ['text'], modified: ['date'] } };
   const withDates = { fields: { folder: ['text'], modified: ['date'], date: ['date'] } };
@@ -141,7 +143,7 @@ def test_filters_are_the_folders_own(mine):
     """Columns of a table and <meta> of pages are left out among other files."""
     counted, of_rows, term, dated, without = mine.open(ASKED, '.hit').evaluate(FACETS)
     assert counted == {
-        'type': {'markdown': 2, 'csv': 1, 'html': 1, 'mail': 1},
+        'type': {'md': 2, 'csv': 1, 'html': 1, 'eml': 1},
         'folder': {'desk/a': 2, 'desk/c': 2, 'desk': 1},
         'year': {'2023': 1, '2024': 2, '2021': 1},
         'tags': {'x': 1},

@@ -27,12 +27,15 @@ from pyserini_repbert.files import human_size
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.status import SourceStatus
     from pyserini_repbert.collection.syncing import Changes
     from pyserini_repbert.data.file_selection import FileSelection
     from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
+# Rows of tables among the added documents that are worth a word.
+_MANY_ROWS = 10
 
 
 def add_sync_flags(parser: argparse.ArgumentParser) -> None:
@@ -251,12 +254,13 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
-    besides = skipped_text(changes.skipped) + _prefix_text(changes)
+    besides = skipped_text(changes.skipped) + _rows_text(changes) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
         print(
             f'{options.corpus} was read again, once: this release reads files that are marked up '
-            '(Markdown, reStructuredText, HTML, …) as a person reads them',
+            '(Markdown, reStructuredText, HTML, …) as a person reads them, and gives rows of '
+            'tables a title',
             file=sys.stderr,
         )
     if is_new and options.encoder is None and not options.quiet:
@@ -271,11 +275,16 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     return changes
 
 
-def _encoder_weights(index: str) -> str:
-    """The SHA-256 of the weights of a collection's encoder."""
+def _encoder_weights(index: str) -> str | None:
+    """The SHA-256 of the weights of a collection's encoder; None for one without a generation."""
     from pyserini_repbert.collection.generation import open_generation
+    from pyserini_repbert.errors import InputError
 
-    generation = open_generation(Path(index))
+    try:
+        generation = open_generation(Path(index))
+    except InputError:
+        # Its first build was refused or interrupted, and begins again now.
+        return None
     generation.close()
     return generation.settings.weights_sha256
 
@@ -310,6 +319,20 @@ def _selection(options: argparse.Namespace) -> FileSelection:
         readers=dict(map(named_reader, options.reader)),
         main_content=options.main_content,
     )
+
+
+def _files_text(state: SourceStatus) -> str:
+    """' (12 files, 983 rows)' for a source with rows of tables; '' for others."""
+    if not state.rows:
+        return ''
+    return f' ({command.count_text(state.files, "file")}, {command.count_text(state.rows, "row")})'
+
+
+def _rows_text(changes: Changes) -> str:
+    """How many of the added documents are rows of tables, where they are most of many."""
+    if changes.added_rows < max(_MANY_ROWS, changes.added / 2):
+        return ''
+    return f'; {changes.added_rows} of the added documents are rows of tables'
 
 
 def _prefix_text(changes: Changes) -> str:
@@ -444,7 +467,7 @@ def run_status(options: argparse.Namespace) -> None:
         for state in source_states(generation):
             synced = f', synced {state.synced}' if state.synced else ''
             prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
-            count = command.count_text(state.documents, 'document')
+            count = command.count_text(state.documents, 'document') + _files_text(state)
             link = f', addresses: {state.link}' if state.link else ''
             content = ', main content of pages' if state.main_content else ''
             print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}{content}'))

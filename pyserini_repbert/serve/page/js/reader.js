@@ -157,9 +157,10 @@ function kindsLine({ fields, field_counts: counts }) {
 }
 
 /** What an index has of a source, and when it was synced last. */
-function sourceLine({ name, documents, synced, unread }) {
+function sourceLine({ name, documents, files, rows, synced, unread }) {
+  const holds = rows > 0 ? `${count(files, 'file')}, ${count(rows, 'row')}` : count(documents, 'document');
   const when = synced && ` synced ${new Date(synced).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}`;
-  return h('li', null, [`${name}: ${count(documents, 'document')}`, when, unread].filter(Boolean).join(', '));
+  return h('li', null, [`${name}: ${holds}`, when, unread].filter(Boolean).join(', '));
 }
 
 function chooseIndex() {
