@@ -155,7 +155,7 @@ $(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 test-interop: install-interop
-	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' -rs tests/interop
+	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' -rs tests/interop tests/extensions/neighbours/test_adaptive_as_others.py
 	$(VENV_INTEROP)/bin/python -m pytest -rs tests/serve/test_fuzz.py
 
 test-ray: install-ray

@@ -67,14 +67,16 @@ class Extension:
     index_kinds : each an `indexes.kind.IndexKind`
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter; 'confidence', with an open search and maybe
-        its `rerankers`, gives a function from a question and k to hits with probabilities;
-        'answered', with the same, one from questions, their hits and what the search reported to
+        name alone; 'filter', with the text of a filter; 'search', with an open search, an
+        `argument` of `Collection.search` or of a retriever, and maybe `rerankers`, gives a function
+        from a question and k to hits; 'answered', with an open search and its `rerankers`, one from
+        questions, their hits and what the search reported to
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
         `collection.commands.parts.WritePart`
+    in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
     in_answers : what it adds to searches of the service, over HTTP and MCP: a
@@ -94,6 +96,7 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
     in_services: tuple[str, ...] = ()
@@ -111,14 +114,22 @@ def extensions() -> Mapping[str, Extension]:
 
     Raises InputError for two extensions of one name.
     """
-    found: dict[str, Extension] = {}
-    for extension in _defined():
-        if extension.name in found:
+    return by_name('extension', _defined())
+
+
+def by_name(what: str, defined: Iterable[Any]) -> dict[str, Any]:
+    """What packages define, by its `name`; `what` it is, for the error.
+
+    Raises InputError for two of one name.
+    """
+    names: dict[str, Any] = {}
+    for named in defined:
+        if named.name in names:
             raise InputError(
-                f"two packages define the extension '{extension.name}': uninstall one of them"
+                f"two packages define the {what} '{named.name}': uninstall one of them"
             )
-        found[extension.name] = extension
-    return found
+        names[named.name] = named
+    return names
 
 
 def _defined() -> Iterator[Extension]:
@@ -160,8 +171,8 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_collections',
-    'in_answers', 'in_services' or 'routes'.
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_bundles',
+    'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):

@@ -140,8 +140,7 @@ class Reason:
 class Candidate:
     """A passage, or a document, in a ranking.
 
-    `text` is None until a stage needs it; the higher the score, the better. `probability` is that
-    it is relevant, None where nobody asked (`Collection.search`). A document of a
+    `text` is None until a stage needs it; the higher the score, the better. A document of a
     collection has the passages that fit the query best in `excerpts`, the best first; its `text` is
     then that passage, after the title.
     """
@@ -150,7 +149,11 @@ class Candidate:
     score: float = 0.0
     text: str | None = None
     excerpts: Excerpts = ()
-    probability: float | None = None
+
+    @property
+    def added(self) -> Mapping[str, Any]:
+        """What an extension says of the hit, by name: other programs take it as metadata."""
+        return {}
 
     @property
     def title(self) -> str:
@@ -729,6 +732,14 @@ def check_question(text: str) -> None:
     """Raises InputError for a question without text; a topic of a file may be empty."""
     if not text.strip():
         raise InputError('the query is empty: give a question')
+
+
+def normal_form(text: str) -> str:
+    """A topic's text in folded case, its words separated by single spaces.
+
+    Topics with the same normal form are the same question.
+    """
+    return ' '.join(text.casefold().split())
 
 
 def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -42,6 +43,57 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
     """Execute the statements of a schema, each of which ends a line with a semicolon."""
     for statement in schema.split(';\n'):
         connection.execute(statement)
+
+
+def format_version(connection: sqlite3.Connection) -> int:
+    """The format version in a file's header; 0: no tables were made yet."""
+    return int(connection.execute('PRAGMA user_version').fetchone()[0])
+
+
+@dataclass(frozen=True)
+class SqliteForm:
+    """What a SQLite file of this package holds, and the numbers in its header that say so.
+
+    Attributes
+    ----------
+    application : says that the file is ours
+    version : of the format
+    make : makes the tables
+    refusal : what is said of another file, after its path
+    advice : what to do about a damaged file
+    """
+
+    application: int
+    version: int
+    make: Callable[[sqlite3.Connection], None]
+    refusal: str
+    advice: str
+
+    def make_in(self, connection: sqlite3.Connection, path: Path) -> None:
+        """Make the tables, in a transaction of the caller.
+
+        Raises DamagedFileError for a file that holds other tables.
+        """
+        if connection.execute('SELECT COUNT(*) FROM sqlite_schema').fetchone()[0]:
+            raise self._refused(path)
+        self.make(connection)
+        connection.execute(f'PRAGMA application_id = {self.application}')
+        connection.execute(f'PRAGMA user_version = {self.version}')
+
+    def check(self, connection: sqlite3.Connection, path: Path) -> None:
+        """Raise DamagedFileError for a file of another form, and for one that computes."""
+        if connection.execute('PRAGMA application_id').fetchone()[0] != self.application:
+            raise self._refused(path)
+        version = format_version(connection)
+        if version != self.version:
+            raise DamagedFileError(
+                f'{path} has format version {version}, this release reads {self.version}: use the '
+                'release that wrote it'
+            )
+        refuse_code(connection, path, self.advice, self.make)
+
+    def _refused(self, path: Path) -> DamagedFileError:
+        return DamagedFileError(f'{path} {self.refusal}: check the path')
 
 
 def refuse_code(

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import pyserini_repbert
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.extension import extensions
 
 PACKAGE = Path(pyserini_repbert.__file__).parent
@@ -56,7 +59,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -137,15 +140,59 @@ WORDS = {
     'serve': ('  serve ',),
     'extensions': ('--min-confidence', '--watch'),
     'extensions/confidence': (
-        *('--min-confidence', '"min_confidence"', '"probability"'),
+        *('--min-confidence', '"min_confidence"', '"probability"', '"unsure"'),
         *('"lost_confidence"', 'extensions/confidence/'),
     ),
     'extensions/following': ('--follow', "'follow'"),
+    'extensions/ir_metadata': ('ir-metadata',),
+    'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
+    'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
     'extensions/trials': ('    try ',),
     'extensions/watching': ('    history ', '--watch', '/history', 'extensions/watching/'),
 }
+
+
+RUN = """
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
+
+sys.stderr = sys.stdout
+for arguments in sys.argv[1:]:
+    print('status', run(main, arguments.split()))
+"""
+
+
+def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, tmp_path):
+    """What needs the graph is refused in one line."""
+    pytest.importorskip('pyserini_repbert.extensions.neighbours')
+    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **settings) as collection:
+        collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    graph = f'neighbours --index {tmp_path}/mine --neighbours 2 --quiet'
+    assert command.run(index_command, graph.split()) == 0
+    tree = take_away(['extensions/neighbours'], tmp_path / 'tree')
+    search = 'search --index mine --query cat --quiet'
+    commands = {
+        search: 'status 0',
+        f'{search} --rerank ladr@2': "'ladr' is neither one of the catalog's rerankers",
+        f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
+        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
+        graph.replace('neighbours --', 'index neighbours --'): "invalid choice: 'neighbours'",
+    }
+    shown = subprocess.run(
+        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown.count('\nstatus ') == len(commands)
+    assert shown.count('error: ') == shown.count('\nstatus 2') == len(commands) - 1
+    for said in commands.values():
+        assert said in shown
 
 
 def names_imported(path, package):
@@ -182,6 +229,8 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/model_server': 'tests/serve/test_stated_limits.py',
+    'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
     'extensions/watching': 'tests/collection/judging',
 }

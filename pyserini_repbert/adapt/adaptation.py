@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.judged_topics import Values
-from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.evaluate.significance import (
     TTest,
     bootstrap_gain,
@@ -18,6 +17,7 @@ from pyserini_repbert.evaluate.significance import (
     t_interval,
 )
 from pyserini_repbert.evaluate.studies.fusion import RunFusion
+from pyserini_repbert.ranking import normal_form
 
 _CONVINCING = 0.05  # the p below which a gain is more than noise
 # A gain that is less sure is worth its risk below this expected loss.
@@ -177,6 +177,8 @@ class Adaptation:
         gains = self.after - self.before
         interval = t_interval(after, before)
         bootstrapped = bootstrap_gain(after, before)
+        standard_error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        agrees = self.agreement.t > 0 and self.agreement.p < _CONVINCING
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
@@ -186,13 +188,13 @@ class Adaptation:
             before=float(self.before.mean()),
             after=float(self.after.mean()),
             gain=float(gains.mean()),
-            standard_error=float(gains.std(ddof=1)) / math.sqrt(len(gains)),
+            standard_error=standard_error,
             low=interval.low,
             high=interval.high,
             p=paired_t_test(after, before).p,
             probability=bootstrapped.probability,
             expected_loss=bootstrapped.expected_loss,
-            agrees=self.agreement.t > 0 and self.agreement.p < _CONVINCING,
+            agrees=agrees,
         )
 
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, align, align_reranked, ndcg
 from pyserini_repbert.data.qrels import Qrels
-from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import ALL, Query, Ranker, Run
+from pyserini_repbert.ranking import ALL, Query, Ranker, Run, normal_form
 from pyserini_repbert.search.dense import VectorSearcher
 from pyserini_repbert.search.document_rows import DocumentRows
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
+N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
 DEPTH = 1000  # hits of each ranking that are fused
 # Other texts whose judgments are tried on a ranking.
 _OTHERS = 20

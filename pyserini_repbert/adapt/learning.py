@@ -34,8 +34,6 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher
 
-N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
-
 
 def adapt(
     dense: VectorSearcher,

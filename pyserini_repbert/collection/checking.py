@@ -36,7 +36,6 @@ from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.index.ann_form import ANN
-from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
@@ -56,7 +55,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     on_difference : called with a line for each of the first 20 things that do not fit
 
     Returns a line that says what the collection holds, and further ones for its approximate
-    indexes, its graph of neighbours, and what extensions keep there, if there are any. Raises
+    indexes, and what extensions keep there, if there are any. Raises
     DamagedFileError, which names the first difference.
     """
     check_layout(folder)
@@ -77,7 +76,6 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
 
             anns.append(found.note(describe_ann, generation))
             anns.append(found.note(describe_further_anns, generation))
-        neighbours = found.note(_check_neighbours, generation)
         of_parts = []
         for part in loaded('in_collections'):
             of_parts.append(found.note(partial(_check_part, part), generation))
@@ -91,17 +89,12 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
     )
-    return '\n'.join(text for text in (line, *anns, neighbours, *of_parts) if text)
+    return '\n'.join(text for text in (line, *anns, *of_parts) if text)
 
 
 def _check_part(part: CollectionPart, generation: Generation) -> str:
     """What an extension says of its files, a line each; '' without any."""
     return '\n'.join(part.check(generation))
-
-
-def _check_neighbours(generation: Generation) -> str:
-    """A line for the graph of neighbours; '' without one."""
-    return describe_neighbours(generation.folder, generation.sha256)
 
 
 def _describe_further(settings: CollectionSettings) -> str:

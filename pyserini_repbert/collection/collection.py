@@ -36,7 +36,7 @@ from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded, open_by_extension
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.models.precision import Precision
@@ -181,7 +181,7 @@ class Collection:
         strict: bool = False,
         checksum: bool = False,
         on_progress: Callable[[int], object] = int,
-        on_encoded: Callable[[int], object] = int,
+        on_encoded: Callable[[Sequence[str]], object] = len,
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
 
@@ -213,7 +213,7 @@ class Collection:
         strict : raise InputError for the first file of a folder that cannot be read as a whole
         checksum : compare the content of each file, whatever its size and times say
         on_progress : called with the number of documents read since the last call
-        on_encoded : called with the number of passages encoded since the last call
+        on_encoded : called with the passages encoded since the last call, as the encoder reads them
 
         Raises InputError for documents that cannot be read, or a source that has lost most of them;
         SourceConflictError for a docid that belongs to another source; MismatchError for settings
@@ -345,9 +345,9 @@ class Collection:
         query: Any,
         k: int = 10,
         filter: str | None = None,
-        confidence: bool = False,
         rankings: Sequence[str] = (),
         hits: int | None = None,
+        **of_extensions: Any,
     ) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -356,10 +356,11 @@ class Collection:
         query : the question
         k : how many
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
-        confidence : of a question: the candidates have the `probability` that they are relevant
         rankings : those that are fused, as `searcher` takes them, in place of the collection's own
             search and its rerankers
         hits : another name of k, as commands and HTTP have it
+        of_extensions : what extensions say of the hits of a question, as `confidence=True` says the
+            `probability` of each
 
         The collection is searched as it learned from judgments, or as it was set, if that is in
         use; a reranker that is set reads the best documents. What extensions say of the question
@@ -370,34 +371,42 @@ class Collection:
         in the document, and the characters at which it begins and ends.
 
         Raises InputError for a question without text, and for a filter that cannot be read or names
-        a field that no document has; with confidence, also where that is not known.
+        a field that no document has; also for an argument that no extension takes, and where an
+        extension cannot say what is asked.
         """
         k = k if hits is None else hits
         if rankings:
             with closing(self.searcher(rankings=rankings)) as named:
                 searcher = named.within(DocumentFilter(filter))
-                return self._search(searcher, {}, query, k=k, confidence=confidence)
+                return self._search(searcher, {}, query, k, of_extensions)
         searcher = self._newest_searcher().within(DocumentFilter(filter))
         rerankers = self._own_rerankers()
-        return self._search(searcher, rerankers, query, k=k, confidence=confidence)
+        return self._search(searcher, rerankers, query, k, of_extensions)
 
     def _search(
         self,
         searcher: CollectionSearcher,
         rerankers: Mapping[str, Reranker],
         query: Any,
-        *,
         k: int,
-        confidence: bool,
+        of_extensions: Mapping[str, Any],
     ) -> Any:
-        """What `search` returns, by an open search and the rerankers behind it."""
+        """What `search` returns.
+
+        Parameters
+        ----------
+        searcher : open
+        rerankers : behind it, by their stages
+        query, k, of_extensions : as in `search`
+        """
         from pyserini_repbert.collection.searching import search_frame
 
-        if isinstance(query, str) and confidence:
-            search = open_by_extension('confidence', searcher, rerankers=rerankers)
-            if search is None:
-                raise InputError("'confidence' needs an extension that is not installed here")
-            return search(query, k)
+        if of_extensions:
+            from pyserini_repbert.search.with_arguments import search_of_arguments
+
+            search = search_of_arguments(searcher, of_extensions, rerankers=rerankers)
+            if isinstance(query, str) and search is not None:
+                return search(query, k)
         reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
         if isinstance(query, str):
             return reranked.search(query, k)

@@ -32,7 +32,6 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
-from pyserini_repbert.index.neighbours import copy_neighbours
 from pyserini_repbert.record import record_path
 
 _TRIES = 10
@@ -42,12 +41,12 @@ def copy_collection(
     folder: StrPath, target: StrPath, on_left_out: Callable[[str], object] = str
 ) -> GenerationManifest:
     """Copy the newest generation of a collection into a new folder, with its approximate indexes,
-    its graph of neighbours, its judgments, and what it learned from them.
+    its judgments, what it learned from them, and what extensions keep for searches.
 
     Parameters
     ----------
     folder, target : of the collection, and of its copy, which has the same digest
-    on_left_out : called with a line for a graph of an earlier generation, which is not copied
+    on_left_out : called with a line for what an extension does not copy
 
     Raises InputError for a target that exists or lies in the collection, DamagedFileError for a
     collection that holds anything else, or a link.
@@ -75,13 +74,11 @@ def copy_collection(
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
         for ann_folder, copied in zip(ann_folders(source), ann_folders(copy), strict=True):
             copy_collection_ann(ann_folder, copied)
-        left_out = copy_neighbours(source, copy, generation.sha256)
-        if left_out:
-            on_left_out(left_out)
         _drop_other_generations(copy, generation.number)
         _copy_learned(source, copy)
         for part in loaded('in_collections'):
-            part.copy(source, copy)
+            for line in part.copy(generation, copy):
+                on_left_out(line)
     return generation.manifest
 
 

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.approximate import CollectionAnn
 from pyserini_repbert.collection.document_rows import CollectionRows
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
@@ -52,6 +51,9 @@ from pyserini_repbert.search.parts import ArrayVectors
 from pyserini_repbert.search.quick_exact import QuickIndex
 from pyserini_repbert.search.scores import TopRows, VectorSearch
 from pyserini_repbert.systems.encoders import document_encoder, stored_name
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.approximate import CollectionAnn
 
 # How much deeper each further search for passages goes.
 _DEEPER = 4
@@ -138,6 +140,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             self.approximate = self._open_ann()
 
     def _open_ann(self) -> CollectionAnn:
+        from pyserini_repbert.collection.approximate import CollectionAnn
+
         return CollectionAnn(self.vectors, self._exact, self.device_name)
 
     def approximately(self) -> Self:

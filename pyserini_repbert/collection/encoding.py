@@ -38,7 +38,7 @@ class PassageEncoder:
     Attributes
     ----------
     further_models : the collection's further models
-    on_encoded : called with the number of passages encoded since the last call
+    on_encoded : called with the passages encoded since the last call, as the encoder reads them
     """
 
     def __init__(self, source: EncoderSource, settings: CollectionSettings) -> None:
@@ -46,7 +46,7 @@ class PassageEncoder:
         self._settings = settings
         self._key = settings.model_key()
         self.further_models = settings.further_models
-        self.on_encoded: Callable[[int], object] = int
+        self.on_encoded: Callable[[Sequence[str]], object] = len
         self._n_vectors = 0
         self._n_further = dict.fromkeys(self.further_models, 0)
 
@@ -106,7 +106,7 @@ class PassageEncoder:
         """
         self._n_vectors += len(inputs)
         vectors = self._source.embed(self.encoder, inputs)
-        self.on_encoded(len(inputs))
+        self.on_encoded(inputs)
         return vectors
 
     def encode_further(self, kind: Representation, inputs: Sequence[str]) -> Sequence[Any]:

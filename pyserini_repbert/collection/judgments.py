@@ -25,10 +25,11 @@ from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_p
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.sqlite_files import (
+    SqliteForm,
     file_address,
+    format_version,
     integrity_problems,
     make_tables,
-    refuse_code,
     schema_differences,
     sqlite_errors,
     transaction,
@@ -40,8 +41,6 @@ MAX_MODEL_GRADE = 3
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
 ADVICE = 'restore it from a copy'
-_APPLICATION = 0x70726A64  # says in the file's header that it is ours
-_FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
 # Tables and their columns that hold JSON: a list or an object.
 _JSON_COLUMNS = (
@@ -571,9 +570,9 @@ class JudgmentStore:
         with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection), transaction(connection):
-                if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
-                    _make_tables(connection, self.path)
-                _check_format(connection, self.path)
+                if format_version(connection) == 0:
+                    _FORM.make_in(connection, self.path)
+                _FORM.check(connection, self.path)
                 make_tables(connection, _LATER_TABLES)
                 yield connection
 
@@ -598,10 +597,10 @@ class JudgmentStore:
         with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
             with contextlib.closing(connection):
-                if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
+                if format_version(connection) == 0:
                     yield None
                     return
-                _check_format(connection, self.path)
+                _FORM.check(connection, self.path)
                 yield connection
 
 
@@ -634,17 +633,17 @@ def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
     return (agreed - by_chance) / (1 - by_chance)
 
 
-def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
-    tables = connection.execute('SELECT COUNT(*) FROM sqlite_master').fetchone()[0]
-    if tables:
-        raise DamagedFileError(f'{path} holds other data than judgments: check the path')
-    _make(connection)
-    connection.execute(f'PRAGMA application_id = {_APPLICATION}')
-    connection.execute(f'PRAGMA user_version = {_FORMAT}')
-
-
 def _make(connection: sqlite3.Connection) -> None:
     make_tables(connection, _SCHEMA)
+
+
+_FORM = SqliteForm(
+    application=0x70726A64,
+    version=1,
+    make=_make,
+    refusal='holds other data than judgments',
+    advice=ADVICE,
+)
 
 
 def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
@@ -697,19 +696,6 @@ def _is_json(text: object, kind: type) -> bool:
         return isinstance(text, str) and isinstance(parse_json(text), kind)
     except ValueError:
         return False
-
-
-def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    application = connection.execute('PRAGMA application_id').fetchone()[0]
-    version = connection.execute('PRAGMA user_version').fetchone()[0]
-    if application != _APPLICATION:
-        raise DamagedFileError(f'{path} holds other data than judgments: check the path')
-    if version != _FORMAT:
-        raise DamagedFileError(
-            f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
-            'that wrote it'
-        )
-    refuse_code(connection, path, ADVICE, _make)
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

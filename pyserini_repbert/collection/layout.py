@@ -18,7 +18,6 @@ from pyserini_repbert.extension import loaded
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
-from pyserini_repbert.index.neighbours_form import NEIGHBOURS_FILES
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
 from pyserini_repbert.systems.registry import representations
@@ -57,7 +56,6 @@ _OWN_FILES = (
     *_LEARNED.below('adapted'),
     *ANN_FILES,
     *_FURTHER_ANN.below(f'({"|".join(_ANN_FOLDERS)})'),
-    *NEIGHBOURS_FILES,
 )
 
 

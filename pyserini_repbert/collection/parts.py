@@ -108,8 +108,17 @@ class CollectionPart:
     def before_compacting(self, folder: Path) -> None:
         """Remove files that a collection can do without; the caller holds the writer's lock."""
 
-    def copy(self, folder: Path, target: Path) -> None:
-        """Copy what searches of a copy need; `target` is the copy's folder."""
+    def copy(self, generation: Generation, target: Path) -> list[str]:
+        """Copy what searches of a copy need.
+
+        Parameters
+        ----------
+        generation : that is copied
+        target : the folder of the copy
+
+        Returns what is left out, and why, a line each.
+        """
+        return []
 
     def describe(self, generation: Generation) -> list[str]:
         """What `index status` says of its files, a line each."""

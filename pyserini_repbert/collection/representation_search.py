@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.approximate_representation import RepresentationAnn
 from pyserini_repbert.collection.dense_search import best_positions
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import further_model
@@ -37,6 +36,9 @@ from pyserini_repbert.ranking import (
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Trace
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.approximate_representation import RepresentationAnn
 
 # How much deeper each further search for candidates goes.
 _DEEPER = 4
@@ -95,6 +97,8 @@ class RepresentationSearcher(Searcher):
 
         Raises InputError if there is none, DamagedFileError for one that is not whole.
         """
+        from pyserini_repbert.collection.approximate_representation import RepresentationAnn
+
         approximate = RepresentationAnn(self.generation, self.kind, self._vectors)
         return self.with_settings(approximate=approximate)
 

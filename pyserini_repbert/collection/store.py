@@ -17,14 +17,18 @@ from typing import Any
 from pyserini_repbert import sqlite_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
-from pyserini_repbert.sqlite_files import file_address, make_tables, refuse_code, transaction
+from pyserini_repbert.sqlite_files import (
+    SqliteForm,
+    file_address,
+    format_version,
+    make_tables,
+    transaction,
+)
 
 STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
 # Of rows that a generation sees.
 ALIVE = 'since <= :generation AND until > :generation'
-_APPLICATION = 0x70726263  # says in the file's header that it is ours
-_FORMAT = 1
 # What to do about a file of a collection that is damaged.
 ADVICE = 'restore it from a copy, or build the collection again'
 _WAIT = 60  # seconds for another connection's lock
@@ -194,6 +198,15 @@ def make_store(connection: sqlite3.Connection) -> None:
     make_tables(connection, _SCHEMA)
 
 
+_FORM = SqliteForm(
+    application=0x70726263,
+    version=1,
+    make=make_store,
+    refusal='is not a collection of this package',
+    advice=ADVICE,
+)
+
+
 def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
     """A writer's connection.
 
@@ -216,12 +229,10 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
         connection.execute(f'PRAGMA journal_mode = {journal}')
         connection.execute('PRAGMA synchronous = FULL')
         connection.execute(f'PRAGMA cache_size = {_CACHE}')
-        if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
+        if format_version(connection) == 0:
             with transaction(connection):
-                make_store(connection)
-                connection.execute(f'PRAGMA application_id = {_APPLICATION}')
-                connection.execute(f'PRAGMA user_version = {_FORMAT}')
-        _check_format(connection, path)
+                _FORM.make_in(connection, path)
+        _FORM.check(connection, path)
         check_types(connection)
     return connection
 
@@ -285,7 +296,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
         connection.create_function('has_contents', 2, has_contents, deterministic=True)
-        _check_format(connection, path)
+        _FORM.check(connection, path)
     return connection
 
 
@@ -293,19 +304,6 @@ def table_names(connection: sqlite3.Connection) -> set[str]:
     """The tables of a collection; an earlier release may not have made all of them."""
     rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     return {name for (name,) in rows}
-
-
-def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    application = connection.execute('PRAGMA application_id').fetchone()[0]
-    version = connection.execute('PRAGMA user_version').fetchone()[0]
-    if application != _APPLICATION:
-        raise DamagedFileError(f'{path} is not a collection of this package: check the path')
-    if version != _FORMAT:
-        raise DamagedFileError(
-            f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
-            'that wrote it'
-        )
-    refuse_code(connection, path, ADVICE, make_store)
 
 
 def damage(folder: Path, what: str) -> DamagedFileError:

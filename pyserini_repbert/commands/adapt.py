@@ -18,6 +18,7 @@ from pyserini_repbert.files import check_replaced
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
     from pyserini_repbert.adapt.offering import OfferedSearch
+    from pyserini_repbert.pipeline.resolving import ResolvedSearch
     from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 
 
@@ -75,8 +76,8 @@ def main(arguments: list[str]) -> None:
 
 def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
-    from pyserini_repbert.adapt.judged_topics import DEPTH
-    from pyserini_repbert.adapt.learning import N_MAPS, adapt
+    from pyserini_repbert.adapt.judged_topics import DEPTH, N_MAPS
+    from pyserini_repbert.adapt.learning import adapt
     from pyserini_repbert.adapt.offering import learned_parts, offered_search, search_as_now
     from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.indexes.machine import Machine
@@ -91,16 +92,11 @@ def _adapt_index(options: argparse.Namespace) -> None:
     qrels = load_judgments(options.qrels)
     machine = Machine(devices=(options.device,))
     resolved = resolve(spec, machine)
-    if not resolved.searches_vectors:
+    try:
+        _check_can_learn(resolved, options.index)
+    except InputError:
         resolved.close()
-        raise InputError('no dense index was given: name the encoder of --index as --encoder')
-    if resolved.index is not None and 'adapted' not in resolved.index.kind.takes:
-        resolved.close()
-        raise InputError(
-            f"'{spec.index}' is {resolved.index.kind.what}, and what is learned is of one index: "
-            'name one',
-            parameters=('index',),
-        )
+        raise
     opened = open_resolved(resolved, machine)
     recorded = opened.recorded()
     pipeline = opened.pipeline
@@ -144,6 +140,21 @@ def _adapt_index(options: argparse.Namespace) -> None:
     )
     record_output(options, options.output, ('topics', 'qrels'), recorded.models, recorded.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _check_can_learn(resolved: ResolvedSearch, name: str) -> None:
+    """Raise InputError for a search without vectors, or of an index that stores nothing learned.
+
+    `name` is the index's, as the user gave it.
+    """
+    if not resolved.searches_vectors:
+        raise InputError('no dense index was given: name the encoder of --index as --encoder')
+    index = resolved.index
+    if index is not None and 'adapted' not in index.kind.takes:
+        raise InputError(
+            f"'{name}' is {index.kind.what}, and what is learned is of one index: name one",
+            parameters=('index',),
+        )
 
 
 def _stored_rankings(

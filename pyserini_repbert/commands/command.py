@@ -242,14 +242,13 @@ class Parser(argparse.ArgumentParser):
 
 def _hint(program: str, unknown: str, known: Collection[str]) -> str:
     """What to give instead of an unknown flag of a program; '' if nothing is near."""
-    for (command, left), advice in _LEFT.items():
-        if left == unknown and f'.{command}' in program:
-            return f'; {advice}'
-    ours = _OTHER_NAMES.get(unknown.lower(), '')
-    if ours.partition(' ')[0] in known:
-        return f"; did you mean '{ours}' instead of {unknown}?"
-    near = difflib.get_close_matches(unknown, sorted(known), n=1)
-    return f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
+    command = program.rpartition('.')[2].split()[0]
+    if (command, unknown) in _LEFT:
+        return f'; {_LEFT[command, unknown]}'
+    meant = _OTHER_NAMES.get(unknown.lower(), '')
+    if meant.partition(' ')[0] not in known:
+        meant = ''.join(difflib.get_close_matches(unknown, sorted(known), n=1))
+    return f"; did you mean '{meant}' instead of {unknown}?" if meant else ''
 
 
 class _StoreOnce(argparse._StoreAction):
@@ -291,22 +290,24 @@ class Action:
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--version` and `--quiet`."""
     flags = Parser(prog=f'python -m pyserini_repbert.{module}', description=description)
-    version = f'pyserini_repbert {__version__}'
     flags.add_argument(
-        '--version', action='version', version=version, help='show the version, and exit'
+        '--version',
+        action='version',
+        version=f'pyserini_repbert {__version__}',
+        help='show the version, and exit',
     )
     flags.add_argument('--quiet', action='store_true', help='no progress bars')
     return flags
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Help that shows defaults, except None, False and empty lists, and keeps lines of commands."""
+    """Help that shows defaults that are not empty, and keeps lines of commands."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if '\n' in text else super()._fill_text(text, width, indent)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []):
+        if action.default in (None, False, [], ''):
             return action.help
         if isinstance(action.default, (list, tuple)):
             return f'{action.help} (default: {_words(list(action.default))})'

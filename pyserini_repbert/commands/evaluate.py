@@ -56,7 +56,6 @@ _ANALYSES = {  # the first word -> the module that has its function
     'join-folds': 'evaluate_folds',
     'tune': 'evaluate_tune',
     'costs': 'model_costs',
-    'ir-metadata': 'ir_metadata',
 }
 _PRINTED = '-'  # the --per-query that is printed
 _UNMARKED = (

@@ -160,8 +160,7 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
         choices=('float32', 'bfloat16', 'float16', 'auto'),
         help='what models compute in; auto: bfloat16 if the machine computes faster in it',
     )
-    values = {'--fp16': 'float16', '--bf16': 'bfloat16'}
-    for flag, value in values.items():
+    for flag, value in {'--fp16': 'float16', '--bf16': 'bfloat16'}.items():
         group.add_argument(
             flag, action='store_const', const=value, dest='precision', help=f'--precision {value}'
         )

@@ -94,11 +94,7 @@ def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.indexes import ready_folder
 
     folder = ready_folder(options.index, options.encoder)
-    print(kind_of(options.index).verify(folder, _print_line))
-
-
-def _print_line(text: str) -> None:
-    print(printable(text))
+    print(kind_of(options.index).verify(folder, lambda text: print(printable(text))))
 
 
 def _add_export_flags(parser: argparse.ArgumentParser) -> None:
@@ -186,44 +182,6 @@ def _ann_settings(options: argparse.Namespace) -> AnnSettings:
             queries = ranking.encode([topic.text for topic in load_topics(options.topics)])
     settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
     return AnnSettings(queries=queries, sample=options.topics, **settings)
-
-
-def _add_neighbours_flags(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, 'overwrite')
-    add = parser.add_argument
-    add('--index', required=True, help='a collection, a dense index, or a catalog name')
-    add('--encoder', help='the encoder of a catalog index')
-    add(
-        '--neighbours',
-        type=command.positive_int,
-        default=16,
-        help='how many of a document',
-    )
-    add('--ranking', default='dense', help='what finds them: dense, bm25 of a collection')
-    add('--threads', type=command.threads, default=1, help='CPU threads, or queries of Lucene')
-
-
-def _neighbours(options: argparse.Namespace) -> None:
-    from pyserini_repbert.indexes.kind import SearchOptions, kind_of
-    from pyserini_repbert.indexes.machine import Machine
-    from pyserini_repbert.indexes.neighbours import build_neighbours
-    from pyserini_repbert.names.indexes import ready_folder
-
-    folder = ready_folder(options.index, options.encoder)
-    machine = Machine(threads=options.threads)
-    index = kind_of(str(folder)).open(str(folder), SearchOptions())
-    with contextlib.closing(index):
-        total = index.n_hits(machine)
-        with command.progress(total, 'neighbours', 'documents', options.quiet) as bar:
-            record = build_neighbours(
-                index,
-                machine,
-                options.ranking,
-                options.neighbours,
-                overwrite=options.overwrite,
-                on_progress=bar.update,
-            )
-    print(f'{options.index}: {record}, {total} documents')
 
 
 def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
@@ -450,11 +408,6 @@ ACTIONS = {
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
     'ann': Action(
         'make an approximate index for a collection or a dense index', _add_ann_flags, _ann
-    ),
-    'neighbours': Action(
-        'find the nearest documents of each document, for rerankers that follow them',
-        _add_neighbours_flags,
-        _neighbours,
     ),
     'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
     'sparse': Action(

@@ -30,7 +30,6 @@ _OUTPUTS = (
     'export_qrels',
     'log_file',
     'llm_answers',
-    'tira',
 )
 
 

@@ -75,15 +75,25 @@ def hits_text(
         below = []
         if hit.docid in copies:
             below.append(printable(f'the same in {", ".join(copies[hit.docid])}'))
-        text = hit.excerpts[0].shown_text if hit.excerpts else hit.text
-        if hit.excerpts:
-            below += _place_lines(hit.docid, hit.excerpts[0])
-        if text is not None:
-            below += _passage_lines(query, text, width - len(_INDENT), find_words)
+        below += _text_lines(hit, query, width - len(_INDENT), find_words)
         if reasons:
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
+
+
+def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder | None) -> list[str]:
+    """A hit's text, cut to a few lines of a width; of a document, its passage and where that is.
+
+    Empty where the index stores no texts.
+    """
+    if hit.excerpts:
+        best = hit.excerpts[0]
+        lines = _passage_lines(query, best.shown_text, width, find_words)
+        return [*_place_lines(hit.docid, best), *lines]
+    if hit.text is None:
+        return []
+    return _passage_lines(query, hit.text, width, find_words)
 
 
 def score_text(score: float) -> str:

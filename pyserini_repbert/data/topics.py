@@ -65,14 +65,6 @@ _QUERY_FIELDS = {
 }
 
 
-def normal_form(text: str) -> str:
-    """A topic's text in folded case, its words separated by single spaces.
-
-    Topics with the same normal form are the same question.
-    """
-    return ' '.join(text.casefold().split())
-
-
 def read_topics(path: StrPath, topics_format: str = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, in its order.
 

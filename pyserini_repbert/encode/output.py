@@ -12,7 +12,6 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import check_link, locked, remove_leftovers
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.bundle_form import (
-    BUNDLE_FORM,
     EARLIER_LOCK,
     ENCODING_LOCK as LOCK,
     PART_FORM,
@@ -20,6 +19,7 @@ from pyserini_repbert.index.bundle_form import (
     PART_RECORD,
     SHARD_FORM,
     UNFINISHED_SHARD,
+    bundle_form,
 )
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -86,7 +86,7 @@ def check_place(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    BUNDLE_FORM.check(folder)
+    bundle_form().check(folder)
 
 
 def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:

@@ -184,7 +184,10 @@ def _weighted(
 def scaled(scores: Sequence[float] | Array, scale: Normalization, background: float = nan) -> Array:
     """A ranking's scores, normalised: float64 (n,); `background` is the ranking's."""
     chosen = Normalization(scale)
-    values = np.fromiter(scores, np.float64, len(scores))
+    if isinstance(scores, np.ndarray):
+        values = scores.astype(np.float64)
+    else:
+        values = np.fromiter(scores, np.float64, len(scores))
     if chosen is Normalization.NONE or not len(values):
         return values
     if chosen is Normalization.BACKGROUND:

@@ -129,22 +129,20 @@ class FirstHits:
         """The greatest score that a document may have that is not among the hits."""
         return self.lacking if self.is_whole else float(self.scores.min())
 
-    def column(self, row_of: Mapping[str, int], unseen: float) -> NDArray[np.float64]:
-        """The scores of documents that have these rows, float64 (rows,); `unseen` of those that are
-        not among the hits.
+    def column(self, row_of: Mapping[str, int]) -> NDArray[np.float64]:
+        """The scores of documents that have these rows, float64 (rows,); nan of those that are not
+        among the hits.
         """
-        scores = np.full(len(row_of), unseen)
+        scores = np.full(len(row_of), np.nan)
         scores[[row_of[docid] for docid in self.docids]] = self.scores
         return scores
 
-    def scores_to_fuse(self, docids: Sequence[str]) -> list[float]:
-        """The scores of documents; `lacking` of one that the ranking lacks."""
-        known = dict(zip(self.docids, self.scores.tolist(), strict=True))
-        others = [docid for docid in docids if docid not in known]
-        if others:
-            for docid, score in zip(others, self.scores_of(others), strict=True):
-                known[docid] = self.lacking if score is None else score
-        return [known[docid] for docid in docids]
+    def look_up(self, docids: Sequence[str]) -> list[float]:
+        """The scores of documents that are not among the hits; `lacking` of one that the ranking
+        lacks.
+        """
+        found = self.scores_of(docids)
+        return [self.lacking if score is None else score for score in found]
 
 
 @dataclass(frozen=True)
@@ -164,35 +162,68 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     settings : of the fusion
     k : how many documents
     """
-    candidates = _possible_candidates(parts, settings, k)
+    candidates = _Candidates(parts, settings)
+    for number in range(len(parts)):
+        # With each ranking that has scored all, fewer documents are left for the next one.
+        candidates.keep_possible(k)
+        candidates.complete(number)
     columns = []
-    for part in parts:
+    for part, column in zip(parts, candidates.columns, strict=True):
         # The last row is that of a document which no ranking found. It is computed as the others:
         # rounding cannot make it less than such a document's.
-        scores = [*part.scores_to_fuse(candidates), part.greatest_unseen]
-        columns.append(np.array(scores, np.float64))
+        columns.append(np.append(column, part.greatest_unseen))
     totals = _fused_scores(parts, columns, settings)
-    ranking = rank_by_score(np.array(candidates, dtype=object), totals[:-1], k)
+    ranking = rank_by_score(candidates.docids, totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
     # A document of an equal score could come first by its docid.
     is_proven = len(ranking) == k and ranking.scores[-1] > totals[-1]
     return FusedHits(ranking, is_whole or is_proven)
 
 
-def _possible_candidates(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> list[str]:
-    """The hits of all parts, without those that cannot be among the k best of them."""
-    docids = list(dict.fromkeys(chain.from_iterable(part.docids for part in parts)))
-    if len(docids) <= k:
-        return docids
-    row_of = {docid: row for row, docid in enumerate(docids)}
-    least = []
-    greatest = []
-    for part in parts:
-        least.append(part.column(row_of, part.lacking))
-        greatest.append(part.column(row_of, part.greatest_unseen))
-    at_least = np.partition(_fused_scores(parts, least, settings), -k)[-k]
-    rows = np.flatnonzero(_fused_scores(parts, greatest, settings) >= at_least)
-    return [docids[row] for row in rows.tolist()]
+class _Candidates:
+    """The hits of all rankings, with their scores in each, as far as these are known.
+
+    Parameters
+    ----------
+    parts : the first hits of each ranking
+    settings : of the fusion
+
+    Attributes
+    ----------
+    docids : an object array (n,)
+    columns : of each ranking, float64 (n,); nan of a document whose score is not known
+    """
+
+    def __init__(self, parts: Sequence[FirstHits], settings: FusionSettings) -> None:
+        self._parts = parts
+        self._settings = settings
+        docids = list(dict.fromkeys(chain.from_iterable(part.docids for part in parts)))
+        row_of = {docid: row for row, docid in enumerate(docids)}
+        self.docids = np.array(docids, dtype=object)
+        self.columns = [part.column(row_of) for part in parts]
+
+    def keep_possible(self, k: int) -> None:
+        """Leave out the documents that cannot be among the k best of them."""
+        if len(self.docids) <= k:
+            return
+        least = []
+        greatest = []
+        for part, column in zip(self._parts, self.columns, strict=True):
+            is_unknown = np.isnan(column)
+            least.append(np.where(is_unknown, part.lacking, column))
+            greatest.append(np.where(is_unknown, part.greatest_unseen, column))
+        at_least = np.partition(_fused_scores(self._parts, least, self._settings), -k)[-k]
+        totals = _fused_scores(self._parts, greatest, self._settings)
+        rows = np.flatnonzero(totals >= at_least)
+        self.docids = self.docids[rows]
+        self.columns = [column[rows] for column in self.columns]
+
+    def complete(self, number: int) -> None:
+        """Ask a ranking, by its number, for the scores that are not known."""
+        column = self.columns[number]
+        rows = np.flatnonzero(np.isnan(column))
+        if len(rows):
+            column[rows] = self._parts[number].look_up(self.docids[rows].tolist())
 
 
 def _fused_scores(
@@ -205,5 +236,10 @@ def _fused_scores(
         # The best hit may not be among the documents.
         scores = np.append(column, part.best)
         normalized = scaled(scores, Normalization(settings.normalize), part.background)[:-1]
-        weighted.append((weight * normalized).tolist())
-    return np.array([fsum(row) for row in zip(*weighted, strict=True)], np.float64)
+        weighted.append(weight * normalized)
+    if len(weighted) == 2:
+        # A sum of two is rounded once, as by `fsum`.
+        total: NDArray[np.float64] = weighted[0] + weighted[1]
+        return total
+    rows = zip(*(values.tolist() for values in weighted), strict=True)
+    return np.array([fsum(row) for row in rows], np.float64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD
-from pyserini_repbert.index.neighbours_form import NEIGHBOURS_FILES
 from pyserini_repbert.index.records import (
     BLOCKS,
     DOCIDS,
@@ -54,7 +55,6 @@ _WITHOUT_PARTS = FolderForm(
         *SHARD_FORM.below(_SHARD_NAME),
         *SHARD_FORM.below(UNFINISHED_SHARD),
         *ANN_FILES,
-        *NEIGHBOURS_FILES,
     ),
 )
 PART_FORM = FolderForm('part of an index', _WITHOUT_PARTS.files)
@@ -62,13 +62,19 @@ PART_FORM = FolderForm('part of an index', _WITHOUT_PARTS.files)
 PART_RECORD = rf'{PART_NAME}\.record\.json'
 # Of a part, in earlier releases.
 EARLIER_LOCK = rf'\.{PART_NAME}\.lock'
-BUNDLE_FORM = FolderForm(
-    'index',
-    (
-        *_WITHOUT_PARTS.files,
-        *PART_FORM.below(PART_NAME),
-        PART_RECORD,
-        EARLIER_LOCK,
-        rf'\.{PART_RECORD}\.{TEMPORARY}',
-    ),
+_OWN_FILES = (
+    *_WITHOUT_PARTS.files,
+    *PART_FORM.below(PART_NAME),
+    PART_RECORD,
+    EARLIER_LOCK,
+    rf'\.{PART_RECORD}\.{TEMPORARY}',
 )
+
+
+@cache
+def bundle_form() -> FolderForm:
+    """The files of a bundle, with what extensions keep there."""
+    files = list(_OWN_FILES)
+    for part in loaded('in_bundles'):
+        files += part.files
+    return FolderForm('index', tuple(files))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyserini_repbert.checksums import CHECKSUMS, digest, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_form import ANN
@@ -22,7 +23,6 @@ from pyserini_repbert.index.manifest import (
     rendered,
     verify_files,
 )
-from pyserini_repbert.index.neighbours import describe_neighbours
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.lucene.sparse_settings import recorded_language
@@ -32,8 +32,8 @@ def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
     Returns a line that says what the index holds, and further ones for its approximate index and
-    its graph of neighbours, if there are any. All files are read: checksums remembered from earlier
-    checks are not trusted.
+    for what extensions keep there, if there are any. All files are read: checksums remembered from
+    earlier checks are not trusted.
     """
     folder = Path(folder)
     has_manifest = (folder / MANIFEST).is_file()
@@ -76,11 +76,14 @@ def _check_bundle(folder: Path) -> str:
         size = f'{_terms_text(bundle.settings)} {bundle.settings.weights}'
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
-    line = f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+    lines = [
+        f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+    ]
     if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
-        line += f'\n{folder / ANN}: whole, {open_ann(bundle, remembered=False).record}'
-    neighbours = describe_neighbours(folder, digest(folder / MANIFEST))
-    return f'{line}\n{neighbours}' if neighbours else line
+        lines.append(f'{folder / ANN}: whole, {open_ann(bundle, remembered=False).record}')
+    for part in loaded('in_bundles'):
+        lines += part.check(folder, digest(folder / MANIFEST))
+    return '\n'.join(lines)
 
 
 def _terms_text(settings: TermWeightsSettings) -> str:

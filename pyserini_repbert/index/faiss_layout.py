@@ -34,6 +34,8 @@ class FaissFolder:
     package exports).
     """
 
+    sample_mean = None  # Its vectors cannot be read for a sample.
+
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
         self.folder = Path(folder)
         if verify and (self.folder / CHECKSUMS).is_file():

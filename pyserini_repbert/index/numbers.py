@@ -1,4 +1,4 @@
-"""`DocumentNumbers`: by them, a graph keeps the neighbours of an index's documents."""
+"""`DocumentNumbers`: what is kept of an index's documents names them by number."""
 
 from __future__ import annotations
 

@@ -48,20 +48,29 @@ class IndexDocuments(SearchedDocuments):
         index = self._index
         if _DENSE not in index.offered.names:
             raise InputError(
-                f"'{index.location}' is {index.kind.what}, without vectors: name a dense index or "
-                'a collection',
+                f'{index.description}, without vectors: name a dense index or a collection',
                 parameters=('index',),
             )
         return index.ranking(_DENSE, self._machine)
 
+    @property
+    def description(self) -> str:
+        return self._index.description
+
     @cached_property
-    def numbers(self) -> DocumentNumbers:
+    def numbers(self) -> DocumentNumbers | None:
         return self._index.numbers(self._machine)
 
     @property
     def vectors_sha256(self) -> str:
         # Where there are none, that is said first.
         assert self._dense is not None
+        if self.numbers is None:
+            raise InputError(
+                f'{self.description}, whose passages have no numbers: name an index that `encode` '
+                'made, or a collection',
+                parameters=('index',),
+            )
         return self.numbers.sha256
 
     def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -81,8 +90,8 @@ class IndexDocuments(SearchedDocuments):
         for hit in ranking:
             if hit.text is None:
                 raise InputError(
-                    f"document '{hit.docid}' comes from the graph of neighbours, and "
-                    f"'{self._index.location}' stores no texts: name an index that does",
+                    f"document '{hit.docid}' has no text, and '{self._index.location}' stores "
+                    'none: name an index that stores texts',
                     parameters=('index',),
                 )
         return ranking

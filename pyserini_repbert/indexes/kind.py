@@ -277,6 +277,11 @@ class Index(Generations, ABC):
         self.stages: tuple[str, ...] = ()
 
     @property
+    def description(self) -> str:
+        """A clause that says what it is: "'mine' is a collection"."""
+        return f"'{self.location}' is {self.kind.what}"
+
+    @property
     @abstractmethod
     def rankings(self) -> tuple[str, ...]:
         """The names of the rankings that are searched, in the order of their fusion."""
@@ -311,7 +316,7 @@ class Index(Generations, ABC):
         """One of its rankings, alone. Raises InputError for one that the index does not have."""
         if name not in self.offered.names:
             raise InputError(
-                f"'{self.location}' is {self.kind.what} with the rankings "
+                f'{self.description} with the rankings '
                 f"{' '.join(self.offered.names)}, and '{name}' was asked for",
                 parameters=('rankings',),
             )
@@ -339,7 +344,7 @@ class Index(Generations, ABC):
         Raises InputError where documents have no fields, and for a filter that cannot be read.
         """
         raise InputError(
-            f"'{self.location}' is {self.kind.what}, and a filter needs the fields of a "
+            f'{self.description}, and a filter needs the fields of a '
             "collection's documents: leave it out",
             parameters=('filter',),
         )
@@ -352,16 +357,9 @@ class Index(Generations, ABC):
     def store(self, machine: Machine) -> DocumentStore | None:
         """The documents, or passages, that it stores; None where it stores none."""
 
-    def numbers(self, machine: Machine) -> DocumentNumbers:
-        """The numbers of its documents, by which a graph of neighbours is kept.
-
-        Raises InputError for an index without such a graph.
-        """
-        raise InputError(
-            f"'{self.location}' is {self.kind.what}: a graph of neighbours is of a dense index or "
-            'a collection, so encode its passages, or make a collection of its documents',
-            parameters=('index',),
-        )
+    def numbers(self, machine: Machine) -> DocumentNumbers | None:
+        """The numbers of its documents, which stay as long as the index does; None without any."""
+        return None
 
     @abstractmethod
     def n_passages(self, machine: Machine) -> int:

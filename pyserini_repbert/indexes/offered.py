@@ -17,7 +17,6 @@ class OfferedRankings:
     of_models : whose queries a model reads
     of_documents : take a document in place of a question
     with_feedback : move a query's vector towards its best hits
-    with_confidence : have hits with probabilities
     approximate : by the name of each that searches an approximate index, the ranking whose hits it
         finds
     usual : is searched where none is named; '' where the first ones of vectors and words are
@@ -29,7 +28,6 @@ class OfferedRankings:
     of_models: frozenset[str] = frozenset()
     of_documents: frozenset[str] = frozenset()
     with_feedback: frozenset[str] = frozenset()
-    with_confidence: frozenset[str] = frozenset()
     approximate: Mapping[str, str] = field(default_factory=dict)
     usual: str = ''
     fused: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ texts reranked by their positions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import open_by_extension
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 from pyserini_repbert.search.hybrid import as_ranker
+from pyserini_repbert.search.with_arguments import search_of_arguments
 
 
 class Documents(Corpus):
@@ -75,15 +75,13 @@ def open_named(searcher: Any) -> Any:
 
 def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
     """Of a document: its title, and the number and the characters of the passage that decided,
-    with its headings, where it is in its file, and its address; and the probability that it is
-    relevant, if that is known.
+    with its headings, where it is in its file, and its address; and what an extension says of it.
     """
-    probability = {} if hit.probability is None else {'probability': hit.probability}
     if not hit.excerpts:
-        return probability
+        return {**hit.added}
     passage = hit.excerpts[0]
     return {
-        **probability,
+        **hit.added,
         'title': passage.title,
         'passage': passage.number,
         'start': passage.start,
@@ -129,23 +127,25 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
 
 
 def retrieved_hits(
-    searcher: Any, query: str, k: int, texts: PassageTexts | None, confidence: bool
+    searcher: Any,
+    query: str,
+    k: int,
+    texts: PassageTexts | None,
+    of_extensions: Mapping[str, Any],
 ) -> Sequence[Candidate]:
     """The k best hits of a query, each with its passage, as retrievers give them.
 
     Parameters
     ----------
     searcher, query, k, texts : as in `hits_with_text`
-    confidence : of the search of a collection, which has its passages: hits have the `probability`
-        that they are relevant
+    of_extensions : what extensions say of the hits of a collection, as `Collection.search` takes it
 
-    Raises InputError for confidence where it is not known.
+    Raises InputError for an argument that no extension takes, and where an extension cannot say
+    what is asked.
     """
-    if not confidence:
-        return hits_with_text(searcher, query, k, texts)
-    search = open_by_extension('confidence', as_ranker(searcher))
+    search = search_of_arguments(as_ranker(searcher), of_extensions)
     if search is None:
-        raise InputError('confidence is of the search of a collection alone: name one')
+        return hits_with_text(searcher, query, k, texts)
     hits: Sequence[Candidate] = search(query, k)
     return hits
 

@@ -30,14 +30,16 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     Its fields are the parameters of `interop.hits.retrieved_hits`; `searcher` may be the folder of
     an index or a collection. Of a document of a collection, the content is the passage that
     decided, and the metadata have the document's title, and the passage's number and characters.
-    With `confidence=True`, they have the `probability` that the document is relevant.
+    What extensions say of hits, further fields ask for: with `confidence=True`, the metadata have
+    the `probability` that the document is relevant.
     `invoke(query, k=5)` asks for another number of documents than `k`.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra='allow')
 
     searcher: Any
     k: int = 10
     texts: Any = None
-    confidence: bool = False
 
     @field_validator('searcher')
     @classmethod
@@ -54,7 +56,7 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
         if k is None:
             k = self.k
         documents = []
-        for hit in retrieved_hits(self.searcher, query, k, self.texts, self.confidence):
+        for hit in retrieved_hits(self.searcher, query, k, self.texts, self.model_extra or {}):
             metadata = {'docid': hit.docid, 'score': hit.score, **excerpt_metadata(hit)}
             documents.append(Document(id=hit.docid, page_content=hit.text, metadata=metadata))
         return documents

@@ -25,14 +25,19 @@ with needs('llama-index-core', __name__, 'llama-index'):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+# The parameters of `BaseRetriever`.
+_OF_BASE = ('callback_manager', 'object_map', 'objects', 'verbose')
+
 
 class NodeRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`; its parameters are as in `interop.hits.retrieved_hits`.
 
     `searcher` may be the folder of an index or a collection. Of a document of a collection, the
     node's text is the passage that decided, and the metadata have the document's title, and the
-    passage's number and characters, and with `confidence=True` the `probability` that the document
-    is relevant; no model reads them.
+    passage's number and characters, and what extensions say of the hit, as further parameters ask:
+    with `confidence=True` the `probability` that the document is relevant. No model reads them.
+
+    `callback_manager`, `object_map`, `objects` and `verbose` are of `BaseRetriever`.
     """
 
     def __init__(
@@ -40,18 +45,18 @@ class NodeRetriever(BaseRetriever):  # type: ignore[misc]
         searcher: Any,
         k: int = 10,
         texts: PassageTexts | None = None,
-        confidence: bool = False,
-        **settings: Any,
+        **further: Any,
     ) -> None:
+        settings = {name: further.pop(name) for name in _OF_BASE if name in further}
         super().__init__(**settings)
         self.searcher = open_named(searcher)
         self.k = k
         self.texts = texts
-        self.confidence = confidence
+        self.of_extensions = further
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = query_bundle.query_str
-        hits = retrieved_hits(self.searcher, query, self.k, self.texts, self.confidence)
+        hits = retrieved_hits(self.searcher, query, self.k, self.texts, self.of_extensions)
         nodes = []
         for hit in hits:
             metadata = excerpt_metadata(hit)

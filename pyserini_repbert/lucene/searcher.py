@@ -6,7 +6,6 @@ used without importing Pyserini's encoders, so that a sparse search starts in a 
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
@@ -15,10 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.analysis import analyzer_of
 from pyserini_repbert.lucene.document_queries import DocumentQueries
+from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
 from pyserini_repbert.lucene.jvm import (
     calling,
     java_calls,
@@ -51,8 +53,6 @@ _Value = TypeVar('_Value')
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
 _SHOWN = 60
-# Ids that are handed to Java one by one: loading a reader of JSON takes longer.
-_CALLED_EACH = 5_000
 # Of so many last queries, the words are kept where they are few.
 _LAST_QUERIES = 64
 _FEW_WORDS = 1_000
@@ -222,7 +222,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """
         with java_calls():
             filter_query = java_class('org.apache.lucene.search.TermInSetQuery')
-            ids = _list_of_bytes(docids)
+            ids = self._open_index.byte_lists.make(docids)
             return self.with_settings(settings=self._bag_of_words, _filter=filter_query('id', ids))
 
     def by_documents(self) -> Self:
@@ -360,8 +360,11 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             texts = self._strings(topic.text for topic in batch)
             qids = self._strings(topic.qid for topic in batch)
             hits = calling(self._java.batch_search, *generator, texts, qids, k, self.threads)
-            for entry in hits.entrySet().toArray():
-                run[str(entry.getKey())] = _ranking(entry.getValue())
+            for qid, own in calling(self._open_index.hits_reader.read, hits).items():
+                docids = [hit['docid'] for hit in own]
+                # JSON has the digits that tell float32 from its neighbours.
+                scores = np.array([hit['score'] for hit in own], np.float32).tolist()
+                run[qid] = by_score(docids, scores).with_background(NO_WORD)
         return run
 
     def _n_words(self, query: str) -> int:
@@ -460,6 +463,8 @@ class _OpenIndex:
     settings: SparseSettings | None = None  # those that it has been told
     words: dict[str, Sequence[str]] = field(default_factory=dict)  # of the last queries
     weights: dict[str, float] = field(default_factory=dict)  # idf, of words that were asked
+    byte_lists: ByteLists = field(default_factory=ByteLists)
+    hits_reader: HitsReader = field(default_factory=HitsReader)
 
 
 class _Closed:
@@ -507,25 +512,6 @@ def _sdm_generator(sdm: Sdm | bool) -> Any:
     weights = sdm if isinstance(sdm, Sdm) else Sdm()
     generator = java_class('io.anserini.search.query.SdmQueryGenerator')
     return generator(float(weights.terms), float(weights.ordered), float(weights.unordered))
-
-
-def _list_of_bytes(texts: Sequence[str]) -> Any:
-    """Java's list of texts as Lucene's bytes."""
-    bytes_class = 'org.apache.lucene.util.BytesRef'
-    if len(texts) <= _CALLED_EACH:
-        make_bytes = java_class(bytes_class)
-        ids = java_class('java.util.ArrayList')()
-        for text in texts:
-            ids.add(make_bytes(text.encode()))
-        return ids
-    # One call for all takes a third of the time of one for each.
-    values = []
-    for text in texts:
-        content = text.encode()
-        values.append({'bytes': base64.b64encode(content).decode(), 'length': len(content)})
-    mapper = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
-    kind = java_class('java.lang.Class').forName(bytes_class)
-    return mapper.readerForListOf(kind).readValue(json.dumps(values))
 
 
 def _ranking(hits: Any) -> Ranking:

@@ -17,7 +17,7 @@ from pyserini_repbert.systems.registry import (
     rerankers,
     systems,
 )
-from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_encoder
+from pyserini_repbert.systems.sentence_transformers.recognising import is_cross_encoder
 
 PLAIN_CROSS_ENCODER = 'monobert'  # what a checkpoint is taken for that names no system
 

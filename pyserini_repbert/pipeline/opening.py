@@ -26,6 +26,7 @@ from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.systems.registry import load
 
 if TYPE_CHECKING:
     from pyserini_repbert.indexes.documents import IndexDocuments
@@ -351,13 +352,11 @@ def apply_stage(reranker: Reranker, stage: StageSpec, drop_rest: bool = False) -
     Parameters
     ----------
     reranker : with the stage's own options
-    stage : how many candidates, passages of each, and neighbours it reads; its share of the score
+    stage : how many candidates and passages of each it reads; its share of the score
     drop_rest : whether candidates that it does not read are dropped
 
     Raises InputError for settings that the reranker does not take.
     """
-    from pyserini_repbert.rerank.neighbours import adaptive
-
     _check_excerpts(reranker, stage.name, stage.n_excerpts)
     reranker = reranker.with_settings(
         reads=stage.k,
@@ -365,7 +364,9 @@ def apply_stage(reranker: Reranker, stage: StageSpec, drop_rest: bool = False) -
         score_share=stage.score_share,
         n_excerpts=stage.n_excerpts,
     )
-    return adaptive(reranker, stage.n_neighbours)
+    for option, value in stage.wrapping:
+        reranker = load(option.wrap)(reranker, value)
+    return reranker
 
 
 def _check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:

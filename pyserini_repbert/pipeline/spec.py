@@ -20,15 +20,27 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings, is_language_model
-from pyserini_repbert.systems.registry import StageOption, reads_index, stage_options, systems
+from pyserini_repbert.systems.registry import (
+    StageOption,
+    WrappingOption,
+    reads_index,
+    stage_options,
+    systems,
+    wrapping_options,
+)
 
 WEIGHT = StageOption('weight=W', 'weight', share)
 EXCERPTS = StageOption('passages=N', 'n_excerpts', one_or_more)
-NEIGHBOURS = StageOption('neighbours=N', 'n_neighbours', one_or_more)
-_OF_ALL = (WEIGHT, EXCERPTS, NEIGHBOURS)
-"""The options that stages of all systems take."""
-OF_CLIENTS = (EXCERPTS, NEIGHBOURS)
-"""Those of them that a client of a service may set."""
+
+
+def options_of_all() -> tuple[StageOption, ...]:
+    """The options that stages of all systems take."""
+    return (WEIGHT, *options_of_clients())
+
+
+def options_of_clients() -> tuple[StageOption, ...]:
+    """Those of them that a client of a service may set."""
+    return (EXCERPTS, *wrapping_options())
 
 
 @dataclass(frozen=True)
@@ -36,8 +48,8 @@ class StageSpec:
     """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k
     best candidates.
 
-    `options` are its keyword arguments, `Reranker.score_share`, `Reranker.n_excerpts`, and how many
-    neighbours of a document it reads, as `rerank.neighbours.adaptive` takes them.
+    `options` are its keyword arguments, `Reranker.score_share`, `Reranker.n_excerpts`, and values
+    of each `WrappingOption`.
     """
 
     name: str
@@ -45,7 +57,7 @@ class StageSpec:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        keys = {option.parameter: option.key for option in _OF_ALL}
+        keys = {option.parameter: option.key for option in options_of_all()}
         settings = ','.join(f'{keys.get(key, key)}={value}' for key, value in self.options)
         return f'{self.name}@{self.k}' + (f':{settings}' if settings else '')
 
@@ -66,21 +78,25 @@ class StageSpec:
         return int(dict(self.options).get(EXCERPTS.parameter, 1))
 
     @property
-    def n_neighbours(self) -> int | None:
-        """How many neighbours of a document it reads; None: the reranker's own number, or none."""
-        n_neighbours: int | None = dict(self.options).get(NEIGHBOURS.parameter)
-        return n_neighbours
+    def wrapping(self) -> list[tuple[WrappingOption, Any]]:
+        """The options that make another reranker of its reranker, with their values."""
+        values = dict(self.options)
+        return [
+            (option, values[option.parameter])
+            for option in wrapping_options()
+            if option.parameter in values
+        ]
 
     @property
     def own_options(self) -> dict[str, Any]:
         """The options of its reranker: those that not all systems take."""
-        of_all = [option.parameter for option in _OF_ALL]
+        of_all = [option.parameter for option in options_of_all()]
         return {name: value for name, value in self.options if name not in of_all}
 
     @property
     def reads_index(self) -> bool:
-        """Whether it reads the index that is searched: vectors, or neighbours of documents."""
-        return reads_index(self.name) or self.n_neighbours is not None
+        """Whether it reads the index that is searched."""
+        return reads_index(self.name) or bool(self.wrapping)
 
 
 def parse_stage(text: str) -> StageSpec:
@@ -122,9 +138,12 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
     if not equals:
         key = 'method'
         value = setting
-    options = {**stage_options(), **{option.key: option for option in _OF_ALL}}
+    options = {**stage_options(), **{option.key: option for option in options_of_all()}}
     if key not in options:
-        raise InputError(f"stage '{stage}': there is no option '{key}': expected {_form()}")
+        raise InputError(
+            f"stage '{stage}': there is no option '{key}', and no extension that is installed has "
+            f'one: expected {_form()}'
+        )
     option = options[key]
     try:
         return {**option.implies, option.parameter: option.read(value)}
@@ -134,7 +153,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
 
 def _form() -> str:
     """How a stage is written, as an error shows it."""
-    options = [*stage_options().values(), *_OF_ALL]
+    options = [*stage_options().values(), *options_of_all()]
     forms = ', '.join(option.form for option in options)
     return f"'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of {forms}"
 

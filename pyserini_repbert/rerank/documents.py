@@ -23,18 +23,20 @@ class SearchedDocuments(ABC):
 
     @property
     @abstractmethod
-    def numbers(self) -> DocumentNumbers:
-        """The numbers of the documents, by which their graph of neighbours is kept.
+    def description(self) -> str:
+        """A clause that says what the index is: "'mine' is a collection"."""
 
-        Raises InputError for an index that has no such graph.
-        """
+    @property
+    @abstractmethod
+    def numbers(self) -> DocumentNumbers | None:
+        """The numbers of the documents; None for an index whose documents have none."""
 
     @property
     @abstractmethod
     def vectors_sha256(self) -> str:
         """SHA-256 of the state of the index that has the vectors.
 
-        Raises InputError for an index without vectors.
+        Raises InputError for an index without vectors, or whose documents have no numbers.
         """
 
     @abstractmethod

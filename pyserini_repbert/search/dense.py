@@ -23,7 +23,6 @@ from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
@@ -38,7 +37,6 @@ from pyserini_repbert.ranking import (
     Searcher,
     topics_of,
 )
-from pyserini_repbert.search import ann as approximate
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.parts import Blocks
@@ -48,6 +46,8 @@ from pyserini_repbert.trace import Trace
 
 if TYPE_CHECKING:
     import torch
+
+    from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord
 
 DenseIndex = DenseBundle | FaissFolder
 # In messages: what takes a document's own vector as the query.
@@ -129,6 +129,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
         self.index = index
+        # None: its texts, and the vectors of its rows, are not at hand.
+        self._bundle = index if isinstance(index, DenseBundle) else None
         self.index_dir = Path(index.folder)
         self.device_name = checked_device(device)
         self.ann: AnnIndex[BundleAnnRecord] | None = None
@@ -136,9 +138,11 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             self.dimension = index.dimension
         else:
             self.dimension = int(index.settings.dimension)
-        if isinstance(index, DenseBundle) and ann:
-            self.ann = open_ann(index, verify)
-        elif ann or (spread and not isinstance(index, DenseBundle)):
+        if self._bundle is not None and ann:
+            from pyserini_repbert.index.ann import open_ann
+
+            self.ann = open_ann(self._bundle, verify)
+        elif ann or (spread and self._bundle is None):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
                 f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
@@ -169,6 +173,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             return partial(_search_faiss, index)
         if isinstance(index, DenseBundle):
             if self.ann:
+                from pyserini_repbert.search import ann as approximate
+
                 return partial(approximate.search, index, self.ann)
             if spread:
                 return spread(index)
@@ -180,17 +186,15 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
 
     def _check_encoder(self) -> None:
         """Raise MismatchError if the index was built with another encoder."""
-        known = ''
-        if isinstance(self.index, DenseBundle):
-            known = f" ('{self.index.settings.encoder}')"
+        known = '' if self._bundle is None else f" ('{self._bundle.settings.encoder}')"
         given = getattr(self.query_encoder, 'dimension', self.dimension)
         if given != self.dimension:
             raise MismatchError(
                 f"index has dimension {self.dimension}, encoder '{self.name}' gives {given}: pass "
                 f'the encoder it was built with{known}'
             )
-        if isinstance(self.index, DenseBundle):
-            check_model(self.index_dir, self.index.settings, self.query_encoder)
+        if self._bundle is not None:
+            check_model(self.index_dir, self._bundle.settings, self.query_encoder)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -285,13 +289,13 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         `use` is what needs its vectors, `parameters` are those that ask for it. Raises InputError
         for a FAISS folder, whose vectors are not at hand.
         """
-        if not isinstance(self.index, DenseBundle):
+        if self._bundle is None:
             raise InputError(
                 f'{self.index_dir} is a FAISS folder, {use} takes the vectors of a bundle: make '
                 'one with `encode`',
                 parameters=parameters,
             )
-        return self.index
+        return self._bundle
 
     def document_rows(self) -> DocumentRows:
         """Its vectors, by the passages or documents to which they belong.
@@ -358,9 +362,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return mapped
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        if isinstance(self.index, DenseBundle):
-            return self.index.texts(docids)
-        return [None] * len(docids)
+        if self._bundle is None:
+            return [None] * len(docids)
+        return self._bundle.texts(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
         """The ranking of each query vector, ties by docid.
@@ -393,9 +397,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             # Scores fall: of finite vectors, only the ends can be infinite.
             if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
                 raise NotFiniteError(f'index {self.index_dir}')
-        if isinstance(self.index, FaissFolder):
-            return rankings
         mean = self.index.sample_mean
+        if mean is None:
+            return rankings
         return [
             # Each by itself: a product in a batch may be rounded otherwise.
             ranking.with_background(float(mean @ vector))

@@ -23,8 +23,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_repbert.serve.hosts import check_host, check_origin
+from pyserini_repbert.serve.http_errors import error_body, json_response
 from pyserini_repbert.serve.metrics import Metrics
-from pyserini_repbert.serve.refusals import error_body, json_response
 from pyserini_repbert.serve.settings import ServeSettings
 
 logger = logging.getLogger(__name__)

@@ -5,15 +5,33 @@ forms of the service.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast, get_type_hints
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.extension import loaded
 
+# The order of the documents of a pool unless a client asks for another.
+RANDOM = 'random'
 _Model = TypeVar('_Model', bound=type[BaseModel])
 _Form = TypeVar('_Form')
+
+
+@dataclass(frozen=True)
+class PoolOrder:
+    """An order of the documents that are judged for a question.
+
+    Attributes
+    ----------
+    description : for clients
+    order : gives the docids in this order; it takes the service, the served index, the question,
+        the docids in random order, and the trace of the request
+    """
+
+    description: str
+    order: Callable[..., list[str]]
 
 
 def added_parameters() -> dict[str, tuple[Any, Any]]:
@@ -29,12 +47,40 @@ def with_added_parameters(model: _Model) -> _Model:
     return _extended(model, added_parameters())
 
 
-def with_added_settings(model: _Model) -> _Model:
-    """A decorator of the settings of an index: they have those, too, that extensions add."""
-    settings: dict[str, tuple[Any, Any]] = {}
-    for part in loaded('in_services'):
-        settings |= part.index_settings
-    return _extended(model, settings)
+def pool_orders() -> dict[str, PoolOrder]:
+    """The orders of the documents of a pool that extensions add, by name."""
+    orders: dict[str, PoolOrder] = {}
+    for part in loaded('in_answers'):
+        orders |= part.pool_orders
+    return orders
+
+
+def with_pool_orders(model: _Model) -> _Model:
+    """A decorator of the form of a request for a pool: it names one of the orders that extensions
+    add, or 'random'. Without any, it names none.
+    """
+    orders = pool_orders()
+    if not orders:
+        return model
+    literal: Any = Literal
+    descriptions = '; '.join(f'{name}: {order.description}' for name, order in orders.items())
+    field = Field(RANDOM, description=descriptions)
+    return _extended(model, {'order': (literal[(RANDOM, *orders)], field)})
+
+
+def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
+    """A decorator of settings: they have those, too, that extensions add.
+
+    `hook` is 'index_settings' or 'limits' of `ServicePart`.
+    """
+
+    def extend(model: _Model) -> _Model:
+        settings: dict[str, tuple[Any, Any]] = {}
+        for part in loaded('in_services'):
+            settings |= getattr(part, hook)
+        return _extended(model, settings)
+
+    return extend
 
 
 def _extended(model: _Model, fields: dict[str, Any]) -> _Model:

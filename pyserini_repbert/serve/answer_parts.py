@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.added_fields import PoolOrder
 from pyserini_repbert.trace import Notes
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class AnswerAddition:
     warnings: tuple[str, ...] = ()
 
 
-class AnswerFollower:
+class AnswerFollower(ABC):
     """Adds to the answer of one search.
 
     Attributes
@@ -45,6 +47,7 @@ class AnswerFollower:
     n_hits: int = 0
     n_known: int = 0
 
+    @abstractmethod
     def follow(self, ranking: Ranking, notes: Notes) -> AnswerAddition:
         """What is added.
 
@@ -53,7 +56,6 @@ class AnswerFollower:
         ranking : the hits, at least `n_hits` where there are so many, without texts
         notes : of the first stage, with the run of each of its rankings
         """
-        raise NotImplementedError
 
 
 class AnswerPart:
@@ -64,11 +66,13 @@ class AnswerPart:
     ----------
     parameters : of a search: an annotation and a default, by name. An annotation has a `Field`
         with a description; `Search.added` has the values
+    pool_orders : by the names that clients give, beside 'random'
     answer_fields, hit_fields, index_fields : the annotations of what it adds to an answer, to a
         hit, and to what is said of an index, by name: `NotRequired[…]` where it may be missing
     """
 
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    pool_orders: ClassVar[Mapping[str, PoolOrder]] = {}
     answer_fields: ClassVar[Mapping[str, Any]] = {}
     hit_fields: ClassVar[Mapping[str, Any]] = {}
     index_fields: ClassVar[Mapping[str, Any]] = {}

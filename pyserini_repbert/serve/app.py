@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import logging
 from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import PyseriniRepbertError, needs
+from pyserini_repbert.errors import needs
 from pyserini_repbert.extension import extensions, loaded
 
 with needs('fastapi', __name__, 'serve'):
@@ -22,7 +21,6 @@ with needs('fastapi', __name__, 'serve'):
     from starlette.staticfiles import StaticFiles
 
 from pyserini_repbert.serve import (
-    inference_routes,
     judging_routes,
     operations,
     reading_routes,
@@ -30,12 +28,10 @@ from pyserini_repbert.serve import (
     write_routes,
 )
 from pyserini_repbert.serve.access import Gate
+from pyserini_repbert.serve.http_errors import add_error_handlers, refuse_method
 from pyserini_repbert.serve.metrics import Metrics
-from pyserini_repbert.serve.refusals import add_error_handlers, refuse_method
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
-
-logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).with_name('page')
 _READER = 'index.html'
@@ -89,11 +85,10 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.metrics = metrics
     add_error_handlers(app)
     # `include_router` would make each route once more, while the first request waits.
-    app.router.routes.extend(inference_routes.router.routes)
-    app.router.routes.extend(write_routes.router.routes)
-    app.router.routes.extend(judging_routes.router.routes)
     for router in loaded('routes'):
         app.router.routes.extend(router.routes)
+    app.router.routes.extend(write_routes.router.routes)
+    app.router.routes.extend(judging_routes.router.routes)
     app.router.routes.extend(reading_routes.router.routes)
     app.router.routes.extend(routes.router.routes)
     if mcp is not None:
@@ -183,11 +178,7 @@ def _first_page(request: Request) -> str:
 
 async def _open(service: Service, app: FastAPI) -> None:
     """Open the indexes; if that fails, ask the server that runs the application to stop."""
-    try:
-        await service.open()
-    except Exception as error:
-        service.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
-        logger.debug('the indexes cannot be opened', exc_info=True)
-        stop = getattr(app.state, 'stop', None)
-        if stop is not None:
-            stop()
+    await service.try_open()
+    stop = getattr(app.state, 'stop', None)
+    if service.failure and stop is not None:
+        stop()

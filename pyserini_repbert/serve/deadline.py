@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from pyserini_repbert.errors import needs
-from pyserini_repbert.serve.refusals import error_body
+from pyserini_repbert.serve.http_errors import error_body
 
 with needs('uvicorn', __name__, 'serve'):
     import h11

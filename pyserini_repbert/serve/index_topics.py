@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyserini_repbert import catalog
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.serve.settings import IndexSettings
 
@@ -30,9 +29,13 @@ class IndexTopics:
         self.qrels: Qrels = {}
         topics = settings.topics or _name_in_catalog('topics', settings.location)
         if topics:
+            from pyserini_repbert.names.topics import load_topics
+
             self.by_qid = {topic.qid: topic for topic in load_topics(topics)}
         qrels = settings.qrels or _name_in_catalog('qrels', settings.location)
         if qrels:
+            from pyserini_repbert.names.topics import load_qrels
+
             self.qrels = load_qrels(qrels)
         self._judged_qids: dict[str, str] = {}
         for topic in self.by_qid.values():

@@ -299,12 +299,7 @@ class ServedIndex:
 
     def _choose_systems(self) -> None:
         """Decide which systems there are, and which of them answer where none is named."""
-        # One ranking of the vectors and one of Lucene.
-        of_vectors = self.index.offered.of_vectors
-        known = [*self._own_systems(), *self.beside]
-        vectors = [name for name in known if name in of_vectors]
-        others = [name for name in known if name not in of_vectors]
-        usual = [*vectors[:1], *others[:1]]
+        usual = self._usual_systems()
         learned = self.index.learned()
         self.adapted = self.settings.adapted or learned
         if self.adapted:
@@ -315,14 +310,22 @@ class ServedIndex:
         if not self._searchers:
             raise InputError(f"index '{self.alias}' has nothing to search")
         self._open_named_systems()
-        if self.index.offered.usual and self.settings.sparse is None:
-            usual = [self.index.offered.usual]
         opened = [name for name in usual if self.opens(name)]
         if self.adapted and self.adapted == learned:
             # People have chosen that the collection is searched so.
             opened = [ADAPTED]
         self.default = tuple(opened or self._searchers[:1])
         self.default_stages = tuple(parse_stage(stage) for stage in self.index.stages)
+
+    def _usual_systems(self) -> list[str]:
+        """The ranking that the index names, or one of vectors and one of Lucene."""
+        if self.index.offered.usual and self.settings.sparse is None:
+            return [self.index.offered.usual]
+        of_vectors = self.index.offered.of_vectors
+        known = [*self._own_systems(), *self.beside]
+        vectors = [name for name in known if name in of_vectors]
+        others = [name for name in known if name not in of_vectors]
+        return [*vectors[:1], *others[:1]]
 
     def _open_documents(self) -> None:
         """Open what the index stores, and count it."""

@@ -11,9 +11,8 @@ from typing import Any, cast
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
 from pyserini_repbert.collection.judging.own_settings import learning_in_use
 from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, question_text
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.serve.added_fields import added_parameters
+from pyserini_repbert.serve.added_fields import RANDOM
 from pyserini_repbert.serve.answer_models import (
     API,
     AgreementInfo,
@@ -30,18 +29,12 @@ from pyserini_repbert.serve.answers import AnswerOptions
 from pyserini_repbert.serve.document_forms import display_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
-from pyserini_repbert.serve.requests import PipelineRequest, SearchedRequest
+from pyserini_repbert.serve.requests import PipelineRequest
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.trace import Trace
 
 # Documents of a pool that are read together, before their bytes are counted.
 _DOCUMENTS_AT_ONCE = 20
-# Hits whose P(relevant) orders a pool.
-_DOUBT_DEPTH = 100
-# Who says it: a parameter of a search.
-_CONFIDENCE = 'confidence'
-# One in so many documents of a pool that is ordered by doubt is drawn at random.
-_RANDOM_EVERY = 3
 
 
 def make_pool(
@@ -80,45 +73,6 @@ def make_pool(
     return pool
 
 
-def order_by_doubt(
-    service: Service, index: ServedIndex, question: str, docids: Sequence[str], trace: Trace
-) -> list[str]:
-    """The documents of a pool, those whose P(relevant) is nearest to a half first.
-
-    Every third is as the order of `docids` has it, which is random.
-
-    Parameters
-    ----------
-    service, index : what searches; the caller holds the index
-    question : its text
-    docids : of the pool, in random order
-    trace : as in `make_pool`
-
-    Raises InputError where confidence is not known.
-    """
-    limits = service.settings.limits
-    if _CONFIDENCE not in added_parameters():
-        raise InputError(
-            f"an order by doubt needs the extension '{_CONFIDENCE}', which is not installed here"
-        )
-    asked = {'query': question, 'hits': min(_DOUBT_DEPTH, limits.hits), _CONFIDENCE: True}
-    request = SearchedRequest.model_validate(asked)
-    answer = service.search(index, request.asked_search(False, limits), trace)
-    relevant = {}
-    for docid, fields in zip(answer.hits.docids, answer.of_hits, strict=True):
-        relevant[docid] = fields['probability']
-    doubtful = sorted(docids, key=lambda docid: abs(relevant.get(docid, 0.0) - 0.5))
-    at_random = list(docids)
-    ordered: list[str] = []
-    while doubtful:
-        source = at_random if len(ordered) % _RANDOM_EVERY == _RANDOM_EVERY - 1 else doubtful
-        docid = source[0]
-        ordered.append(docid)
-        doubtful.remove(docid)
-        at_random.remove(docid)
-    return ordered
-
-
 @dataclass(frozen=True)
 class Pool:
     """The documents that a judge judges for a question.
@@ -128,20 +82,20 @@ class Pool:
     question : its text
     docids : in the order in which they are shown
     judge : whose grades are shown
-    is_by_doubt : whether they are as `order_by_doubt` has ordered them
+    order : of the documents: 'random', or one that an extension adds
     """
 
     question: str
     docids: Sequence[str]
     judge: str
-    is_by_doubt: bool = False
+    order: str = RANDOM
 
     @property
     def key(self) -> str:
         """Names the pool in judgments."""
         lines = '\n'.join([question_text(self.question), *self.docids])
         digest = hashlib.sha256(lines.encode()).hexdigest()[:16]
-        return f'unsure-{digest}' if self.is_by_doubt else digest
+        return digest if self.order == RANDOM else f'{self.order}-{digest}'
 
 
 def pool_answer(

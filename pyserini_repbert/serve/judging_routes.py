@@ -8,7 +8,7 @@ As in `routes`, a handler's `summary` is what the OpenAPI document has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
@@ -20,25 +20,21 @@ from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
+from pyserini_repbert.serve.added_fields import RANDOM, pool_orders, with_pool_orders
 from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     Pool,
     judgments_answer,
     learning_answer,
     make_pool,
-    order_by_doubt,
     pool_answer,
     questions_answer,
     store_judgments,
 )
-from pyserini_repbert.serve.refusals import (
-    RESPONSES,
-    NotAllowedError,
-    UnderWayError,
-    check_parameters,
-)
+from pyserini_repbert.serve.refusals import NotAllowedError, UnderWayError
 from pyserini_repbert.serve.requests import (
     NOT_BLANK,
     Fields,
@@ -109,6 +105,7 @@ class QuestionsRequest(StrictModel):
     questions: list[_Question] = Field(min_length=1, max_length=1000)
 
 
+@with_pool_orders
 class PoolRequest(StrictModel):
     """A question whose best documents should be judged."""
 
@@ -117,11 +114,6 @@ class PoolRequest(StrictModel):
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
     fields: Fields = Field([ALL_FIELDS])
-    order: Literal['random', 'unsure'] = Field(
-        'random',
-        description='unsure: documents whose probability is nearest to a half come first, and '
-        'every third is drawn at random; refused if confidence is unknown',
-    )
 
 
 class LearningRequest(StrictModel):
@@ -176,12 +168,13 @@ async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Respo
 
     def pool(served: ServedIndex, trace: RequestTrace) -> models.PoolResponse:
         docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
-        is_by_doubt = body.order == 'unsure'
-        if is_by_doubt:
-            docids = order_by_doubt(call.service, served, body.question, docids, trace)
+        order = getattr(body, 'order', RANDOM)
+        if order != RANDOM:
+            ordering = pool_orders()[order]
+            docids = ordering.order(call.service, served, body.question, docids, trace)
         size = AnswerSize(call.service.settings.limits.answer_bytes, _LESS)
         options = AnswerOptions(fields=body.fields, size=size)
-        shown = Pool(body.question, docids, body.judge, is_by_doubt)
+        shown = Pool(body.question, docids, body.judge, order)
         return pool_answer(served, store, shown, options)
 
     return await _answer(call, index, pool, reranks=bool(body.rerank))

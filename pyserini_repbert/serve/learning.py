@@ -7,11 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.judging.from_judgments import (
-    begin_learning,
-    learn_from_judgments,
-    learning_state,
-)
+from pyserini_repbert.collection.judging.learning_progress import begin_learning, learning_state
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.serve.child import ChildProcess
@@ -76,6 +72,8 @@ class CollectionLearner:
 
 def _learn(folder: str, device: str) -> None:
     """What the process does."""
+    from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments
+
     learn_from_judgments(Path(folder), device)
     for part in loaded('in_collections'):
         part.after_learning(Path(folder), device)

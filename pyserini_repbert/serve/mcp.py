@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import logging
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, FiniteFloat, ValidationError
 
@@ -32,6 +33,7 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.indexes import index_type_of
 from pyserini_repbert.serve.reading import lines_of
 from pyserini_repbert.serve.refusals import describe_problem
 from pyserini_repbert.serve.searching import RequestTrace
@@ -98,50 +100,19 @@ class ServiceTools:
         pipeline: requests.PipelineRequest = _BARE,
         provenance: requests.Provenance = False,
         fields: requests.Fields | None = None,
-        system: requests.Systems | None = None,
-        fusion: requests.Fusion | None = None,
-        alpha: requests.Alpha = None,
-        weights: requests.Weights | None = None,
-        normalize: requests.Normalization = None,
-        rrf_k: requests.RrfK = None,
-        rerank: requests.Stages | None = None,
-        k1: requests.K1 = None,
-        b: requests.B = None,
-        filter: requests.FilterText = None,
-        prf: requests.Feedback = None,
         like: requests.Like = None,
-        **added: Any,
+        **settings: Any,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
         """
-        settings = pipeline.model_dump(exclude_unset=True)
-        single = {
-            'system': system,
-            'fusion': fusion,
-            'alpha': alpha,
-            'weights': weights,
-            'normalize': normalize,
-            'rrf_k': rrf_k,
-            'rerank': rerank,
-            'k1': k1,
-            'b': b,
-            'filter': filter,
-            'prf': prf,
-        }
-        settings |= {name: value for name, value in single.items() if value is not None}
         text = query
         if isinstance(text, dict):
             text = str(text.get('query_txt') or '')
-        whole = requests.SearchedRequest.model_validate(
-            {
-                **settings,
-                'query': text,
-                'like': like,
-                'hits': hits,
-                **added,
-            }
-        )
+        asked = {**pipeline.model_dump(exclude_unset=True), 'query': text, 'like': like}
+        asked['hits'] = hits
+        asked |= {name: value for name, value in settings.items() if value is not None}
+        whole = requests.SearchedRequest.model_validate(asked)
         search = whole.asked_search(provenance, self.service.settings.limits)
 
         def answer(trace: RequestTrace) -> SearchResponse:
@@ -325,19 +296,31 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
             logger.exception('tool %s failed', tool.__name__)
             raise ToolError('the service failed: its log says why') from error
 
-    _name_added(answer, tool)
+    _name_settings(answer, tool)
     return answer
 
 
-def _name_added(answer: Any, tool: _Tool) -> None:
-    """Give a tool the parameters that extensions add, in place of `**added`."""
+def _settings_of_searches() -> dict[str, tuple[Any, Any]]:
+    """The settings of a pipeline, and the parameters that extensions add: type and default, by
+    name. None stands for a setting that is not given.
+    """
+    settings: dict[str, tuple[Any, Any]] = {}
+    types = get_type_hints(requests.PipelineRequest, include_extras=True)
+    for name, field in requests.PipelineRequest.model_fields.items():
+        takes_none = field.default is None
+        settings[name] = (types[name] if takes_none else types[name] | None, None)
+    return settings | added_parameters()
+
+
+def _name_settings(answer: Any, tool: _Tool) -> None:
+    """Give a tool a parameter for each setting of a search, in place of `**settings`."""
     signature = inspect.signature(tool)
     parameters = dict(signature.parameters)
-    if parameters.pop('added', None) is None:
+    if parameters.pop('settings', None) is None:
         return
     annotations = dict(tool.__annotations__)
-    del annotations['added']
-    for name, (annotation, default) in added_parameters().items():
+    del annotations['settings']
+    for name, (annotation, default) in _settings_of_searches().items():
         parameters[name] = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )
@@ -354,11 +337,54 @@ def _tool_error(error: ValidationError) -> ToolError:
     return ToolError(' '.join(message.split()), log_level=logging.WARNING)
 
 
-def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
+class OpenAtFirstCall(Middleware):
+    """Open the indexes of a service when a tool is first called.
+
+    An assistant starts the servers of all its tools, and lists them, before a person asks. So no
+    model is loaded for a session that does not search.
+
+    Parameters
+    ----------
+    service : which is not open yet
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._opening: asyncio.Task[None] | None = None
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        """Call a tool once the indexes are open, or cannot be opened."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._service.try_open())
+        # A client that gives a call up does not stop what other calls wait for.
+        await asyncio.shield(self._opening)
+        return await call_next(context)
+
+    async def close(self) -> None:
+        """Close the service, also while it is being opened."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self._service.close()
+
+
+def make_tools(
+    service: Service, lifespan: Any = None, middleware: Sequence[Middleware] = ()
+) -> FastMCP:
+    """An MCP server with the tools of a service.
+
+    Parameters
+    ----------
+    service : what answers
+    lifespan : of FastMCP
+    middleware : around each call, inside of what refuses wrong arguments
+    """
     _log_plainly()
     mcp = FastMCP(
-        'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]
+        'pyserini_repbert',
+        version=__version__,
+        lifespan=lifespan,
+        middleware=[OneLineErrors(), *middleware],
     )
     for tool in ServiceTools(service).all():
         mcp.tool(_refuse_in_one_line(tool, service.settings.limits.answer_bytes))
@@ -372,15 +398,20 @@ def _log_plainly() -> None:
 
 
 def make_mcp(settings: ServeSettings) -> FastMCP:
-    """An MCP server with a service of its own, which is open while the server runs."""
+    """An MCP server with a service of its own, whose indexes are opened when a tool is called.
+
+    Raises UnknownNameError for an index that is not there, and the other errors of `index_type_of`.
+    """
+    for alias, index in settings.indexes.items():
+        index_type_of(alias, index)
     service = Service(settings)
+    opening = OpenAtFirstCall(service)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        await service.open()
         try:
             yield
         finally:
-            await service.close()
+            await opening.close()
 
-    return make_tools(service, lifespan)
+    return make_tools(service, lifespan, [opening])

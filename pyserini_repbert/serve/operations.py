@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
 from pyserini_repbert.evaluate.tables import page
+from pyserini_repbert.serve.http_errors import json_response
 from pyserini_repbert.serve.metrics import Metrics
-from pyserini_repbert.serve.refusals import json_response
 from pyserini_repbert.serve.routes import Call
 
 PROBED = ['GET', 'HEAD']  # Load balancers ask by HEAD.

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve import answer_models as models
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters
 from pyserini_repbert.serve.reading import (
     LONGEST_PART,
     USUAL_PART,
@@ -20,7 +21,6 @@ from pyserini_repbert.serve.reading import (
     outline_answer,
     part_answer,
 )
-from pyserini_repbert.serve.refusals import RESPONSES, check_parameters
 from pyserini_repbert.serve.requests import StrictModel, check_query
 from pyserini_repbert.serve.routes import Call, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace

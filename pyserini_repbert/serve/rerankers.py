@@ -10,7 +10,7 @@ from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
 from pyserini_repbert.pipeline.opening import apply_stage
-from pyserini_repbert.pipeline.spec import OF_CLIENTS, StageSpec
+from pyserini_repbert.pipeline.spec import StageSpec, options_of_clients
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.rerank.documents import IndexReranker, SearchedDocuments, bind_documents
@@ -76,7 +76,7 @@ class Rerankers:
             raise UnknownNameError(
                 f"there is no reranker '{stage.name[:80]}' here{near}: there are {known}"
             )
-        open_options = [option.parameter for option in OF_CLIENTS]
+        open_options = [option.parameter for option in options_of_clients()]
         open_options += self._system(stage.name).client_options
         for option, _ in stage.options:
             if option not in open_options:
@@ -210,7 +210,8 @@ def _system_at(location: str) -> str:
     if not Path(location).is_dir() and not reads_index(location):
         near = catalog.did_you_mean(location, catalog.entries('rerankers'))
         raise UnknownNameError(
-            f"reranker '{location}' is neither one of the catalog nor a folder{near}"
+            f"reranker '{location}' is neither one of the catalog, nor of an extension that is "
+            f'installed, nor a folder{near}'
         )
     recognised = recognised_system(location)
     if recognised is not None:
@@ -231,4 +232,4 @@ def _open_options() -> str:
         for system in systems().values()
         if system.client_options
     ]
-    return '; '.join([*(option.form for option in OF_CLIENTS), *names])
+    return '; '.join([*(option.form for option in options_of_clients()), *names])

@@ -32,13 +32,9 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters, json_response
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import (
-    RESPONSES,
-    check_parameters,
-    json_response,
-    too_long_answer,
-)
+from pyserini_repbert.serve.refusals import too_long_answer
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.setting_values import RESERVED

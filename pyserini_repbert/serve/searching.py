@@ -12,6 +12,7 @@ from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.queues import BatchedRanker
 from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.trace import Notes, StageCost, Trace
@@ -161,21 +162,36 @@ def answer_search(
         parts += _reranker_parts(stages, notes.parts['rerank'])
     for part in parts:
         on_step(part.step)
-    warnings: list[str] = []
+    warnings = []
     if not ranking:
-        warnings = index.filter_warnings(search.spec.filter)
-    # Of no document, words say nothing.
-    asked = [] if warnings else systems
-    for system, part in zip(asked, parts, strict=False):
-        # A system that finds something has read words.
-        if not part.ranking:
-            warnings += system.warnings(search.text)
+        warnings = index.filter_warnings(spec.filter)
+    if not warnings:
+        warnings = _unread_words(search.text, systems, parts)
     added: dict[str, Any] = {}
     for addition in additions:
         added |= addition.fields
         warnings += addition.warnings
     of_hits = [_fields_of_hit(row, additions) for row in rows]
     return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), added, of_hits)
+
+
+def _unread_words(
+    text: str, systems: Sequence[BatchedRanker], parts: Sequence[RankedPart]
+) -> list[str]:
+    """What the systems that find nothing say of the words of a question.
+
+    Parameters
+    ----------
+    text : the question
+    systems : that were searched
+    parts : what each of them found, in their order; others may follow
+    """
+    warnings: list[str] = []
+    for system, part in zip(systems, parts, strict=False):
+        # A system that finds something has read words.
+        if not part.ranking:
+            warnings += system.warnings(text)
+    return warnings
 
 
 def _followers(search: Search, index: ServedIndex, rerankers: Rerankers) -> list[AnswerFollower]:

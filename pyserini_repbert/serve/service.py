@@ -30,6 +30,7 @@ from pyserini_repbert.errors import (
     InputError,
     LostCollectionError,
     MissingResourceError,
+    PyseriniRepbertError,
     UnknownNameError,
 )
 from pyserini_repbert.explain.explaining import RANKINGS, explain_rankings, explanation
@@ -40,7 +41,6 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.inference import TextEncoders
 from pyserini_repbert.serve.learning import CollectionLearner
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.refusals import NotAllowedError, NotReadyError, TooLateError
@@ -114,8 +114,8 @@ class Service:
         # refuses, not the threads.
         self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues)
-        # Not where queries are encoded: texts of other programs may be many.
-        self.encoders = TextEncoders(settings, self.queues['rerank'])
+        # What extensions keep for further requests, by names of their own.
+        self.known_to_parts: dict[str, Any] = {}
         # By alias; empty until all are open.
         self._current: dict[str, CurrentIndex] = {}
         self._renewing = threading.Lock()
@@ -139,6 +139,14 @@ class Service:
         self._open_judgments()
         self._tasks.append(asyncio.create_task(self._follow_collections()))
         await asyncio.to_thread(self._start_parts)
+
+    async def try_open(self) -> None:
+        """Open it; where that fails, `failure` says why."""
+        try:
+            await self.open()
+        except Exception as error:
+            self.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
+            logger.debug('the indexes cannot be opened', exc_info=True)
 
     def _open_indexes(self) -> dict[str, CurrentIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of

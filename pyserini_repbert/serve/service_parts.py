@@ -1,4 +1,4 @@
-"""`ServicePart`: what an extension adds to a service: settings of an index, and work of its own."""
+"""`ServicePart`: what an extension adds to a service: settings, limits, and work of its own."""
 
 from __future__ import annotations
 
@@ -26,9 +26,23 @@ class ServicePart:
     index_settings : settings of an index: an annotation and a default, by name, as of pydantic's
         `create_model`. `IndexSettings` has them as attributes. `File` and others of
         `serve/setting_values.py` are annotations of paths beside the settings file
+    limits : of requests, in the same form. `Limits` has them as attributes
     """
 
     index_settings: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    limits: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+
+    def error_body(self, path: str, status: int, message: str) -> dict[str, Any] | None:
+        """The JSON object of an error at an address of the extension; None where it is as at other
+        addresses.
+
+        Parameters
+        ----------
+        path : of the address
+        status : of the answer
+        message : one line
+        """
+        return None
 
     def check(self, settings: ServeSettings, n_processes: int) -> None:
         """Raise InputError for settings that do not go together; nothing is open yet.

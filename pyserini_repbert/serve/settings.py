@@ -55,10 +55,11 @@ class _Settings(BaseModel):
             raise InputError(_problem(error)) from error
 
 
+@with_added_settings('limits')
 class Limits(_Settings):
     """The most that a request may ask for and take, and how much may wait.
 
-    Each query of a batch counts on its own.
+    Each query of a batch counts on its own. Extensions add limits of their own.
 
     Attributes
     ----------
@@ -67,7 +68,6 @@ class Limits(_Settings):
     rerank_depth : candidates of a reranking stage, and passages of an explanation
     inferences : model inputs of a search, in all its stages, or of an explanation
     batch_queries : queries of a batch
-    embedding_inputs : texts of a request for vectors
     body_bytes : of a request
     answer_bytes : of an answer whose length depends on what is stored
     waiting : jobs that wait in one queue; further requests are answered with 429
@@ -83,7 +83,6 @@ class Limits(_Settings):
     rerank_depth: _Count = 200
     inferences: _Count = 5000
     batch_queries: _Count = 100
-    embedding_inputs: _Count = 256
     body_bytes: _Count = 1 << 20
     answer_bytes: _Count = 10 << 20
     waiting: _Count = 256
@@ -94,7 +93,7 @@ class Limits(_Settings):
     stop_seconds: _Seconds = 30.0
 
 
-@with_added_settings
+@with_added_settings('index_settings')
 class IndexSettings(_Settings):
     """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
 

@@ -15,13 +15,8 @@ from starlette.responses import Response
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answer_models import API
-from pyserini_repbert.serve.refusals import (
-    RESPONSES,
-    NotAllowedError,
-    TooLateError,
-    check_parameters,
-    json_response,
-)
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters, json_response
+from pyserini_repbert.serve.refusals import NotAllowedError, TooLateError
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.writes import (

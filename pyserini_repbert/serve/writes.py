@@ -15,11 +15,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.identity import KnownCollection
-from pyserini_repbert.collection.syncing import Changes
 from pyserini_repbert.data.documents import DOCID_KEYS, Document
 from pyserini_repbert.data.passages import BadPassage, corpus_of, given_document
 from pyserini_repbert.data.values import first_key, identifier_problem, parse_json
@@ -34,6 +32,11 @@ from pyserini_repbert.serve.answer_models import WriteState
 from pyserini_repbert.serve.child import ChildProcess, LostProcessError, OverdueError
 from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError, TooLateError
 from pyserini_repbert.serve.settings import Limits
+
+if TYPE_CHECKING:
+    # The process that writes imports them.
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
 
 logger = logging.getLogger(__name__)
 
@@ -318,6 +321,9 @@ def apply_edit(
     Raises LostCollectionError for another collection, an earlier state of it, or none: none is
     made.
     """
+    from pyserini_repbert.collection.collection import Collection
+    from pyserini_repbert.collection.syncing import Changes
+
     if folder not in _open_collections:
         _open_collections[folder] = Collection.open(folder, device=device)
     collection = _open_collections[folder]

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import entry_points, loaded
+from pyserini_repbert.extension import by_name, entry_points, loaded
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.representations import Representation
@@ -51,6 +50,20 @@ class StageOption:
         return self.parameter
 
 
+@dataclass(frozen=True)
+class WrappingOption(StageOption):
+    """An option that stages of all systems take, also where a client of a service asks for them: it
+    makes a stage that reads the index of the reranker of any stage.
+
+    Attributes
+    ----------
+    wrap : 'MODULE:FUNCTION', from the reranker of a stage and the option's value to the reranker
+        that takes its place
+    """
+
+    wrap: str = ''
+
+
 def count_one_each(k: int, options: Mapping[str, Any]) -> int:
     """The model inputs of a reranker that reads each of its k candidates once."""
     return k
@@ -78,6 +91,7 @@ class System:
     group_size : how many candidates its training groups have; None: 2 or more
     training_settings : of `training` in a recipe, those that its task reads and others do not
     stage_options : the options of its reranking stages
+    wrapping_option : the option by which stages of all systems become part of one of this system
     stage_depths : names that a stage may have instead of its depth K
     client_options : parameters that a client of the service may set
     reads_index : its reranker reads the index that is searched, and no checkpoint: a stage names it
@@ -99,6 +113,7 @@ class System:
     group_size: int | None = None
     training_settings: tuple[str, ...] = ()
     stage_options: tuple[StageOption, ...] = ()
+    wrapping_option: WrappingOption | None = None
     stage_depths: Mapping[str, int] = field(default_factory=dict)
     client_options: tuple[str, ...] = ()
     reads_index: bool = False
@@ -111,14 +126,7 @@ def systems() -> Mapping[str, System]:
 
     Raises InputError for two systems of one name.
     """
-    found: dict[str, System] = {}
-    for system in _defined():
-        if system.name in found:
-            raise InputError(
-                f"two packages define the system '{system.name}': uninstall one of them"
-            )
-        found[system.name] = system
-    return found
+    return by_name('system', _defined())
 
 
 def _defined() -> Iterable[System]:
@@ -181,6 +189,16 @@ def stage_options() -> Mapping[str, StageOption]:
         for option in system.stage_options:
             options[option.key] = option
     return options
+
+
+@cache
+def wrapping_options() -> tuple[WrappingOption, ...]:
+    """The options that stages of all systems take from other systems."""
+    options: list[WrappingOption] = []
+    for system in systems().values():
+        if system.wrapping_option is not None:
+            options.append(system.wrapping_option)
+    return tuple(options)
 
 
 def load(name: str) -> Any:

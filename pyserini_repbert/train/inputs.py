@@ -15,7 +15,6 @@ import numpy as np
 
 from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.data.runs import RunFormat, read_run, run_format
-from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
@@ -23,7 +22,7 @@ from pyserini_repbert.indexes.texts import open_texts
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_topics
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.ranking import Query, Ranking, normal_form
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
 from pyserini_repbert.systems.monobert.reranker import MonoBertReranker
 from pyserini_repbert.tasks.recipe import Source, Validation

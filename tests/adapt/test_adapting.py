@@ -16,10 +16,10 @@ from judgments import (
     turned_topics,
 )
 
-from pyserini_repbert.adapt.learning import N_MAPS, adapt
-from pyserini_repbert.data.topics import normal_form
+from pyserini_repbert.adapt.judged_topics import N_MAPS
+from pyserini_repbert.adapt.learning import adapt
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.ranking import Query, Ranking, normal_form
 
 
 def test_a_map_is_learnt_that_helps_topics_held_out(searcher):

@@ -102,9 +102,7 @@ def answering(monkeypatch):
     ],
 )
 def test_answers_that_are_no_download(answering, tmp_path, data):
-    with pytest.raises(
-        MissingResourceError, match=r'thing.*could not be fetched .*put it at'
-    ) as caught:
+    with pytest.raises(MissingResourceError, match=r'thing.*put it at') as caught:
         download.fetch(answering(data), tmp_path / 'file.bin', '0' * 32, '1 MB', 'thing')
     assert '\n' not in str(caught.value)
     assert not (tmp_path / 'file.bin').exists()

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import folds
 from pyserini_repbert.files import check_replaced, locked
 from pyserini_repbert.index.ann_form import ANN_FORM
-from pyserini_repbert.index.bundle_form import BUNDLE_FORM
+from pyserini_repbert.index.bundle_form import bundle_form
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.lucene import check_target
@@ -91,7 +91,7 @@ def test_whole_indexes_are_replaced(tmp_path):
         folder = make(tmp_path / make.__name__)
         whole = tree(folder)
         (folder / '.DS_Store').write_bytes(b'')
-        assert BUNDLE_FORM.foreign_entry(folder) is None
+        assert bundle_form().foreign_entry(folder) is None
         make(folder, overwrite=True)
         assert tree(folder) == whole | {'.DS_Store': b''}
 
@@ -179,7 +179,7 @@ def test_index_ann(tmp_path):
     refuses(build, folder / 'ann', 'thesis.txt')
     (folder / 'ann').rename(tmp_path / 'ann')
     (folder / 'ann').symlink_to(tmp_path / 'ann')
-    with pytest.raises(InputError, match='ann is a link, and what it leads to is not written'):
+    with pytest.raises(InputError, match='ann is a link'):
         build()
     assert (tmp_path / 'ann' / 'thesis.txt').read_text() == THESIS
 

@@ -174,7 +174,7 @@ def test_scores_are_exact_where_documents_are_missed(collection):
 
 def test_each_ranking_of_vectors_needs_its_index(collection):
     """The template has none of its dense vectors."""
-    with pytest.raises(InputError, match='has no approximate index: build it with `index ann`'):
+    with pytest.raises(InputError, match='build it with `index ann`'):
         collection.searcher(rankings=('dense', 'multi'), ann=True)
 
 

@@ -121,7 +121,7 @@ def test_the_learned_ranking_stands_in_bm25s_place(make):
         assert collection.generation.lucene_folder is None
         hits = collection.search('red cat', 3)
         assert hits[0].excerpts
-        with pytest.raises(InputError, match='without Lucene: its rankings are dense and sparse'):
+        with pytest.raises(InputError, match='its rankings are dense and sparse'):
             collection.searcher(rankings=('bm25',))
 
 

@@ -228,7 +228,7 @@ def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
 )
 def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
     damage(folder, statement)
-    with pytest.raises(DamagedFileError, match='are of another collection than collection.sqlite'):
+    with pytest.raises(DamagedFileError, match='than collection.sqlite'):
         check_collection(folder)
 
 
@@ -237,7 +237,7 @@ def test_lines_are_capped(open_collection):
         collection.sync([{'id': f'd{number}', 'text': 'a cat'} for number in range(30)])
     damage(collection.folder, "UPDATE texts SET text = 'a dog'")
     lines = []
-    with pytest.raises(DamagedFileError, match='is damaged in 20 or more places, the first: the '):
+    with pytest.raises(DamagedFileError, match='in 20 or more places'):
         check_collection(collection.folder, on_difference=lines.append)
     assert len(lines) == 20
 

@@ -16,7 +16,10 @@ forbidden, *sys.argv = sys.argv[1:]
 try:
     runpy.run_module(f'pyserini_repbert.{sys.argv[0]}', run_name='__main__')
 except SystemExit as ended:
-    print(ended.code, sorted(set(forbidden.split()) & set(sys.modules)), file=sys.stderr)
+    code = ended.code
+else:
+    code = 0
+print(code, sorted(set(forbidden.split()) & set(sys.modules)), file=sys.stderr)
 """
 
 
@@ -31,6 +34,36 @@ def run_command(*arguments):
     ]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
     return ran.stdout, ran.stderr.splitlines()[-1]
+
+
+LIST_TOOLS = (
+    {
+        'id': 1,
+        'method': 'initialize',
+        'params': {
+            'protocolVersion': '2025-06-18',
+            'capabilities': {},
+            'clientInfo': {'name': 't', 'version': '1'},
+        },
+    },
+    {'method': 'notifications/initialized'},
+    {'id': 2, 'method': 'tools/list'},
+)
+
+
+def test_an_assistant_lists_the_tools(mine):
+    pytest.importorskip('fastmcp', reason='the serve extra is not installed')
+    command = [sys.executable, '-c', PROGRAM, ' '.join(FORBIDDEN + NOT_NEEDED)]
+    command += ['serve', '--index', str(mine), '--mcp']
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as server:
+        for message in LIST_TOOLS:
+            server.stdin.write(json.dumps({'jsonrpc': '2.0', **message}) + '\n')
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        _, log = server.communicate(timeout=900)
+    assert 'search' in {tool['name'] for tool in answers[1]['result']['tools']}
+    assert log.splitlines()[-1] == '0 []'
 
 
 def test_a_question_to_a_collection(mine):

@@ -76,9 +76,7 @@ def test_a_refusal_before_a_shard_is_whole_leaves_the_folder_as_it_was(tmp_path)
 
 def test_a_refusal_after_a_whole_shard_says_how_to_go_on(tmp_path):
     folder = tmp_path / 'index'
-    with pytest.raises(
-        InputError, match=r'no more; what was encoded before is kept in .*index: resume it'
-    ) as refused:
+    with pytest.raises(InputError, match=r'is kept in .*index: resume it') as refused:
         build(folder, encode=failing_after(1))
     assert refused.value.parameters == ('resume',)
     assert sorted(path.name for path in folder.iterdir()) == ['encoding.json', 'shard-00000']
@@ -127,7 +125,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / 'index').mkdir()
     (tmp_path / 'index' / '.profile').write_text('mine')
     for flags in ({}, {'resume': True}, {'overwrite': True}):
-        with pytest.raises(InputError, match=r'holds \.profile, which no index has: move it'):
+        with pytest.raises(InputError, match=r'holds \.profile, .*move it'):
             build(tmp_path / 'index', **flags)
     assert [path.name for path in (tmp_path / 'index').iterdir()] == ['.profile']
 

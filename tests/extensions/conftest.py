@@ -1,21 +1,5 @@
 """Tests of extensions have the fixtures of collections and of the page."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
-TESTS = Path(__file__).parents[1]
-
-
-def fixtures_of(room):
-    """The names in the conftest of a room, whose helpers tests may import."""
-    sys.path.append(str(TESTS / room))
-    spec = importlib.util.spec_from_file_location(
-        f'fixtures_of_{room}', TESTS / room / 'conftest.py'
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {name: value for name, value in vars(module).items() if not name.startswith('__')}
-
+from room_fixtures import fixtures_of
 
 globals().update(fixtures_of('collection') | fixtures_of('web'))

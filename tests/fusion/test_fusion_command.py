@@ -42,6 +42,20 @@ def test_msmarco_output_depth_and_hits(runs):
     assert (runs / 'o').read_text() == '1\tc\t1\n2\tx\t1\n3\tz\t1\n'
 
 
+def test_runs_of_passages_become_runs_of_documents(runs):
+    passages = '1 Q0 a#0 1 5 t\n1 Q0 b#2 2 4 t\n1 Q0 a#1 3 1 t\n'
+    (runs / 'passages.run').write_text(passages)
+    assert fusion('--runs passages.run --documents max --method rrf --output o') == 0
+    assert read_run('o')['1'].docids == ('a', 'b')
+    assert fusion('--runs passages.run --documents mean --method rrf --output p') == 0
+    assert read_run('p')['1'].docids == ('b', 'a')
+
+
+def test_passages_without_scores_become_no_documents(runs, capsys):
+    assert fusion('--runs bm25.tsv --documents max --output o') == 2
+    assert 'bm25.tsv has no scores' in capsys.readouterr().err
+
+
 @pytest.fixture
 def many(runs):
     """A run of 1500 documents, none of which is in the others."""

@@ -132,10 +132,10 @@ def test_probabilities_in_llama_index(folder, hits, even_odds):
 def test_probabilities_are_of_a_collection_and_known(folder, searcher):
     opened = open_searcher(PipelineSpec(index=str(folder)))
     with pytest.raises(InputError, match='confidence is not known'):
-        retrieved_hits(opened, QUERY, 2, None, confidence=True)
+        retrieved_hits(opened, QUERY, 2, None, {'confidence': True})
     opened.close()
-    with pytest.raises(InputError, match='of the search of a collection alone'):
-        retrieved_hits(searcher, QUERY, 2, None, confidence=True)
+    with pytest.raises(InputError, match="takes 'confidence' with this search"):
+        retrieved_hits(searcher, QUERY, 2, None, {'confidence': True})
 
 
 def test_langchain(folder, hits):

@@ -290,7 +290,7 @@ def test_a_body_without_end_is_refused():
     'body', [b'', b'<html>', b'[]', b'{}', b'{"choices": []}', b'{"choices": [7]}', b'[' * 100_000]
 )
 def test_what_is_not_of_the_form_is_refused(body):
-    with pytest.raises(LanguageModelError, match='does not answer as an OpenAI-style server'):
+    with pytest.raises(LanguageModelError, match='OpenAI-style server'):
         answer_of(lambda prompt: body)
 
 
@@ -366,5 +366,5 @@ def test_a_wrong_address_is_refused(address, problem):
 
 @pytest.mark.parametrize('model', ['', 'a b', 'x' * 201, 'a\x1b[0m'])
 def test_a_wrong_name_is_refused(model):
-    with pytest.raises(InputError, match='the name that its server knows'):
+    with pytest.raises(InputError, match='its server knows'):
         LanguageModelSettings(model, 'http://host/v1')

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.lucene import pyserini_names, searcher as lucene_searcher, sparse_settings
+from pyserini_repbert.lucene import (
+    json_values,
+    pyserini_names,
+    searcher as lucene_searcher,
+    sparse_settings,
+)
 from pyserini_repbert.lucene.jvm import java_class, lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -74,6 +79,18 @@ def test_batches_answer_as_single_queries_do(folder, monkeypatch):
         scored = [(hit.docid, hit.score) for hit in alone]
         assert scored == [(hit.docid, hit.score) for hit in hits]
     assert all(batch.values())
+
+
+@pytest.mark.jvm
+def test_many_ids_go_to_java_as_one_text(folder, monkeypatch):
+    searcher = LuceneSparseSearcher(folder)
+    ids = ['z1', 'm4', 'é😀', 'nope']
+    one_by_one = searcher.among(ids).search('cats fish')
+    monkeypatch.setattr(json_values, '_CALLED_EACH', 0)
+    monkeypatch.setattr(json_values, '_FEW', 0)
+    for _ in range(2):
+        assert searcher.among(ids).search('cats fish') == one_by_one
+    assert [hit.docid for hit in one_by_one] == ['m4', 'z1']
 
 
 @pytest.mark.jvm
@@ -198,7 +215,7 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     entry = prebuilt_tables()['sparse']['cacm']
     with pytest.raises(
         MissingResourceError,
-        match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it',
+        match=r'fetch .*cacm.* \(2\.3 MB\)',
     ) as refused:
         pyserini_names.prebuilt_index('cacm')
     assert refused.value.parameters == ('download',)

@@ -56,9 +56,7 @@ def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path)
     raw[-1] ^= 1
     path.write_bytes(raw)
     os.utime(path, ns=(long_ago, long_ago))
-    with pytest.raises(
-        DamagedFileError, match=r'model.safetensors is damaged: .*If you changed it on purpose'
-    ):
+    with pytest.raises(DamagedFileError, match=r'model.safetensors is damaged'):
         open_checkpoint(folder)
     (folder / CHECKSUMS).unlink()
     assert open_checkpoint(folder).config['hidden_size'] == 16

@@ -64,9 +64,7 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
     with pytest.raises(DamagedFileError, match=r'vocabulary of 40, .*short.txt has 2 wordpieces'):
         convert_epic(source, tmp_path / 'made', RANKING, short)
     torch.save({'weight': torch.zeros(2)}, tmp_path / 'other.p')
-    with pytest.raises(
-        DamagedFileError, match='other.p is not of a BERT: it lacks bert.embeddings'
-    ):
+    with pytest.raises(DamagedFileError, match='other.p .* lacks bert.embeddings'):
         convert_epic(tmp_path / 'other.p', tmp_path / 'made', RANKING, folder / 'vocab.txt')
     state = torch.load(source, weights_only=True)
     del state['doc_quality.weight']

@@ -214,7 +214,7 @@ def test_resuming_refuses_other_scores_where_they_are_mixed(stage, reads_scores,
     docids = world.run['q1'].docids
     steeper = world.run | {'q1': Ranking(docids, [2.0**-rank for rank in range(len(docids))])}
     if reads_scores:
-        with pytest.raises(MismatchError, match='begun with other settings: run was'):
+        with pytest.raises(MismatchError, match='begun with other settings'):
             run_stages(world, stages, run=steeper, resume=True, **settings)
     else:
         run_stages(world, stages, run=steeper, resume=True, **settings)

@@ -98,9 +98,7 @@ def test_a_passage_that_is_not_there_is_named(world):
 
 
 def test_depths_must_not_grow():
-    with pytest.raises(
-        InputError, match='takes 50 candidates, but Reverse@20 before it takes only 20'
-    ):
+    with pytest.raises(InputError, match='50 candidates, .*Reverse@20'):
         Pipeline([First(), (Reverse(), 20), (Reverse(), 50)])
     with pytest.raises(InputError, match='one first stage or none'):
         Pipeline([(Reverse(), 5), First()])
@@ -209,9 +207,7 @@ def test_texts_of_a_dense_bundle(stored, world, tiny_checkpoint, tmp_path):
         found = open_texts(None, str(bundle), []).texts(['d3', 'nobody'])
         assert found == [*CorpusTexts(open_corpus(world.corpus), ['d3']).texts(['d3']), None]
     else:
-        with pytest.raises(
-            InputError, match='stores no passages: build it with texts, or give the corpus'
-        ):
+        with pytest.raises(InputError, match='stores no passages'):
             open_texts(None, str(bundle), [])
 
 

@@ -252,7 +252,7 @@ def test_a_kind_refuses_what_it_does_not_take(name, value, purpose, tmp_path):
 
 
 def test_settings_of_an_index_need_one():
-    with pytest.raises(InputError, match='filter is for a collection, and no index was named'):
+    with pytest.raises(InputError, match='filter is for a collection'):
         used(sparse=('bm25@lucene',), filter='a:b')
 
 

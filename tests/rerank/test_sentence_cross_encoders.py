@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_encoder
+from pyserini_repbert.systems.sentence_transformers.recognising import is_cross_encoder
 
 
 @pytest.mark.parametrize(

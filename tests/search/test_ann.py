@@ -171,12 +171,10 @@ def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, 
 
 def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
     other = write_bundle(tmp_path / 'other', vectors[::-1].copy())
-    with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
+    with pytest.raises(InputError, match='build it with `index ann`'):
         DenseSearcher(other, RowEncoder(vectors), ann=True)
     shutil.copytree(bundle / 'ann', other / 'ann')
-    with pytest.raises(
-        MismatchError, match='another index, or to what this one was before: build it again'
-    ):
+    with pytest.raises(MismatchError, match='another index, .*build it again'):
         DenseSearcher(other, RowEncoder(vectors), ann=True)
     export_faiss(DenseBundle(other), tmp_path / 'faiss')
     with pytest.raises(InputError, match='FAISS folder'):

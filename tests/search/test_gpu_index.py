@@ -219,9 +219,7 @@ def test_vectors_in_int8_are_multiplied_as_floats(tmp_path, vectors):
 
 def test_queries_that_float16_cannot_hold_are_refused(bundle):
     query = np.full((1, bundle.settings.dimension), 1e5, np.float32)
-    with pytest.raises(
-        InputError, match='query vector is not finite in float16: search in float32'
-    ):
+    with pytest.raises(InputError, match='float16: search in float32'):
         opened(bundle, FakeGpu()).search(query, 3)
     assert len(opened(bundle, FakeGpu(), dtype='float32').search(query, 3)[0].rows) >= 3
 

@@ -183,5 +183,5 @@ def test_without_any_it_is_refused(folder):
         finally:
             await service.close()
 
-    with pytest.raises(InputError, match='has no approximate index: build it with `index ann`'):
+    with pytest.raises(InputError, match='build it with `index ann`'):
         asyncio.run(open_service())

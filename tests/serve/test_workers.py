@@ -144,5 +144,5 @@ def test_what_one_process_serves():
 
 
 def test_mcp_over_stdio_has_one_process():
-    with pytest.raises(InputError, match='MCP over stdio has one process'):
+    with pytest.raises(InputError, match='MCP over stdio'):
         main(['serve', '--index', 'demo', '--workers', '2', '--mcp', 'stdio'])

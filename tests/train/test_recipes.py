@@ -164,7 +164,7 @@ def test_an_extension_that_is_wrong_is_one_line(text, message, recipe_file, tmp_
 def test_a_frozen_bert_has_a_head_to_train(recipe_file):
     frozen = 'training.learning_rate=0'
     assert read_recipe(recipe_file('cedr'), (frozen, 'training.head_learning_rate=1e-3'))
-    with pytest.raises(InputError, match=r'learning_rate is 0, so only what is added to BERT'):
+    with pytest.raises(InputError, match=r'learning_rate is 0'):
         read_recipe(recipe_file('cedr'), (frozen,))
 
 
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
 
 def test_a_loss_of_pairs_is_none_of_groups(recipe_file):
     settings = ('training.loss=hinge', 'training.group=4')
-    with pytest.raises(InputError, match='training.loss is hinge, the loss of a pair, and'):
+    with pytest.raises(InputError, match='training.loss is hinge'):
         read_recipe(recipe_file('epic'), settings)
 
 

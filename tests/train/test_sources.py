@@ -54,7 +54,7 @@ def test_judged_negatives_and_retrieved_positives(world, tmp_path):
 def test_a_list_of_qids_of_other_topics_is_refused(world, tmp_path):
     """The source was empty without a word, if another one had instances."""
     (tmp_path / 'fold.txt').write_text('301\n302\n', encoding='utf-8')
-    with pytest.raises(InputError, match=r'fold\.txt has no qid of .*topics\.tsv: check both'):
+    with pytest.raises(InputError, match=r'fold\.txt has no qid of .*topics\.tsv'):
         opened(world, qids=str(tmp_path / 'fold.txt'))
 
 

@@ -206,15 +206,7 @@ def run_add(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes:
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
-    check_outside(options.index, options.corpus, '--index')
-    # What the collection writes would be its documents.
-    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
-    command.refuse(
-        Path(options.corpus).exists() and is_inside,
-        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
-        'the documents',
-    )
-    check_outside_indexes(options.index, '--index')
+    _check_folders(options)
     command.use_threads(options.threads)
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.commands.unknown_words import (
@@ -233,36 +225,26 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         keep_empty=True,
         selection=_selection(options),
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
-    models = ('encoder', 'sparse', 'multi_vector')
-    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
-    # With --ray, the device is the workers'.
-    chosen['device'] = options.device if options.ray is None else 'cpu'
     is_new = not is_collection(Path(options.index))
     encoder_before = None if is_new else _encoder_weights(options.index)
     with (
         _embedding(options) as embedding,
-        Collection.open(options.index, embedding=embedding, **chosen) as collection,
+        Collection.open(
+            options.index, embedding=embedding, **_chosen_settings(options)
+        ) as collection,
         command.progress(_shown_total(options, corpus), method, 'documents', options.quiet) as bar,
     ):
         write = getattr(collection, method)
         if method == 'sync':
             has_choice = options.precision is None and options.ray is None
             is_on_cpu = options.device == 'cpu'
-            rate = EncodingRate(bar, offers_precision=is_new and has_choice and is_on_cpu)
+            may_offer = is_new and has_choice and is_on_cpu
+            rate = EncodingRate(bar, collection.source if may_offer else None)
             settings['on_encoded'] = rate.update
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
-    besides = skipped_text(changes.skipped) + _rows_text(changes) + _prefix_text(changes)
-    print(f'{options.index}: {changes}{besides}')
-    if changes.is_read_anew and changes.changed:
-        print(
-            f'{options.corpus} was read again, once: this release reads files that are marked up '
-            '(Markdown, reStructuredText, HTML, …) as a person reads them, and gives rows of '
-            'tables a title',
-            file=sys.stderr,
-        )
+    _say_changes(options, changes)
     if is_new and options.encoder is None and not options.quiet:
         say_encoder(options.index, settings_now)
     has_new_encoder = settings_now.weights_sha256 != encoder_before
@@ -275,16 +257,52 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     return changes
 
 
+def _check_folders(options: argparse.Namespace) -> None:
+    """Raise InputError for a corpus in the folder of the index, or an index in another one."""
+    check_outside(options.index, options.corpus, '--index')
+    # What the collection writes would be its documents.
+    is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
+    command.refuse(
+        Path(options.corpus).exists() and is_inside,
+        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        'the documents',
+    )
+    check_outside_indexes(options.index, '--index')
+
+
+def _chosen_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a collection that flags name, and its device."""
+    models = ('encoder', 'sparse', 'multi_vector')
+    stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
+    chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
+    # With --ray, the device is the workers'.
+    chosen['device'] = options.device if options.ray is None else 'cpu'
+    return chosen
+
+
+def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
+    """Print what was added, changed and deleted, and why documents were read again."""
+    besides = skipped_text(changes.skipped) + _rows_text(changes) + _prefix_text(changes)
+    print(f'{options.index}: {changes}{besides}')
+    if changes.is_read_anew and changes.changed:
+        print(
+            f'{options.corpus} was read again, once: this release reads files that are marked up '
+            '(Markdown, reStructuredText, HTML, …) as a person reads them, and gives rows of '
+            'tables a title',
+            file=sys.stderr,
+        )
+
+
 def _encoder_weights(index: str) -> str | None:
-    """The SHA-256 of the weights of a collection's encoder; None for one without a generation."""
-    from pyserini_repbert.collection.generation import open_generation
-    from pyserini_repbert.errors import InputError
+    """The SHA-256 of the weights of a collection's encoder; None for one that is still empty."""
+    from pyserini_repbert.collection.generation import open_generation, read_known
+    from pyserini_repbert.errors import LostCollectionError
 
     try:
-        generation = open_generation(Path(index))
-    except InputError:
-        # Its first build was refused or interrupted, and begins again now.
+        read_known(Path(index))
+    except LostCollectionError:
         return None
+    generation = open_generation(Path(index))
     generation.close()
     return generation.settings.weights_sha256
 
@@ -448,6 +466,24 @@ def run_settings(options: argparse.Namespace) -> None:
     say_losses(folder)
 
 
+def _print_source(state: SourceStatus) -> None:
+    """Print what a source holds, and which of its files could not be read."""
+    shown = f'{state.name}: {command.count_text(state.documents, "document")}'
+    if state.synced:
+        shown += f', synced {state.synced}'
+    if state.prefix:
+        shown += f", docids begin with '{state.prefix}'"
+    if state.link:
+        shown += f', addresses: {state.link}'
+    if state.main_content:
+        shown += ', main content of pages'
+    print('  ' + printable(shown))
+    if state.report.unread:
+        print('    ' + printable(state.report.unread))
+    for path, reason in state.report.files:
+        print('      ' + printable(f'{path}: {reason}'))
+
+
 def run_status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection.collection import Collection
@@ -465,16 +501,7 @@ def run_status(options: argparse.Namespace) -> None:
             size = f'{model.bytes_each:,} bytes a passage'
             print('  ' + printable(f"{model.what} '{model.encoder}': {size}"))
         for state in source_states(generation):
-            synced = f', synced {state.synced}' if state.synced else ''
-            prefix = f", docids begin with '{state.prefix}'" if state.prefix else ''
-            count = command.count_text(state.documents, 'document') + _files_text(state)
-            link = f', addresses: {state.link}' if state.link else ''
-            content = ', main content of pages' if state.main_content else ''
-            print('  ' + printable(f'{state.name}: {count}{synced}{prefix}{link}{content}'))
-            if state.report.unread:
-                print('    ' + printable(state.report.unread))
-            for path, reason in state.report.files:
-                print('      ' + printable(f'{path}: {reason}'))
+            _print_source(state)
         for part in loaded('in_collections'):
             for line in part.describe(generation):
                 print('  ' + printable(line))

@@ -69,18 +69,19 @@ class LearningFromJudgments(CommandPart):
 
 def _adapt_collection(options: argparse.Namespace) -> None:
     """Learn from the judgments in a collection, or say how it is searched."""
-    from pyserini_repbert.adapt.learning import N_MAPS
-    from pyserini_repbert.collection.judging.from_judgments import (
-        learn_from_judgments,
-        use_learning,
-    )
-    from pyserini_repbert.collection.judging.own_settings import learning_in_use
-    from pyserini_repbert.commands.adapt import print_means
     from pyserini_repbert.indexes.kind import kind_of
 
-    folder = Path(options.index)
     advice = 'give --topics, --qrels and --output'
     kind_of(options.index).check_writable(options.index, advice)
+    _check_flags(options)
+    if options.use or options.go_back:
+        _choose_search(options)
+    else:
+        _learn(options)
+
+
+def _check_flags(options: argparse.Namespace) -> None:
+    """Raise InputError for flags that are not for a collection, or do not go together."""
     of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')
     of_documents = ('filter', 'only_ids', 'not_ids')
     for name in (*of_rankings, *of_documents, 'keep', 'overwrite'):
@@ -95,20 +96,34 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         options.with_model_grades is not None and (options.use or options.go_back),
         '--with-model-grades is for learning: leave out --use and --go-back',
     )
+
+
+def _choose_search(options: argparse.Namespace) -> None:
+    """Search as the collection learned (--use), or as before (--go-back)."""
+    from pyserini_repbert.collection.judging.from_judgments import use_learning
+    from pyserini_repbert.collection.judging.own_settings import learning_in_use
+
+    folder = Path(options.index)
     if options.go_back and learning_in_use(folder) is None:
         raise InputError(
             f'collection {options.index} is not searched as it learned: there is nothing to take '
             'back'
         )
-    if options.use or options.go_back:
-        use_learning(folder, options.use, options.even_if_worse)
-        how = 'as it learned' if options.use else 'as before it learned'
-        print(f'{options.index}: searched {how}')
-        say_losses(folder)
-        return
+    use_learning(folder, options.use, options.even_if_worse)
+    how = 'as it learned' if options.use else 'as before it learned'
+    print(f'{options.index}: searched {how}')
+    say_losses(folder)
+
+
+def _learn(options: argparse.Namespace) -> None:
+    """Learn from the judgments, and print whether it is worth using."""
+    from pyserini_repbert.adapt.judged_topics import N_MAPS
+    from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments
+    from pyserini_repbert.commands.adapt import print_means
+
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learning = learn_from_judgments(
-            folder, options.device, options.seed, bar.update, options.with_model_grades
+            Path(options.index), options.device, options.seed, bar.update, options.with_model_grades
         )
     report = learning.report
     print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')

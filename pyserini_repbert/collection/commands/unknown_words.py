@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.adaptation import JUDGMENTS
 from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
@@ -65,6 +66,9 @@ def say_unknown(
 
 def _search_vectors_again(index: str, settings: CollectionSettings) -> None:
     """End the search by words alone, where a sync has set it, and say so."""
+    if not (Path(index) / JUDGMENTS).is_file():
+        # Nobody has set anything.
+        return
     from pyserini_repbert.collection.judging.own_settings import forget_choice_of_sync
 
     if forget_choice_of_sync(Path(index)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.collection.files.asciidoc_conditions import shown_lines
@@ -297,22 +297,35 @@ class _Reader(LineReader):
         n_columns = _count_columns(style)
         for row in range(start, end):
             line = _LINE_END.sub('', self.lines[row].rstrip())
-            before, found = _cells_of(line, sign, row, is_csv)
-            if before.strip() and cells:
-                cells[-1].lines.append(before)
-            elif before.strip():
-                cells.append(_Cell(row, 1, [before]))
-            cells += found
-            n_columns = n_columns or sum(cell.width for cell in found)
-        rows: list[tuple[int, list[str]]] = []
-        width = n_columns
-        for cell in cells:
-            if width >= n_columns:
-                rows.append((cell.row, []))
-                width = 0
-            rows[-1][1].append(' '.join(cell.lines).strip())
-            width += cell.width
-        self.add_rows(rows)
+            before, cells_of_line = _cells_of(line, sign, row, is_csv)
+            if before.strip():
+                _continue_cell(cells, before, row)
+            cells += cells_of_line
+            n_columns = n_columns or sum(cell.width for cell in cells_of_line)
+        self.add_rows(_rows_of(cells, n_columns))
+
+
+def _continue_cell(cells: list[_Cell], words: str, row: int) -> None:
+    """Add words to the last cell, or a cell of these words if there is none."""
+    if cells:
+        cells[-1].lines.append(words)
+    else:
+        cells.append(_Cell(row, 1, [words]))
+
+
+def _rows_of(cells: Iterable[_Cell], n_columns: int) -> list[tuple[int, list[str]]]:
+    """The rows of a table with so many columns: the row of the file that each begins in, and the
+    words of its cells.
+    """
+    rows: list[tuple[int, list[str]]] = []
+    width = n_columns
+    for cell in cells:
+        if width >= n_columns:
+            rows.append((cell.row, []))
+            width = 0
+        rows[-1][1].append(' '.join(cell.lines).strip())
+        width += cell.width
+    return rows
 
 
 def _cells_of(line: str, sign: str, row: int, is_csv: bool) -> tuple[str, list[_Cell]]:

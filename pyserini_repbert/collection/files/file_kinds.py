@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pyserini_repbert.collection.files.converting import FileConverter
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.html_documents import document_of_html
 from pyserini_repbert.collection.files.mail_documents import mail_documents, mailbox_documents
@@ -35,6 +36,7 @@ from pyserini_repbert.data.corpus_formats import (
     TsvCorpus,
 )
 from pyserini_repbert.data.documents import MAX_TITLE_CHARACTERS, Document, size_problem
+from pyserini_repbert.data.file_records import FileContent, look_at
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.data.own_readers import OwnReader
 from pyserini_repbert.data.page_encodings import decode_page, read_page
@@ -56,6 +58,13 @@ class FileKind(ABC):
     @abstractmethod
     def documents(self, file: FileToRead) -> Iterator[LocatedDocument]:
         """The documents of a file, each with where it is."""
+
+    def content_of(self, file: FileToRead) -> FileContent | None:
+        """The content of a file before `documents` reads it; None for one that changes meanwhile.
+
+        Raises OSError for one that cannot be read.
+        """
+        return look_at(file.path)
 
     def count_hint(self, path: Path) -> int | None:
         """About how many documents a file has; None where counting would take long."""
@@ -171,6 +180,17 @@ def _fitting(document: Document) -> Document:
 def _without_surrogates(text: str) -> str:
     """A text whose halves of surrogate pairs, which are not characters, are question marks."""
     return text.encode('utf-8', 'replace').decode()
+
+
+class ConvertedKind(DocumentsKind):
+    """Files that other processes convert, maybe before they are asked for."""
+
+    def __init__(self, converter: FileConverter) -> None:
+        super().__init__(converter.documents)
+        self._converter = converter
+
+    def content_of(self, file: FileToRead) -> FileContent | None:
+        return self._converter.content_of(file)
 
 
 class OwnKind(DocumentsKind):

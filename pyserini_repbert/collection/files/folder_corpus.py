@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from pyserini_repbert.collection.files.file_kinds import KINDS, DocumentsKind, FileKind, OwnKind
+from pyserini_repbert.collection.files.converting import CONVERTED, FileConverter
+from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
-from pyserini_repbert.collection.files.office_documents import OfficeReader
-from pyserini_repbert.collection.files.pandoc_documents import PandocReader
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
+from pyserini_repbert.data.file_records import FileContent, FileRecord
 from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.seen_docids import SeenDocids
@@ -110,7 +109,7 @@ class FolderCorpus(Corpus):
                 seen.add(docid)
         for row, (kind, file) in enumerate(self._kinds_and_files(files)):
             way = self._way_of(files[row])
-            content = self._content_of(file, way)
+            content = self._content_of(kind, file, way)
             n_documents = 0
             n_skipped = self.skipped
             problem: UnreadableFile | None = None
@@ -147,12 +146,12 @@ class FolderCorpus(Corpus):
             return ''
         return ' '.join([file.kind, *self._fields])
 
-    def _content_of(self, file: FileToRead, way: str) -> FileContent | None:
+    def _content_of(self, kind: FileKind, file: FileToRead, way: str) -> FileContent | None:
         """The content of a file that is to be remembered; None for others."""
         if self.records is None or not way:
             return None
         try:
-            return look_at(file.path)
+            return kind.content_of(file)
         except OSError:
             return None
 
@@ -215,12 +214,17 @@ class FolderCorpus(Corpus):
     def _kinds_and_files(
         self, files: Sequence[PlannedFile]
     ) -> Iterator[tuple[FileKind, FileToRead]]:
-        with OfficeReader() as office, PandocReader() as pandoc:
-            for planned in files:
-                file = FileToRead(
-                    planned.path, planned.docid, self._fields, self._is_alone, self.encodings
-                )
-                yield _kind_of(planned, office, pandoc), file
+        opened = [self._file_to_read(planned) for planned in files]
+        converted = []
+        for planned, file in zip(files, opened, strict=True):
+            if planned.kind in CONVERTED:
+                converted.append((planned.kind, file))
+        with FileConverter(converted, looks=self.records is not None) as converter:
+            for planned, file in zip(files, opened, strict=True):
+                yield _kind_of(planned, converter), file
+
+    def _file_to_read(self, planned: PlannedFile) -> FileToRead:
+        return FileToRead(planned.path, planned.docid, self._fields, self._is_alone, self.encodings)
 
     def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
         """Note that a file could not be read, or, without an error, that it could."""
@@ -257,11 +261,9 @@ def _within_file(location: str, file: FileToRead) -> str:
     return f'line {line}: ' if line.isdecimal() else ''
 
 
-def _kind_of(file: PlannedFile, office: OfficeReader, pandoc: PandocReader) -> FileKind:
+def _kind_of(file: PlannedFile, converter: FileConverter) -> FileKind:
     if file.reader is not None:
         return OwnKind(file.reader)
-    if file.kind == 'office':
-        return DocumentsKind(office.documents)
-    if file.kind == 'pandoc':
-        return DocumentsKind(pandoc.documents)
+    if file.kind in CONVERTED:
+        return ConvertedKind(converter)
     return KINDS[file.kind]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from pyserini_repbert.collection.files.read_page import INDENT, ReadPage
@@ -17,7 +18,7 @@ def indent_of(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-class LineReader:
+class LineReader(ABC):
     """Reads the lines of a file. A subclass says what lines may begin, and what marks stand for.
 
     Attributes
@@ -72,9 +73,9 @@ class LineReader:
             row += 1
         return row
 
+    @abstractmethod
     def plain(self, text: str) -> str:
         """The words of some lines without marks; they stay as many lines."""
-        raise NotImplementedError
 
     def title_of(self, text: str) -> str:
         """The words of a heading without marks."""

@@ -1,7 +1,7 @@
 """PDF, Word, PowerPoint, Excel and EPUB as documents, by MarkItDown (the extra `files`).
 
-A process of its own reads them (`office_process.py`): it has a limit of memory and of time for each
-file.
+Processes of their own read them (`office_process.py`), one PDF and one the others: they have a
+limit of memory, and of time for each file.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def can_read_office() -> bool:
 
 
 class OfficeReader:
-    """Reads files in a process of its own.
+    """Reads files in processes of its own.
 
-    Use it as a context: the process ends with it.
+    Use it as a context: the processes end with it.
 
     Parameters
     ----------
@@ -41,7 +41,10 @@ class OfficeReader:
     """
 
     def __init__(self, seconds: float = SECONDS) -> None:
-        self._process = ReaderProcess([sys.executable, '-m', _PROCESS], seconds)
+        command = [sys.executable, '-m', _PROCESS]
+        self._office = ReaderProcess(command, seconds)
+        # PDF needs no MarkItDown, which takes two seconds to import.
+        self._pdf = ReaderProcess([*command, 'pdf'], seconds)
 
     def __enter__(self) -> OfficeReader:
         return self
@@ -50,19 +53,22 @@ class OfficeReader:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
-        self._process.close()
+        """End the processes."""
+        self._office.close()
+        self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
         """The document of a file. Raises UnreadableFile where it cannot be read."""
         check_sizes(file.path)
-        answer = self._process.ask({'path': str(file.path.absolute())})
+        suffix = file.path.suffix.lower()
+        process = self._pdf if suffix == '.pdf' else self._office
+        answer = process.ask({'path': str(file.path.absolute())})
         if 'text' not in answer:
             raise UnreadableFile(str(answer.get('problem', 'no answer')))
         if not str(answer['text']).strip():
             raise without_text('it has no text: a scan needs to be recognised first')
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
-        page = read_office(file.path.suffix.lower(), str(answer['text']))
+        page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)
         placed = titled.placed
         document = Document(file.docid, placed.text, titled.title, origin=placed.origin)

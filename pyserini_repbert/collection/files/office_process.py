@@ -3,6 +3,8 @@
 It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{"title", "text"}`, or
 `{"problem"}`. It has a limit of memory, opens no connection, starts no other process and writes no
 file. It ends with its standard input.
+
+With the argument `pdf`, it reads PDF alone, and starts in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def main() -> None:
     # What a library prints is not an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()
-    convert = _converter()
+    convert = read_pdf if sys.argv[1:] == ['pdf'] else _converter()
     sys.addaudithook(_refuse)
     _write(answers, {'ready': True})
     for line in sys.stdin.buffer:
@@ -68,8 +70,6 @@ def _converter() -> Callable[[str], ReadFile]:
 
     def convert(path: str) -> ReadFile:
         suffix = os.path.splitext(path)[1].lower()
-        if suffix == '.pdf':
-            return read_pdf(path)
         with open(path, 'rb') as stream:
             if suffix == '.xlsx':
                 workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)

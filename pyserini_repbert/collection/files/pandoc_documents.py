@@ -66,6 +66,10 @@ class PandocReader:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
         if self._process is not None:
             self._process.close()
 

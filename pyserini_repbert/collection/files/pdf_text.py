@@ -1,7 +1,7 @@
 """The text of PDF files, by PDFium: what a person reads of each page, in its order.
 
 PDFium (pypdfium2, which the extra `files` brings) goes through two columns one after the other, and
-says where a word is cut at the end of a line. `benchmarks/pdf_words.py` compares it with others.
+says where a word is cut at the end of a line. `benchmarks/readings.py` compares it with others.
 """
 
 from __future__ import annotations
@@ -81,9 +81,11 @@ def _mended(text: str) -> str:
 
     def joined(match: re.Match[str]) -> str:
         # A word that has its hyphen elsewhere, in the middle of a line, keeps it. So does one
-        # of a letter in front, which no syllable is.
+        # of a letter in front, which no syllable is. A capital begins another word: a name, or
+        # the foot of a page.
         with_hyphen = f'{match[1]}-{match[2]}'
-        keeps = len(match[1]) == 1 or with_hyphen.lower() in hyphenated
+        is_other_word = match[1][-1].islower() and match[2][0].isupper()
+        keeps = len(match[1]) == 1 or is_other_word or with_hyphen.lower() in hyphenated
         return with_hyphen if keeps else match[1] + match[2]
 
     return _CUT_SIGNS.sub('', _CUT.sub(joined, text))

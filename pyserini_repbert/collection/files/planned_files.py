@@ -219,31 +219,36 @@ def plan_folder(
     planning.text_kind = text_kind or _guess_texts(texts)
     planning.is_strict = _hold_records_alone(files, planning)
     if files and (planning.is_strict or _hold_pages_alone(files)):
-        for path in files:
-            if not path.suffix:
-                group = FileGroup.of_suffix(path)
-                planning.unread.append(UnreadFile(path, group, 'it is about the other files'))
+        about_others = [(path, FileGroup.of_suffix(path)) for path in files if not path.suffix]
+        about_others += [(path, READMES) for path in readmes]
+        for path, group in about_others:
+            planning.unread.append(UnreadFile(path, group, 'it is about the other files'))
         files = [path for path in files if path.suffix]
-        for path in readmes:
-            planning.unread.append(UnreadFile(path, READMES, 'it is about the other files'))
     else:
         files = sorted([*files, *readmes])
-    kinds: dict[Path, str] = {}
-    for path in files:
-        try:
-            kinds[path] = planning.kind_of(path)
-        except UnreadableFile as error:
-            docid = docid_of_path(path.relative_to(folder).as_posix())
-            planning.leave_out(path, docid, error)
-        except OSError as error:
-            docid = docid_of_path(path.relative_to(folder).as_posix())
-            planning.leave_out(path, docid, UnreadableFile(str(error.strerror)))
+    kinds = _kinds_of(files, folder, planning)
     docids = _docids(folder, kinds)
     planned = [
         PlannedFile(path, docids[path], kind, planning.reader_of(path))
         for path, kind in kinds.items()
     ]
     return Plan(planned, planning.unread, planning.text_kind if texts else '')
+
+
+def _kinds_of(files: Iterable[Path], folder: Path, planning: _Planning) -> dict[Path, str]:
+    """The kinds of the files of a folder that can be read; `planning` learns of the others."""
+    kinds: dict[Path, str] = {}
+    for path in files:
+        try:
+            kinds[path] = planning.kind_of(path)
+            continue
+        except UnreadableFile as error:
+            unreadable = error
+        except OSError as error:
+            unreadable = UnreadableFile(str(error.strerror))
+        docid = docid_of_path(path.relative_to(folder).as_posix())
+        planning.leave_out(path, docid, unreadable)
+    return kinds
 
 
 def _hold_records_alone(files: Iterable[Path], planning: _Planning) -> bool:

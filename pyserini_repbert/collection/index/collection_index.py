@@ -200,7 +200,6 @@ class CollectionIndex(Index):
             of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
-            with_confidence=frozenset(stored if not usual else (*stored, usual)),
             approximate=approximate,
             usual=usual,
             fused=first if len(first) > 1 else (),

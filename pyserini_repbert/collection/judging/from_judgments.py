@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS
-from pyserini_repbert.adapt.learning import N_MAPS, adapt
+from pyserini_repbert.adapt.judged_topics import DEPTH, LEAST_TOPICS, N_MAPS
+from pyserini_repbert.adapt.learning import adapt
 from pyserini_repbert.adapt.offering import (
     collection_rankings,
     gain_text,
@@ -21,11 +20,11 @@ from pyserini_repbert.adapt.offering import (
 )
 from pyserini_repbert.collection.adaptation import (
     ADAPTATIONS,
-    LEARNING_LOCK,
     adaptation_in_use,
     judgments_of,
 )
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.judging.learning_progress import begin_learning, learning_lock
 from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 from pyserini_repbert.collection.judging.own_settings import (
     bm25_settings,
@@ -38,9 +37,8 @@ from pyserini_repbert.collection.judgments import Learning
 from pyserini_repbert.collection.parts import LearnedSearches
 from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.data.model_judges import TAUGHT_BY
-from pyserini_repbert.errors import BusyError, InputError, NotBetterError, PyseriniRepbertError
+from pyserini_repbert.errors import InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
-from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_resolved
@@ -66,7 +64,7 @@ def learn_from_judgments(
     folder : of the collection
     device : where its encoder runs
     seed : draws the folds and the random passages
-    on_progress : called with 1 after each of `adapt.learning.N_MAPS` steps
+    on_progress : called with 1 after each of `adapt.judged_topics.N_MAPS` steps
     model_judge : a language model, by its name as a judge, whose grades count where no person
         judged; None: people's judgments alone
 
@@ -75,7 +73,7 @@ def learn_from_judgments(
     """
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
-    with _learning_lock(folder):
+    with learning_lock(folder):
         done = 0
 
         def report_progress(n: int) -> None:
@@ -246,52 +244,3 @@ def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
         'questions and let it learn again',
         parameters=('even_if_worse',),
     )
-
-
-def begin_learning(folder: Path) -> None:
-    """Say that a program is about to learn, before it has loaded its model."""
-    judgments_of(folder).set_progress({'state': 'running', 'done': 0, 'total': N_MAPS})
-
-
-def learning_state(folder: Path, is_starting: bool = False) -> dict[str, Any]:
-    """How far the last learning is: `state` is 'none', 'running', 'done' or 'failed'.
-
-    While it runs, `done` and `total` count its steps; `error` says why it failed.
-
-    Parameters
-    ----------
-    folder : of the collection
-    is_starting : whether the caller knows of a program that began and may not hold the lock yet
-    """
-    state = {'state': 'none', 'done': 0, 'total': N_MAPS, 'error': None}
-    state |= judgments_of(folder).progress()
-    if state['state'] == 'running' and not is_starting and not _is_learning(folder):
-        return state | {'state': 'failed', 'error': 'it was ended from outside: learn again'}
-    return state
-
-
-@contextmanager
-def _learning_lock(folder: Path) -> Iterator[None]:
-    """Be the one program that learns. Raises BusyError where another one does."""
-    from filelock import FileLock, Timeout
-
-    refuse_link(folder / LEARNING_LOCK)
-    lock = FileLock(folder / LEARNING_LOCK, blocking=False, fallback_to_soft=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise BusyError(
-            f'another program learns from the judgments of {folder}: wait until it has ended'
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _is_learning(folder: Path) -> bool:
-    try:
-        with _learning_lock(folder):
-            return False
-    except BusyError:
-        return True

@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name='confidence',
     package=__name__,
     openers={
-        'confidence': 'estimating:open_confidence',
+        'search': 'estimating:open_search',
         'answered': 'estimating:open_answered',
     },
     commands={

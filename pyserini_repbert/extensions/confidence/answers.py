@@ -10,9 +10,11 @@ from pydantic import Field, FiniteFloat
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.confidence.ordering import order_by_doubt
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.added_fields import PoolOrder
 from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower, AnswerPart
 from pyserini_repbert.trace import Notes
 
@@ -56,10 +58,7 @@ class ConfidenceOfAnswer(TypedDict):
         float, Field(description='probability that one of the ten best hits answers')
     ]
     source: Annotated[
-        Literal['learned', 'prior'],
-        Field(
-            description="learned from the collection's judgments, or a prior from other collections"
-        ),
+        Literal['learned'], Field(description="learned from the collection's judgments")
     ]
 
 
@@ -69,6 +68,13 @@ class ConfidenceOfAnswers(AnswerPart):
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {
         'confidence': (_Confidence, False),
         'min_confidence': (_MinConfidence, None),
+    }
+    pool_orders: ClassVar[Mapping[str, PoolOrder]] = {
+        'unsure': PoolOrder(
+            'documents whose probability is nearest to a half come first, and every third is drawn '
+            'at random; refused if confidence is unknown',
+            order_by_doubt,
+        )
     }
     answer_fields: ClassVar[Mapping[str, Any]] = {
         'confidence': NotRequired[
@@ -238,7 +244,9 @@ def _searched_rankings(index: ServedIndex, search: _EstimatedSearch) -> Searched
         adapted: Any = index.ranker(ADAPTED).ranker
         return SearchedRankings.of(adapted)
     offered = index.index.offered
-    known_rankings = offered.with_confidence
+    known_rankings: set[str] = set()
+    if index.index.kind.is_writable:
+        known_rankings = set(offered.names) - set(offered.approximate)
     searched = systems
     if systems == (offered.usual,):
         searched = (*(offered.fused or (DENSE,)), offered.usual)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.noted_rankings import (
@@ -35,6 +35,8 @@ from pyserini_repbert.trace import Notes
 if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
 
+# Of `Collection.search` and of retrievers.
+ARGUMENT = 'confidence'
 # Where a learning's report has its models: of its search, and of the same without rerankers.
 MODEL = 'model'
 PLAIN_MODEL = 'model_without_rerankers'
@@ -48,6 +50,17 @@ _EARLIER_VERSION = 1
 
 class ConfidenceLostError(InputError):
     """A search has no probabilities, and another search of the collection had some."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitWithProbability(Candidate):
+    """A hit; `probability` is that it is relevant."""
+
+    probability: float = 0.0
+
+    @property
+    def added(self) -> Mapping[str, Any]:
+        return {'probability': self.probability}
 
 
 @dataclass(frozen=True)
@@ -219,15 +232,19 @@ def _differences_text(
     return differences_text(learned, {**search.description(), 'rerank': list(stages) or None})
 
 
-def open_confidence(
-    ranker: Ranker, rerankers: Mapping[str, Reranker] | None = None
+def open_search(
+    ranker: Ranker, argument: str, rerankers: Mapping[str, Reranker] | None = None
 ) -> Callable[[str, int], list[Candidate]] | None:
     """What searches with probabilities, as `search_with_confidence` does; None for the search of
-    another index.
+    another index, and for another argument than `confidence`.
 
-    `rerankers` are of the search, by their stages.
+    Parameters
+    ----------
+    ranker : an open search
+    argument : of `Collection.search` or of a retriever
+    rerankers : of the search, by their stages
     """
-    if not isinstance(ranker, CollectionSearcher):
+    if argument != ARGUMENT or not isinstance(ranker, CollectionSearcher):
         return None
     return partial(search_with_confidence, ranker, rerankers=rerankers)
 
@@ -297,5 +314,9 @@ def search_with_confidence(
     hits = []
     shown = searcher.with_stored_texts(query, ranking[:k])
     for hit, probability in zip(shown, confidence.relevant, strict=False):
-        hits.append(replace(hit, probability=probability))
+        hits.append(
+            HitWithProbability(
+                hit.docid, hit.score, hit.text, hit.excerpts, probability=probability
+            )
+        )
     return answer_of(hits, searcher, topic, notes.parts[SEARCH])

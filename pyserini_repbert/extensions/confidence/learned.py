@@ -18,7 +18,6 @@ from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.collection.parts import LearnedSearches
 from pyserini_repbert.collection.search_description import SearchedRankings
 from pyserini_repbert.collection.searching import CollectionSearcher
-from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import counts_unjudged
 from pyserini_repbert.extensions.confidence.estimating import (
@@ -40,7 +39,7 @@ from pyserini_repbert.extensions.confidence.learning import (
 )
 from pyserini_repbert.extensions.confidence.models import ConfidenceModel, dump_model
 from pyserini_repbert.names.topics import load_topics
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.ranking import Query, normal_form
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.adapted_folder import read_description
 

@@ -38,7 +38,7 @@ LIKELY = 0.5
 WEAK = 0.2
 
 Verdict = Literal['likely', 'weak', 'nothing']
-Source = Literal['learned', 'prior']
+Source = Literal['learned']
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Rows = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ class ConfidenceModel:
     ----------
     hits : P(relevant)
     questions : P(answered)
-    source : 'learned' from the collection's judgments, or a 'prior' of other collections
+    source : 'learned' from the collection's judgments
     hits_test : of P(relevant)
     questions_test : of P(answered), of questions against the same with their answers removed
     search : the search for which it holds, as `SearchedRankings.description` gives it

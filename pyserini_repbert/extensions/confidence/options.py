@@ -83,7 +83,7 @@ class ConfidenceOfSearch(CommandPart):
         from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
 
         index = resolved.index
-        if index is None or resolved.spec.sparse or not index.offered.with_confidence:
+        if index is None or resolved.spec.sparse or not index.kind.is_writable:
             raise InputError(
                 'confidence is of the search of a collection alone: name one as the index',
                 parameters=('index',),

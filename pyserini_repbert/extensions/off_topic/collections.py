@@ -45,10 +45,11 @@ class OffTopicInCollections(CollectionPart):
             read_kept(generation.folder)
         return []
 
-    def copy(self, folder: Path, target: Path) -> None:
-        path = folder / FILE
+    def copy(self, generation: Generation, target: Path) -> list[str]:
+        path = generation.folder / FILE
         if path.is_file():
             shutil.copyfile(path, target / FILE)
+        return []
 
 
 IN_COLLECTIONS = OffTopicInCollections()

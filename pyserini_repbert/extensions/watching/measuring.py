@@ -177,22 +177,15 @@ def _change(
         return None
     moved = []
     for old, new in pairs:
-        grades = qrels[new.qid]
-        first = rankings.get(new.qid, [])
-        second = run[new.qid].docids[:CUT]
-        left = [docid for docid in first if grades.get(docid, 0) > 0 and docid not in second]
-        entered = [docid for docid in second if docid not in first]
-        if _has_moved(old, new) or left:
-            moved.append(
-                MovedQuestion(
-                    before=old,
-                    after=new,
-                    left=tuple(left),
-                    deleted=(),
-                    entered=tuple(entered),
-                    unjudged=tuple(docid for docid in entered if docid not in grades),
-                )
-            )
+        question = _compare_question(
+            old,
+            new,
+            first=rankings.get(new.qid, []),
+            second=run[new.qid].docids[:CUT],
+            grades=qrels[new.qid],
+        )
+        if _has_moved(old, new) or question.left:
+            moved.append(question)
     # The worst come first, by the judged documents.
     moved.sort(key=lambda question: (-question.loss, question.after.ndcg - question.before.ndcg))
     return GenerationChange(
@@ -200,6 +193,34 @@ def _change(
         ndcg=mean_of_questions([new.ndcg - old.ndcg for old, new in pairs]),
         condensed=mean_of_questions([new.condensed - old.condensed for old, new in pairs]),
         questions=tuple(moved),
+    )
+
+
+def _compare_question(
+    before: MeasuredQuestion,
+    after: MeasuredQuestion,
+    *,
+    first: Sequence[str],
+    second: Sequence[str],
+    grades: Mapping[str, int],
+) -> MovedQuestion:
+    """A question's answers in two generations.
+
+    Parameters
+    ----------
+    before, after : its figures
+    first, second : the best docids before, and now
+    grades : of its judged documents
+    """
+    left = [docid for docid in first if grades.get(docid, 0) > 0 and docid not in second]
+    entered = [docid for docid in second if docid not in first]
+    return MovedQuestion(
+        before=before,
+        after=after,
+        left=tuple(left),
+        deleted=(),
+        entered=tuple(entered),
+        unjudged=tuple(docid for docid in entered if docid not in grades),
     )
 
 

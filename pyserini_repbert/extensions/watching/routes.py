@@ -15,7 +15,7 @@ from pyserini_repbert.extensions.watching.measured import MeasuredGeneration
 from pyserini_repbert.extensions.watching.measuring import is_measured
 from pyserini_repbert.extensions.watching.stored import stored_generations
 from pyserini_repbert.serve.answer_models import API
-from pyserini_repbert.serve.refusals import RESPONSES, check_parameters
+from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters
 from pyserini_repbert.serve.routes import Call, IndexName, IndexRoute
 
 _LESS = "give the service a greater 'answer_bytes' in its settings"

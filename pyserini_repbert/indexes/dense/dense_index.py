@@ -124,11 +124,9 @@ class DenseIndex(Index):
             return None
         return DocumentStore(bundle)
 
-    def numbers(self, machine: Machine) -> DocumentNumbers:
+    def numbers(self, machine: Machine) -> DocumentNumbers | None:
         bundle = self._bundle(machine)
-        if bundle is None:
-            return super().numbers(machine)
-        return BundleNumbers(bundle)
+        return None if bundle is None else BundleNumbers(bundle)
 
     def _bundle(self, machine: Machine) -> DenseBundle | None:
         """The bundle, as it is open for searches; None for a FAISS folder."""

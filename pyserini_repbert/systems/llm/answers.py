@@ -18,17 +18,16 @@ from pathlib import Path
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.sqlite_files import (
+    SqliteForm,
     file_address,
+    format_version,
     make_tables,
-    refuse_code,
     sqlite_errors,
     transaction,
 )
 from pyserini_repbert.systems.llm.client import ModelAnswer
 
 _ADVICE = 'restore it from a copy, or begin another file of answers'
-_APPLICATION = 0x70726C6D  # says in the file's header that it is ours
-_FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
 _SCHEMA = """
 CREATE TABLE answers (
@@ -152,36 +151,13 @@ class AnswerFile:
         with sqlite_errors(self.path, _ADVICE):
             connection = sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection):
-                if not is_read_only and _number(connection, 'user_version') == 0:
+                if not is_read_only and format_version(connection) == 0:
                     with transaction(connection):
-                        self._make(connection)
-                self._check(connection)
+                        # Unless another process has made it meanwhile.
+                        if format_version(connection) == 0:
+                            _FORM.make_in(connection, self.path)
+                _FORM.check(connection, self.path)
                 yield connection
-
-    def _make(self, connection: sqlite3.Connection) -> None:
-        """Make the table, unless another process has made it meanwhile."""
-        if _number(connection, 'user_version') != 0:
-            return
-        if connection.execute('SELECT COUNT(*) FROM sqlite_schema').fetchone()[0]:
-            raise DamagedFileError(
-                f'{self.path} holds other data than answers of a language model: check the path'
-            )
-        _make_tables(connection)
-        connection.execute(f'PRAGMA application_id = {_APPLICATION}')
-        connection.execute(f'PRAGMA user_version = {_FORMAT}')
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        if _number(connection, 'application_id') != _APPLICATION:
-            raise DamagedFileError(
-                f'{self.path} holds other data than answers of a language model: check the path'
-            )
-        version = _number(connection, 'user_version')
-        if version != _FORMAT:
-            raise DamagedFileError(
-                f'{self.path} has format version {version}, this release reads {_FORMAT}: use the '
-                'release that wrote it'
-            )
-        refuse_code(connection, self.path, _ADVICE, _make_tables)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -189,6 +165,10 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     make_tables(connection, _SCHEMA)
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
-    """A number in the header of the file."""
-    return int(connection.execute(f'PRAGMA {pragma}').fetchone()[0])
+_FORM = SqliteForm(
+    application=0x70726C6D,
+    version=1,
+    make=_make_tables,
+    refusal='holds other data than answers of a language model',
+    advice=_ADVICE,
+)

@@ -29,7 +29,7 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     read_settings,
     read_values_if_there,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import (
+from pyserini_repbert.systems.sentence_transformers.recognising import (
     MODULES,
     SETTINGS,
     module_types,

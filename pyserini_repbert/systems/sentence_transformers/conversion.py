@@ -18,11 +18,11 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, check_absent
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS
-from pyserini_repbert.systems.sentence_transformers.loading import MODULES, SETTINGS
 from pyserini_repbert.systems.sentence_transformers.packed_file import (
     PackedFile,
     PackedVocabulary,
 )
+from pyserini_repbert.systems.sentence_transformers.recognising import MODULES, SETTINGS
 
 if TYPE_CHECKING:
     import numpy as np

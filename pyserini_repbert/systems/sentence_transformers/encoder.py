@@ -51,12 +51,8 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     read_truncation,
 )
 from pyserini_repbert.systems.sentence_transformers.layers import Kept, LayerSizes
-from pyserini_repbert.systems.sentence_transformers.loading import (
-    MODULES,
-    SETTINGS,
-    folder_digest,
-    open_model,
-)
+from pyserini_repbert.systems.sentence_transformers.loading import folder_digest, open_model
+from pyserini_repbert.systems.sentence_transformers.recognising import MODULES, SETTINGS
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 
 _SIMILARITIES = (None, 'dot', 'cosine')

@@ -17,7 +17,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 from pyserini_repbert.models.numpy_bert import POOLINGS
 from pyserini_repbert.systems.sentence_transformers.layers import ACTIVATION_NAMES, DenseSizes
-from pyserini_repbert.systems.sentence_transformers.loading import MODULES, SETTINGS
+from pyserini_repbert.systems.sentence_transformers.recognising import MODULES, SETTINGS
 
 _PACKAGE = 'sentence_transformers.'
 # Files of a body's settings, the first that is there; names of early releases.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
-from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MissingDependencyError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
@@ -17,8 +16,6 @@ from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 
 # What runs a model, as records have it.
 ENGINE = 'sentence-transformers'
-MODULES = 'modules.json'
-SETTINGS = 'config_sentence_transformers.json'
 # Texts in a batch: sentence-transformers' own default.
 BATCH = 32
 # Earlier releases run the code that lies in a local folder.
@@ -71,17 +68,6 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
             f"sentence-transformers cannot open '{folder}' without remote code: {why}"
         ) from error
     return model.to(chosen.dtype(usable)).eval()
-
-
-def module_types(folder: Path) -> list[str]:
-    """The classes of the modules that a folder lists; none where it has no such list."""
-    try:
-        modules: Any = parse_json((folder / MODULES).read_text(encoding='utf-8'))
-    except (OSError, ValueError):
-        return []
-    if not isinstance(modules, list):
-        return []
-    return [str(module.get('type', '')) for module in modules if isinstance(module, dict)]
 
 
 def folder_digest(folder: StrPath) -> str:

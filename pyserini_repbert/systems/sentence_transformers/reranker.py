@@ -15,12 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.values import read_object
 from pyserini_repbert.encode.text_network import LazyNetworks
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
-    Checkpoint,
     open_checkpoint,
 )
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -54,41 +52,10 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     Unsupported,
     read_cross_encoder,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import (
-    SETTINGS,
-    folder_digest,
-    open_model,
-)
+from pyserini_repbert.systems.sentence_transformers.loading import folder_digest, open_model
 from pyserini_repbert.systems.sentence_transformers.pairs import read_second_type
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 from pyserini_repbert.trace import SILENT, Trace
-
-
-def is_cross_encoder(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a cross-encoder of sentence-transformers.
-
-    It is one if it says so in the file of sentence-transformers, or is a classifier that is no
-    BERT, or has another number of labels than monoBERT's two. A checkpoint of one of this
-    package's systems is none.
-    """
-    config = checkpoint.config
-    if 'ranking' in config:
-        return False
-    labels = config.get('id2label')
-    if isinstance(labels, dict) and len(labels) != 2:
-        return True
-    if config.get('model_type', 'bert') != 'bert' and _is_classifier(config):
-        return True
-    settings = checkpoint.folder / SETTINGS
-    return settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
-
-
-def _is_classifier(config: Mapping[str, Any]) -> bool:
-    """Whether a config.json names a class of transformers that classifies texts."""
-    architectures = config.get('architectures')
-    if not isinstance(architectures, list) or not architectures:
-        return False
-    return str(architectures[0]).endswith('ForSequenceClassification')
 
 
 @dataclass(frozen=True)

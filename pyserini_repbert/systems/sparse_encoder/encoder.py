@@ -24,10 +24,10 @@ from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVecto
 from pyserini_repbert.models.token_ids import Progress
 from pyserini_repbert.systems.sentence_transformers.loading import (
     BATCH,
-    SETTINGS,
     folder_digest,
     open_model,
 )
+from pyserini_repbert.systems.sentence_transformers.recognising import SETTINGS
 from pyserini_repbert.systems.sparse_encoder.folder import sparse_folder
 
 # Passages sorted by length and encoded together.

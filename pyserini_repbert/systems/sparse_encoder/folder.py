@@ -11,7 +11,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     folder_of,
     unlisted_folder,
 )
-from pyserini_repbert.systems.sentence_transformers.loading import (
+from pyserini_repbert.systems.sentence_transformers.recognising import (
     MODULES,
     SETTINGS,
     module_types,

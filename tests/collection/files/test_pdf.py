@@ -41,6 +41,13 @@ def test_words_that_lines_cut_are_whole(tmp_path):
     assert text.split() == 'It has capabilities, which are long-term: long-term gains.'.split()
 
 
+def test_a_capital_behind_a_cut_begins_another_word(tmp_path):
+    """'Jean-' and 'Paul' were one word, and so were a cut word and the foot of its page."""
+    lines = ('By Jean-', 'Paul, of the Instruc-', 'Page 7')
+    text = document_of(tmp_path, printed(lines_at(72, *lines))).text
+    assert text.split() == ['By', 'Jean-Paul,', 'of', 'the', 'Instruc-Page', '7']
+
+
 def test_pages_are_known(tmp_path):
     document = document_of(tmp_path, pdf('Quinces.', '', 'Medlars.', 'Pears.'))
     assert document.text == 'Quinces.\n\nMedlars.\n\nPears.'

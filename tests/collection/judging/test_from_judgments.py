@@ -15,12 +15,11 @@ from pyserini_repbert.collection.adaptation import (
     why_learn_again,
 )
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.collection.judging import from_judgments
 from pyserini_repbert.collection.judging.from_judgments import (
     learn_from_judgments,
-    learning_state,
     use_learning,
 )
+from pyserini_repbert.collection.judging.learning_progress import learning_lock, learning_state
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.collection.settings import SparseKind
 from pyserini_repbert.commands.command import run
@@ -179,7 +178,7 @@ def test_new_judgments_are_a_reason_to_learn_again(folder, learned):
 def test_one_program_learns_at_a_time(folder):
     judge(folder)
     store = judgments_of(folder)
-    with from_judgments._learning_lock(folder):
+    with learning_lock(folder):
         store.set_progress({'state': 'running', 'done': 3, 'total': 16})
         assert learning_state(folder)['state'] == 'running'
         with pytest.raises(BusyError, match='another program learns'):
@@ -278,7 +277,7 @@ def test_a_report_of_an_earlier_release_is_refused(folder, learned):
     newest = store.learnings()[-1]
     report = {key: value for key, value in newest.report.items() if key != 'winner'}
     store.add_learning(replace(newest, number=2, report=report))
-    with pytest.raises(NotBetterError, match='was not compared with the search as it is now'):
+    with pytest.raises(NotBetterError, match='was not compared'):
         use_learning(folder, True)
 
 

@@ -55,7 +55,7 @@ def test_what_is_set_counts_and_is_undone(mine):
     assert used(mine).stages == ()
     undo_settings(mine)
     assert sources(mine) == usual
-    with pytest.raises(InputError, match='has no settings of its own, it is searched by default'):
+    with pytest.raises(InputError, match='has no settings of its own'):
         undo_settings(mine)
 
 

@@ -26,7 +26,9 @@ FLAT = LogisticModel((0.0,) * N_FEATURES, (1.0,) * N_FEATURES, (0.0,) * N_FEATUR
 
 
 def flat_model(hits_test=PASSED, questions_test=PASSED):
-    return ConfidenceModel(FLAT, FLAT, 'prior', hits_test, questions_test, {'fusion': None}, 'sha')
+    return ConfidenceModel(
+        FLAT, FLAT, 'learned', hits_test, questions_test, {'fusion': None}, 'sha'
+    )
 
 
 def test_probabilities_are_those_of_a_logistic_regression():

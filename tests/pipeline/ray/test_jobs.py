@@ -43,7 +43,7 @@ def test_what_a_lost_worker_had_is_done_again(local_pool, loses):
 def test_a_job_that_loses_every_worker_ends_it(local_pool):
     with pytest.raises(
         ClusterError,
-        match='job 0 was tried 5 times, and failed with its machine each time: w4 died',
+        match='tried 5 times, .*w4 died',
     ):
         local_pool(1, range(9), versions=VERSIONS).run(jobs(1))
 

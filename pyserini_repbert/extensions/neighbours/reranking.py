@@ -18,7 +18,11 @@ from typing import Any, Self
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.neighbours import DEFAULT_NEIGHBOURS, NeighbourGraph
+from pyserini_repbert.extensions.neighbours.graph import (
+    DEFAULT_NEIGHBOURS,
+    NeighbourGraph,
+    numbers_of_graph,
+)
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranking, Run
 from pyserini_repbert.record import Model
@@ -57,7 +61,7 @@ class NeighbourReranker(IndexReranker):
 
     def graph(self) -> NeighbourGraph:
         """The graph of the index that is searched. Raises the errors of `NeighbourGraph`."""
-        return NeighbourGraph(self.index.numbers)
+        return NeighbourGraph(numbers_of_graph(self.index.numbers, self.index.description))
 
     def merge(self, topic: Query, given: Ranking, scored: Ranking) -> Ranking:
         """What was scored, with texts for later stages, above the rest of the run.
@@ -290,10 +294,8 @@ def _add_notes(notes: Notes, of_batch: Notes) -> None:
     notes.add(of_batch)
 
 
-def adaptive(reranker: Reranker, n_neighbours: int | None) -> Reranker:
-    """A reranker that also reads neighbours, so many of a document; None: as it is."""
-    if n_neighbours is None:
-        return reranker
+def follow_neighbours(reranker: Reranker, n_neighbours: int) -> Reranker:
+    """A reranker that also reads neighbours, so many of a document."""
     if isinstance(reranker, NeighbourReranker):
         return reranker.with_settings(n_neighbours=n_neighbours)
     return AdaptiveReranker(reranker, n_neighbours)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.neighbours import NeighbourGraph
+from pyserini_repbert.extensions.neighbours.graph import NeighbourGraph
+from pyserini_repbert.extensions.neighbours.reranking import NeighbourReranker
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run, by_score
 from pyserini_repbert.rerank.base import Progress, Scores
-from pyserini_repbert.rerank.neighbours import NeighbourReranker
 from pyserini_repbert.trace import StageCost, Trace
 
 # Adaptive: c of the paper, the hits whose neighbours have to be scored.

@@ -20,11 +20,17 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.extensions.neighbours.form import (
+    EDGES,
+    LOCK,
+    NEIGHBOURS,
+    NEIGHBOURS_FORM,
+    RECORD,
+)
 from pyserini_repbert.files import atomic_folder, locked
 from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.manifest import read_record, write_json
-from pyserini_repbert.index.neighbours_form import EDGES, LOCK, NEIGHBOURS, NEIGHBOURS_FORM, RECORD
 from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.index.records import Count, Name
 from pyserini_repbert.record import Sha256
@@ -54,6 +60,25 @@ class NeighboursRecord:
     def __str__(self) -> str:
         """'16 neighbours of each document by dense'"""
         return f'{self.neighbours} neighbours of each document by {self.ranking}'
+
+
+def numbers_of_graph(numbers: DocumentNumbers | None, index: str) -> DocumentNumbers:
+    """The numbers by which a graph keeps the documents of an index.
+
+    Parameters
+    ----------
+    numbers : of the index; None if its documents have none
+    index : a clause that says what it is, as `Index.description`
+
+    Raises InputError for an index without numbers.
+    """
+    if numbers is None:
+        raise InputError(
+            f'{index}: a graph of neighbours is of a dense index or a collection, so encode its '
+            'passages, or make a collection of its documents',
+            parameters=('index',),
+        )
+    return numbers
 
 
 class NeighbourGraph:
@@ -172,35 +197,31 @@ def check_target(folder: Path, overwrite: bool) -> None:
     NEIGHBOURS_FORM.check(target)
 
 
-def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> str:
-    """Copy the graph of an index into a copy of the index, if it has one.
+def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> list[str]:
+    """Copy the graph of an index into a copy of the index.
 
     Parameters
     ----------
     folder, target : of the index, and of its copy
     index_sha256 : the state of both
 
-    Returns a line about the graph of another state, which is not copied, else ''. Raises
+    Returns a line about the graph of another state, which is not copied, or none. Raises
     DamagedFileError for a graph that is not whole.
     """
-    if not (folder / NEIGHBOURS).exists():
-        return ''
     try:
         files = open_neighbours(folder, index_sha256)
     except MismatchError:
-        return f'{folder / NEIGHBOURS} {_OUTDATED}, and was left out: {AGAIN}'
+        return [f'{folder / NEIGHBOURS} {_OUTDATED}, and was left out: {AGAIN}']
     write_neighbours(target, files.edges, files.record)
-    return ''
+    return []
 
 
 def describe_neighbours(folder: Path, index_sha256: str) -> str:
-    """A line that says what the graph of an index is, once its file is compared; '' without one.
+    """A line that says what the graph of an index is, once its file is compared.
 
     Parameters are as of `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
     """
     graph_folder = folder / NEIGHBOURS
-    if not graph_folder.exists():
-        return ''
     try:
         files = open_neighbours(folder, index_sha256, remembered=False)
     except MismatchError:

@@ -9,10 +9,10 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.index.neighbours_form import EDGES, LOCK, NEIGHBOURS, RECORD
+from pyserini_repbert.extensions.neighbours.building import build_neighbours
+from pyserini_repbert.extensions.neighbours.form import EDGES, LOCK, NEIGHBOURS, RECORD
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.neighbours import build_neighbours
 
 DOCUMENTS = [
     ('cats', 'red cat sat on the mat', 'a'),
@@ -162,7 +162,7 @@ def test_a_lucene_index_has_none(tmp_path, capsys):
 
 
 def test_without_a_graph_and_with_a_damaged_one(folder, graph, documents):
-    with pytest.raises(InputError, match='has no graph of neighbours: make it with'):
+    with pytest.raises(InputError, match='has no graph of neighbours'):
         neighbours(documents(), ['cats'], 3)
     graph()
     path = folder / NEIGHBOURS / EDGES

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from pyserini_repbert.index.neighbours import NeighbourGraph
+from pyserini_repbert.extensions.neighbours.building import build_neighbours
+from pyserini_repbert.extensions.neighbours.graph import NeighbourGraph
 from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Index, SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.neighbours import build_neighbours
 
 
 @contextmanager

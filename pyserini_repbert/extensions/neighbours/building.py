@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.neighbours import (
+from pyserini_repbert.extensions.neighbours.graph import (
     MOST_NEIGHBOURS,
     NO_NEIGHBOUR,
     NeighboursRecord,
     check_target,
+    numbers_of_graph,
     write_neighbours,
 )
 from pyserini_repbert.index.numbers import DocumentNumbers
@@ -53,7 +54,7 @@ def build_neighbours(
             f'{n} neighbours of a document were asked for, expected 1 to {MOST_NEIGHBOURS}',
             parameters=('neighbours',),
         )
-    numbers = index.numbers(machine)
+    numbers = numbers_of_graph(index.numbers(machine), index.description)
     check_target(numbers.folder, overwrite)
     used = numbers.used()
     if not len(used):

@@ -173,7 +173,7 @@ def _decode_text(ids: Sequence[int], index: ServedIndex) -> str:
     return ' '.join(pieces).replace(' ##', '').removeprefix('##')
 
 
-def _check_texts(texts: Sequence[str], limits: Limits) -> None:
+def _check_texts(texts: Sequence[str], limits: Any) -> None:
     if not texts:
         raise InputError("'input' is empty: give a text, or a list of texts")
     if len(texts) > limits.embedding_inputs:

@@ -63,13 +63,6 @@ def test_without_a_graph_the_answer_is_one_line(client):
     assert 'Traceback' not in answer.text
 
 
-def test_texts_of_a_client_have_no_index(client):
-    body = {'model': 'mmr', 'query': 'q', 'documents': ['a', 'b']}
-    answer = client.post('/v1/rerank', json=body)
-    assert answer.status_code == 400
-    assert 'reads the index that is searched' in answer.text
-
-
 @pytest.fixture
 def collection(tiny_checkpoint, rerankers, tmp_path):
     """A client of a service of a collection: 20 documents, every second one of the kind 'even'."""

@@ -10,7 +10,7 @@ from pyserini_repbert.commands.command import EXIT_ERROR, run
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.interop.ir_metadata import read_metadata
+from pyserini_repbert.extensions.ir_metadata.form import read_metadata
 from pyserini_repbert.record import Input, Model, Record, checksum, write_record
 
 RUN = '1 Q0 g2 1 2.5 mine\n1 Q0 g1 2 1.5 mine\n'

@@ -1,6 +1,6 @@
 """GAR, LADR and MMR over small indexes: by hand where numbers are few, else against a plain search.
 
-`tests/interop/test_adaptive_as_others.py` compares them with PyTerrier's.
+`test_adaptive_as_others.py` compares them with PyTerrier's.
 """
 
 from contextlib import closing
@@ -11,16 +11,16 @@ from graphs import documents_of, neighbours, open_with_graph
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.extensions.neighbours.building import build_neighbours
+from pyserini_repbert.extensions.neighbours.ladr import LadrReranker
+from pyserini_repbert.extensions.neighbours.reranking import AdaptiveReranker, _Exploration
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.neighbours import build_neighbours
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import Pipeline, PipelineSpec, open_pipeline
 from pyserini_repbert.pipeline.pipeline import run_pipeline
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
-from pyserini_repbert.rerank.neighbours import AdaptiveReranker, _Exploration
-from pyserini_repbert.systems.ladr.reranker import LadrReranker
 from pyserini_repbert.systems.mmr.reranker import MmrReranker, cosines, mmr_order
 from pyserini_repbert.trace import Notes
 
@@ -273,6 +273,6 @@ def test_an_index_without_texts(tiny_checkpoint, corpus_file, tmp_path, mono):
     with open_with_graph(folder, NEIGHBOURS) as bare:
         assert len(open_pipeline(spec).pipeline.search(TOPIC.text, 5)) == 5
         adaptive = adaptive.with_settings(documents=documents_of(bare))
-        said = 'from the graph of neighbours, and .* stores no texts'
+        said = 'has no text, and .* stores none'
         with pytest.raises(InputError, match=said):
             adaptive.rank([TOPIC], run, None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.files import check_replaced
 
 
@@ -41,9 +42,10 @@ def ir_metadata(arguments: Sequence[str]) -> None:
         options.output and options.output == options.tira,
         '--output and --tira are one path: give two',
     )
-    from pyserini_repbert.interop import ir_metadata as form
+    from pyserini_repbert.extensions.ir_metadata import form
 
     if options.tira:
+        check_outside_indexes(options.tira, '--tira')
         check_replaced(options.tira, options.overwrite, form.METADATA_FILE, form.TIRA_FORM)
     metadata = form.read_metadata(options.run, *options.add)
     if options.skeleton:

@@ -4,11 +4,14 @@ import base64
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker, MonoBertReranker
-from pyserini_repbert.serve.settings import Limits
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.http_errors import error_body
+from pyserini_repbert.serve.settings import Limits, ServeSettings
 
 TEXTS = ['the fish ate the bird', 'cat sat on the mat', 'a red moon']
 
@@ -192,3 +195,52 @@ def test_who_is_not_let_in_reads_openais_form(address, settings, host, status, k
     answer = client.post(address, json={}, headers={'host': host})
     assert answer.status_code == status
     assert answer.json()['error']['type'] == kind
+
+
+def test_texts_of_a_client_have_no_index(index_settings):
+    settings = ServeSettings(indexes={'tiny': index_settings}, rerankers=['mmr'])
+    body = {'model': 'mmr', 'query': 'q', 'documents': ['a', 'b']}
+    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        answer = client.post('/v1/rerank', json=body)
+    assert answer.status_code == 400
+    assert 'reads the index that is searched' in answer.text
+
+
+@pytest.mark.parametrize(
+    ('status', 'kind'),
+    [(401, 'authentication_error'), (408, 'invalid_request_error'), (503, 'server_error')],
+)
+def test_a_client_of_openai_reads_its_form(status, kind):
+    error = error_body('/v1/embeddings', status, 'not complete')['error']
+    assert (error['type'], error['message']) == (kind, 'not complete')
+    assert error_body('/v1/tiny/batch', status, 'not complete') == {'error': 'not complete'}
+
+
+# Requests that are answered.
+RERANKED = {'model': 'monobert', 'query': 'cat'}
+REQUESTS = [
+    ('post', '/v1/rerank', {**RERANKED, 'documents': ['cat', 'dog'], 'top_n': 1}),
+    (
+        'post',
+        '/v1/rerank',
+        {**RERANKED, 'documents': [{'text': 'cat', 'name': 'b'}], 'rank_fields': ['text', 'name']},
+    ),
+    ('post', '/v1/embeddings', {'model': 'tiny', 'input': 'cat', 'input_type': 'query'}),
+    ('post', '/v1/embeddings', {'model': 'tiny', 'input': ['cat', 'dog']}),
+    ('post', '/v1/embeddings', {'model': 'tiny', 'input': [7, 8], 'tokenizer': 'tiny'}),
+    ('post', '/v1/embeddings', {'model': 'tiny', 'input': [[7, 8], [7, 8]], 'tokenizer': 'tiny'}),
+]
+
+
+@pytest.mark.parametrize(
+    ('method', 'path', 'request_'), REQUESTS, ids=[f'{r[1]} {[*r[2]]}' for r in REQUESTS]
+)
+def test_what_the_document_says_is_enforced_here(method, path, request_, serving):
+    pytest.importorskip('jsonschema', reason='the dev extra is not installed')
+    from stated_limits import differing_requests
+
+    far = 10**9
+    client = serving(Limits(query_characters=far, hits=far, rerank_depth=far, inferences=far))
+    assert differing_requests(client, method, path, request_) == []

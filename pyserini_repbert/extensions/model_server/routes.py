@@ -15,19 +15,24 @@ from starlette.responses import Response
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.serve.inference import DOCUMENT, QUERY, encoders_of, in_base64, rerank_texts
-from pyserini_repbert.serve.refusals import (
-    CLIENT_RESPONSES,
-    check_parameters,
-    json_response,
+from pyserini_repbert.extensions.model_server.models import (
+    DOCUMENT,
+    QUERY,
+    TextEncoders,
+    encoders_of,
+    in_base64,
+    rerank_texts,
 )
+from pyserini_repbert.extensions.model_server.serving import ClientErrorResponse
+from pyserini_repbert.serve.http_errors import check_parameters, json_response, responses_of
 from pyserini_repbert.serve.requests import NOT_BLANK, NotBlank, StrictModel
 from pyserini_repbert.serve.routes import Call
 from pyserini_repbert.serve.searching import RequestTrace
+from pyserini_repbert.serve.service import Service
 
 router = APIRouter(
     tags=['for other programs'],
-    responses=CLIENT_RESPONSES,
+    responses=responses_of(ClientErrorResponse),
     dependencies=[Depends(check_parameters)],
     redirect_slashes=False,
 )
@@ -189,6 +194,14 @@ def _shown_document(document: str | TextDocument, text: str) -> dict[str, Any]:
     return {'text': text, **fields}
 
 
+def _encoders(service: Service) -> TextEncoders:
+    """The encoders of a service, which keeps those that are open."""
+    # Not where queries are encoded: texts of other programs may be many.
+    encoders = TextEncoders(service.settings, service.queues['rerank'])
+    kept: TextEncoders = service.known_to_parts.setdefault('text encoders', encoders)
+    return kept
+
+
 def _texts_of(body: EmbeddingsRequest) -> list[str] | list[list[int]]:
     """The texts of a request, or the token ids of each."""
     if isinstance(body.input, str):
@@ -248,7 +261,7 @@ async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
 
     def encode_all(trace: RequestTrace) -> dict[str, Any]:
         indexes = service.served.values()
-        found = service.encoders.embed(
+        found = _encoders(service).embed(
             indexes, body.model, texts, kind, trace, tokenizer=body.tokenizer
         )
         dimension = found.vectors.shape[1]

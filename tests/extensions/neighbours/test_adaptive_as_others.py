@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from graphs import documents_of, neighbours, open_with_graph
 
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.extensions.neighbours.ladr import LadrReranker
+from pyserini_repbert.extensions.neighbours.reranking import AdaptiveReranker
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.rerank.neighbours import AdaptiveReranker
-from pyserini_repbert.systems.ladr.reranker import LadrReranker
+from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.systems.mmr.reranker import MmrReranker
 
 pt = pytest.importorskip('pyterrier')
@@ -37,6 +40,21 @@ class Graph:
     def neighbours(self, docid):
         (docids,) = neighbours(self._documents, [docid], NEIGHBOURS)
         return list(docids)
+
+
+@pytest.fixture
+def dense(tiny_checkpoint, corpus_file, tmp_path):
+    """A dense bundle of 30 passages in three shards."""
+    corpus = open_corpus(corpus_file(N))
+    encoder = RepBertDocumentEncoder(tiny_checkpoint())
+    encode_corpus(corpus, encoder, tmp_path / 'dense', store_text=True, shard_size=13)
+    return tmp_path / 'dense'
+
+
+@pytest.fixture
+def mono(cross_encoder_folder):
+    """A monoBERT with random weights."""
+    return MonoBertReranker(cross_encoder_folder('monobert'))
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+"""`BundlePart`: what an extension keeps in the folder of a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class BundlePart:
+    """What an extension keeps in the folder of a bundle, of vectors or of term weights; each method
+    does nothing unless it is replaced. No command copies a bundle, so there is no hook for that.
+
+    Attributes
+    ----------
+    files : regular expressions, as of `FolderForm`. A bundle may be written anew beside such files
+    """
+
+    files: tuple[str, ...] = ()
+
+    def check(self, folder: Path, index_sha256: str) -> list[str]:
+        """Compare its files; returns what `index check` says of them, a line each.
+
+        Parameters
+        ----------
+        folder : of the bundle
+        index_sha256 : of its manifest: the state of the bundle
+
+        Raises DamagedFileError.
+        """
+        return []

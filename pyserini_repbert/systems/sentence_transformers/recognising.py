@@ -1,0 +1,51 @@
+"""What the files of a folder say of a model of sentence-transformers, without opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.data.values import parse_json, read_object
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+
+MODULES = 'modules.json'
+SETTINGS = 'config_sentence_transformers.json'
+
+
+def module_types(folder: Path) -> list[str]:
+    """The classes of the modules that a folder lists; none where it has no such list."""
+    try:
+        modules: Any = parse_json((folder / MODULES).read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return []
+    if not isinstance(modules, list):
+        return []
+    return [str(module.get('type', '')) for module in modules if isinstance(module, dict)]
+
+
+def is_cross_encoder(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint is a cross-encoder of sentence-transformers.
+
+    It is one if it says so in the file of sentence-transformers, or is a classifier that is no
+    BERT, or has another number of labels than monoBERT's two. A checkpoint of one of this
+    package's systems is none.
+    """
+    config = checkpoint.config
+    if 'ranking' in config:
+        return False
+    labels = config.get('id2label')
+    if isinstance(labels, dict) and len(labels) != 2:
+        return True
+    if config.get('model_type', 'bert') != 'bert' and _is_classifier(config):
+        return True
+    settings = checkpoint.folder / SETTINGS
+    return settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
+
+
+def _is_classifier(config: Mapping[str, Any]) -> bool:
+    """Whether a config.json names a class of transformers that classifies texts."""
+    architectures = config.get('architectures')
+    if not isinstance(architectures, list) or not architectures:
+        return False
+    return str(architectures[0]).endswith('ForSequenceClassification')
