@@ -26,7 +26,7 @@ _TYPES = {
     ASCIIDOC: 'asciidoc',
     ORG: 'org',
     PAGES: 'html',
-    (*MAIL, *MAILBOXES): 'mail',
+    (*MAIL, *MAILBOXES, '.msg'): 'mail',
     NOTEBOOKS: 'notebook',
     SOURCES: 'code',
     LOGS: 'log',

@@ -25,7 +25,7 @@ MAILBOXES = ('.mbox',)
 NOTEBOOKS = ('.ipynb',)
 # What the extra 'files' reads.
 OPEN_DOCUMENTS = ('.odt', '.rtf')
-OFFICE = ('.pdf', '.docx', '.pptx', '.xlsx', '.epub')
+OFFICE = ('.pdf', '.docx', '.pptx', '.xlsx', '.epub', '.msg')
 # What the extra 'files' reads without its marks.
 TYPESET = ('.tex', '.latex', '.typ', '.mediawiki', '.wiki', '.docbook', '.dbk')
 LOGS = ('.log',)

@@ -469,6 +469,7 @@ def run_settings(options: argparse.Namespace) -> None:
 def _print_source(state: SourceStatus) -> None:
     """Print what a source holds, and which of its files could not be read."""
     shown = f'{state.name}: {command.count_text(state.documents, "document")}'
+    shown += _files_text(state)
     if state.synced:
         shown += f', synced {state.synced}'
     if state.prefix:

@@ -29,15 +29,16 @@ _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
-    """The document of a file with one message.
+    """The document of a file with one message."""
+    yield document_of_mail(file.docid, read_bytes(file.path))
 
-    Raises UnreadableFile for a message that has content, but no text.
-    """
-    raw = read_bytes(file.path)
-    document = _document(file.docid, raw)
+
+def document_of_mail(docid: str, raw: bytes) -> Document:
+    """The document of a message. Raises UnreadableFile for one that has content, but no text."""
+    document = _document(docid, raw)
     if not document.text and _has_content(raw):
         raise without_text('a message without text: its parts are attachments, or not text')
-    yield document
+    return document
 
 
 def _has_content(raw: bytes) -> bool:

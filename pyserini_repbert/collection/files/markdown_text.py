@@ -45,13 +45,6 @@ def read_markdown(text: str, first_line: int = 1) -> ReadPage:
     return page
 
 
-def read_converted(text: str) -> ReadPage:
-    """What a person reads of Markdown that a converter wrote: no HTML, and no dialects."""
-    page = ReadPage()
-    _Reader(page, 1, None).read(text)
-    return page
-
-
 class _Reader:
     """Reads the tokens of a page.
 
@@ -59,10 +52,10 @@ class _Reader:
     ----------
     page : gets lines and headings
     first_line : the number of the first line in the file
-    notes : the names of the footnotes that the file has; None: dialects of Markdown are not marks
+    notes : the names of the footnotes that the file has
     """
 
-    def __init__(self, page: ReadPage, first_line: int, notes: frozenset[str] | None) -> None:
+    def __init__(self, page: ReadPage, first_line: int, notes: frozenset[str]) -> None:
         self._page = page
         self._first_line = first_line
         self._notes = notes
@@ -76,7 +69,7 @@ class _Reader:
         self._is_tight = False
         # Whether the next lines are the first of a list or a table.
         self._begins_part = False
-        self._markdown = _markdown() if notes is not None else _converted_markdown()
+        self._markdown = _markdown()
         self._references: dict[str, Any] = {}
 
     def read(self, text: str) -> None:
@@ -149,7 +142,7 @@ class _Reader:
         return f'{slug}-{count}' if count else slug
 
     def _add_words(self, token: Any) -> None:
-        if self._notes is not None and is_code_of_mdx(token.content):
+        if is_code_of_mdx(token.content):
             return
         lines = self._words_of(token)
         if self._row_number:
@@ -200,17 +193,17 @@ class _Reader:
         return _words_of_parts(children, self._notes)
 
 
-def _words_of_parts(children: Sequence[Any], notes: frozenset[str] | None) -> list[str]:
+def _words_of_parts(children: Sequence[Any], notes: frozenset[str]) -> list[str]:
     """The words of a block's parts, a line for each of its lines.
 
     Parameters
     ----------
     children : the tokens of the parts
-    notes : the names of the footnotes that the file has; None: dialects are not marks
+    notes : the names of the footnotes that the file has
     """
 
     def plain(text: str) -> str:
-        return text if notes is None else plain_words(text, notes, is_behind_element=bool(parts))
+        return plain_words(text, notes, is_behind_element=bool(parts))
 
     parts: list[str] = []
     # Text that stands together.
@@ -252,17 +245,5 @@ def _markdown() -> Any:
 
     options = {'maxNesting': _MOST_NESTED}
     markdown = MarkdownIt('commonmark', options).enable(['table', 'strikethrough'])
-    markdown.core.ruler.enableOnly(['normalize', 'block'])
-    return markdown
-
-
-@cache
-def _converted_markdown() -> Any:
-    """The parser without what a converter does not write, so that it is text."""
-    from markdown_it import MarkdownIt
-
-    options = {'maxNesting': _MOST_NESTED, 'html': False}
-    markdown = MarkdownIt('commonmark', options).enable(['table'])
-    markdown.disable(['reference', 'html_block', 'html_inline', 'entity'])
     markdown.core.ruler.enableOnly(['normalize', 'block'])
     return markdown

@@ -1,4 +1,4 @@
-"""PDF, Word, PowerPoint, Excel and EPUB as documents, by MarkItDown (the extra `files`).
+"""PDF, Word, PowerPoint, Excel, EPUB and Outlook's messages as documents (the extra `files`).
 
 Processes of their own read them (`office_process.py`), one PDF and one the others: they have a
 limit of memory, and of time for each file.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead
+from pyserini_repbert.collection.files.mail_documents import document_of_mail
 from pyserini_repbert.collection.files.office_text import read_office
 from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.collection.files.reader_process import SECONDS, ReaderProcess
@@ -23,6 +24,8 @@ from pyserini_repbert.files import human_size
 
 _PROCESS = 'pyserini_repbert.collection.files.office_process'
 _MOST_BYTES = 500_000_000  # of a file
+# The process answers the source of a mail.
+_OUTLOOK = '.msg'
 
 
 def can_read_office() -> bool:
@@ -67,6 +70,9 @@ class OfficeReader:
             raise UnreadableFile(str(answer.get('problem', 'no answer')))
         if not str(answer['text']).strip():
             raise without_text('it has no text: a scan needs to be recognised first')
+        if suffix == _OUTLOOK:
+            yield document_of_mail(file.docid, str(answer['text']).encode())
+            return
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
         page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)

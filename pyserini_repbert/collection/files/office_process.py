@@ -1,4 +1,6 @@
-"""The process that reads PDF, Office files and EPUB; `office_documents.py` starts it.
+"""The process that reads PDF, Office files, EPUB and Outlook's messages.
+
+`office_documents.py` starts it.
 
 It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{"title", "text"}`, or
 `{"problem"}`. It has a limit of memory, opens no connection, starts no other process and writes no
@@ -9,18 +11,24 @@ With the argument `pdf`, it reads PDF alone, and starts in a tenth of the time.
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import SimpleNamespace
 from typing import IO, Any
 
 from pyserini_repbert.collection.files.excel_values import shown_value
+from pyserini_repbert.collection.files.outlook_message import mail_of_outlook
 from pyserini_repbert.collection.files.pdf_text import NeedsPasswordError, read_pdf
 from pyserini_repbert.collection.files.read_file import ReadFile
+from pyserini_repbert.collection.files.reader_process import INSTALL
 from pyserini_repbert.collection.files.word_wrappers import without_wrappers
+from pyserini_repbert.data.markup import parse_page
+from pyserini_repbert.data.page_encodings import decode_page
 
 _MOST_MEMORY = 4 << 30  # bytes of addresses, most of which libraries reserve and never use
 _MOST_TEXT = 30_000_000  # characters
@@ -37,6 +45,8 @@ _FORBIDDEN = (
 )
 _READING = ('r', 'rb', 'rt')
 # The number of a note in the text, as mammoth writes it.
+# What MarkItDown writes of a book in front of its chapters: '**Authors:** Ada'.
+_OF_BOOK = re.compile(r'\*\*(\w+:)\*\* ')
 _NOTE_SIGN = re.compile(r'<sup><a href="#(?:foot|end)note-[^"]*" id="[^"]*">\[\d+\]</a></sup>')
 
 
@@ -63,13 +73,13 @@ def _converter() -> Callable[[str], ReadFile]:
 
     openpyxl = import_module('openpyxl')
 
-    by_suffix = {
-        '.pptx': converters.PptxConverter(),
-        '.epub': converters.EpubConverter(),
-    }
+    slides = converters.PptxConverter()
+    books = converters.EpubConverter()
 
     def convert(path: str) -> ReadFile:
         suffix = os.path.splitext(path)[1].lower()
+        if suffix == '.msg':
+            return ReadFile(mail_of_outlook(path))
         with open(path, 'rb') as stream:
             if suffix == '.xlsx':
                 workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
@@ -77,8 +87,10 @@ def _converter() -> Callable[[str], ReadFile]:
             if suffix == '.docx':
                 return ReadFile(_html_of_word(stream))
             info = StreamInfo(extension=suffix)
+            if suffix == '.epub':
+                return _html_of_book(books, stream, info)
             # What a file's text has in common with Markdown is not a mark.
-            result = by_suffix[suffix].convert(stream, info, escape_misc=True)
+            result = slides.convert(stream, info, escape_misc=True)
             return ReadFile(result.markdown, result.title or '')
 
     return convert
@@ -99,6 +111,37 @@ def _html_of_word(stream: IO[bytes]) -> str:
         include_embedded_style_map=False,
     )
     return _NOTE_SIGN.sub('', result.value)
+
+
+class _Chapters:
+    """In the place of MarkItDown's reader of HTML: the chapters of a book stay as they are."""
+
+    def __init__(self) -> None:
+        self.bodies: list[str] = []
+
+    def convert(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
+        """Keep a chapter, whose elements all end with it; MarkItDown gets a text without words."""
+        body = parse_page(decode_page(stream.read())).body
+        if body is not None and body.html:
+            self.bodies.append(body.html)
+        return SimpleNamespace(markdown='')
+
+
+def _html_of_book(converter: Any, stream: IO[bytes], info: Any) -> ReadFile:
+    """A book as HTML: what it says of itself, and its chapters, which MarkItDown finds.
+
+    Parameters
+    ----------
+    converter : MarkItDown's
+    stream : of the file
+    info : of the stream, as MarkItDown asks for it
+    """
+    chapters = _Chapters()
+    converter._html_converter = chapters
+    result = converter.convert(stream, info)
+    of_book = html.escape(_OF_BOOK.sub(r'\1 ', result.markdown.strip()))
+    lines = of_book.replace('\n', '<br>')
+    return ReadFile('\n'.join([f'<p>{lines}</p>', *chapters.bodies]), result.title or '')
 
 
 def _text_of_sheets(workbook: Any) -> str:
@@ -132,6 +175,8 @@ def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
         return {'problem': str(error)}
     except MemoryError:
         return {'problem': 'its reader used too much memory'}
+    except ModuleNotFoundError:
+        return {'problem': f'{INSTALL} to read such files'}
     except Exception as error:
         # Parsers of strangers' files raise what they like.
         return {'problem': _reason(error)}

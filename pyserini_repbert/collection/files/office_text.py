@@ -1,8 +1,7 @@
 """The text of PDF and Office files, from what the process that reads them answers.
 
-Word files come as HTML. EPUB comes as Markdown, in which everything but marks is escaped. The
-others come as lines, whose words are not Markdown: an address in angle brackets is text, and so is
-'<!--'.
+Word files and EPUB come as HTML. The others come as lines, whose words are not Markdown: an address
+in angle brackets is text, and so is '<!--'.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 
 from pyserini_repbert.collection.files.html_text import read_html
-from pyserini_repbert.collection.files.markdown_text import read_converted
 from pyserini_repbert.collection.files.read_page import ReadPage
 from pyserini_repbert.data.markup import alternative_text
 
@@ -122,5 +120,5 @@ _READERS: Mapping[str, Callable[[str], ReadPage]] = {
     '.docx': read_html,
     '.pptx': _read_slides,
     '.xlsx': _read_sheets,
-    '.epub': read_converted,
+    '.epub': read_html,
 }

@@ -39,10 +39,16 @@ def test_what_is_damaged_is_not_taken_for_text(tmp_path):
             list(reader.documents(FileToRead(path, 'a.docx')))
 
 
+def documents_of(tmp_path, files):
+    """The documents of files by their names."""
+    write_files(tmp_path, files)
+    return {document.docid: document for document in open_corpus(tmp_path).documents()}
+
+
 def texts_of(tmp_path, files):
     """The texts of files by their names."""
-    write_files(tmp_path, files)
-    return {document.docid: document.text for document in open_corpus(tmp_path).documents()}
+    documents = documents_of(tmp_path, files)
+    return {name: document.text for name, document in documents.items()}
 
 
 def test_what_looks_like_markdown_or_html_is_text(tmp_path):
@@ -67,6 +73,22 @@ def test_what_looks_like_markdown_or_html_is_text(tmp_path):
     assert texts['e.docx'] == '--- x: [y'
     assert texts['g.xlsx'].endswith(sentence)
     assert texts['h.epub'].endswith(sentence)
+
+
+def test_a_book_is_read_as_its_pages_show_it(tmp_path):
+    """'quince1' was a word, and what a page hides was text."""
+    chapter = (
+        'The quince<a epub:type="noteref" href="#n1">1</a> and the medlar<sup><a href="#n2">2</a>'
+        '</sup> are sour.</p><p hidden="">unseen</p><h2 id="s">Feeding</h2><ol><li>first</li>'
+        '</ol><aside epub:type="footnote" id="n1"><p>A note.</p></aside><p><!-- open'
+    )
+    book = WRITERS['.epub'](chapter)
+    document = documents_of(tmp_path, {'a.epub': book})['a.epub']
+    assert document.title == 'A Book'
+    assert document.text == (
+        'Title: A Book\n\nThe quince and the medlar are sour.\n\nFeeding\n\n1. first\n\nA note.'
+    )
+    assert [heading.title for heading in document.origin.headings] == ['Feeding']
 
 
 def paragraph(text, more=''):
