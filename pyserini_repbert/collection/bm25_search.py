@@ -50,6 +50,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     def __init__(self, generation: Generation, settings: SparseSettings) -> None:
         super().__init__(str(generation.lucene_folder), settings)
+        self.word_forms = generation.settings.word_forms
         self.generation = generation
 
     def within(self, wanted: DocumentFilter) -> FilteredBm25:

@@ -35,6 +35,7 @@ from pyserini_repbert.collection.syncing import (
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
@@ -222,7 +223,11 @@ class Collection:
         """
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
-        with self.open_writer(rebuild, defaults=self._defaults_for(corpus)) as writer:
+        wanted = self._wanted
+        if rebuild:
+            wanted = replace(wanted, word_forms=WordForms.UNITED)
+        defaults = self._defaults_for(corpus)
+        with self.open_writer(rebuild, defaults=defaults, wanted=wanted) as writer:
             writer.encoder.on_encoded = on_encoded
             known = _find_source(writer.sources, source, named)
             before = known.reading
@@ -631,17 +636,19 @@ class Collection:
         rebuild: bool = False,
         spare: Sequence[Path] = (),
         defaults: Defaults | None = None,
+        wanted: WantedSettings | None = None,
     ) -> Writer:
         """What writes the collection, by the settings of `open`; it holds the writer's lock.
 
         Parameters
         ----------
         rebuild, spare, defaults : as of `Writer`
+        wanted : other settings than those of `open`
         """
         return Writer(
             self.folder,
             source=self.source,
-            wanted=self._wanted,
+            wanted=wanted or self._wanted,
             rebuild=rebuild,
             expected=self._known(),
             spare=spare,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.collection.stored_values import typed_values
 from pyserini_repbert.data.file_types import file_type, suffix_of
+from pyserini_repbert.data.word_forms import WordForms
 
 TYPE = 'type'
 FOLDER = 'folder'
@@ -86,11 +87,13 @@ class FileFields:
     ----------
     select : asks SQLite, as `Generation.select`
     tables : those that SQLite's file has; an earlier release may not have made all of them
+    forms : in which filters compare words
     """
 
-    def __init__(self, select: _Select, tables: AbstractSet[str]) -> None:
+    def __init__(self, select: _Select, tables: AbstractSet[str], forms: WordForms) -> None:
         self._select = select
         self._tables = tables
+        self._forms = forms
 
     @cached_property
     def types(self) -> dict[str, set[str]]:
@@ -161,7 +164,7 @@ class FileFields:
             'WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL',
             [],
         )
-        return _ComparedFiles([file for (file,) in rows], self.times)
+        return _ComparedFiles([file for (file,) in rows], self.times, self._forms)
 
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
         """The fields of the files from which documents come, by the document's number."""
@@ -201,16 +204,19 @@ class _ComparedFiles:
     ----------
     files : the paths of all
     times : when they were changed, in nanoseconds, of those of which that is known
+    forms : in which filters compare words
     """
 
-    def __init__(self, files: Iterable[str], times: Mapping[FileOfSource, int]) -> None:
+    def __init__(
+        self, files: Iterable[str], times: Mapping[FileOfSource, int], forms: WordForms
+    ) -> None:
         self._asking = threading.Lock()
         self._connection = sqlite3.connect(':memory:', check_same_thread=False)
         self._connection.execute(
             'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
             'file TEXT)'
         )
-        for rows in (_values_of_names(files), _values_of_times(times)):
+        for rows in (_values_of_names(files, forms), _values_of_times(times)):
             self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
 
     def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
@@ -220,11 +226,11 @@ class _ComparedFiles:
             return self._connection.execute(statement, {'rows': json.dumps(values)}).fetchall()
 
 
-def _values_of_names(files: Iterable[str]) -> Iterator[tuple[object, ...]]:
+def _values_of_names(files: Iterable[str], forms: WordForms) -> Iterator[tuple[object, ...]]:
     """The values that follow from the names of files, in all sources."""
     for file in files:
         fields = compared_fields(file_fields(file, modified=None))
-        for name, kind, value in typed_values(fields):
+        for name, kind, value in typed_values(fields, forms):
             yield name, kind, value, None, file
         # A person may ask for the suffix: `type:docx`.
         suffix = suffix_of(file)

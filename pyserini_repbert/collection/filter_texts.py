@@ -6,7 +6,7 @@ A module of its own, since luqum is imported with it: a search without a filter 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.file_fields import FILE_FIELDS
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.stored_values import number_of, stored_date
+from pyserini_repbert.collection.stored_values import (
+    LAST_SIGN,
+    number_of,
+    stored_date,
+    stored_text,
+)
 from pyserini_repbert.data.origins import docid_of_path
 from pyserini_repbert.errors import InputError
 
@@ -45,8 +50,6 @@ _NEGATIVE = re.compile(
     rf'(?P<other>{_QUOTED_OR_ESCAPED})'
     rf'|(?P<before>{_COLON_OR_COMPARISON})-(?={_UNSIGNED_NUMBER}(?:[\s)]|$))'
 )
-# The greatest character: what begins with a text lies between it and it followed by this one.
-_LAST = '\U0010ffff'
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,8 @@ class _Evaluation:
         if isinstance(item, tree.SearchField):
             if field is not None:
                 raise InputError(f"'{item}' is inside field '{field}': name one field")
-            named = _Field(_unescaped(item.name), is_docid=item.name == DOCID)
+            name = self._generation.form_of(_unescaped(item.name))
+            named = _Field(name, is_docid=item.name == DOCID)
             self._check_field(named)
             _check_sign_of_value(item)
             return self.mask(item.expr, named)
@@ -285,13 +289,21 @@ class _Evaluation:
         own = docid if self._beside is None else self._beside.own_docid(docid)
         # A person may write the path of a file as it is, with its spaces.
         docids = [] if own is None else sorted({own, docid_of_path(own)})
-        return self._generation.mask_of(self._generation.docnos(docids))
+        mask = self._generation.mask_of(self._generation.docnos(docids))
+        if own is None:
+            return mask
+        return mask | self._live_of(self._generation.docnos_of_docid(own))
+
+    def _live_of(self, docnos: Iterable[int]) -> Mask:
+        """Those of these documents that are here."""
+        return self._generation.mask_of(docnos) & self._generation.live_documents
 
     def _docids(self, start: str) -> Mask:
         own = start if self._beside is None else self._beside.own_prefix(start)
         if own is None:
             return self._generation.mask_of([])
         mask = self._select_docids(own)
+        mask |= self._live_of(self._generation.docnos_of_docid(own, is_prefix=True))
         path = docid_of_path(own)
         return mask if path == own else mask | self._select_docids(path)
 
@@ -305,8 +317,11 @@ class _Evaluation:
                 f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
                 f'as {field}:[2019 TO 2023]'
             )
-        by_text = self._begins(field, 'text', text.casefold())
-        return by_text | self._begins(field, 'date', stored_date(text))
+        form = self._generation.form_of(text)
+        by_text = self._begins(
+            field, 'text', stored_text(text, self._generation.settings.word_forms)
+        )
+        return by_text | self._begins(field, 'date', stored_date(form))
 
     def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""
@@ -314,7 +329,7 @@ class _Evaluation:
             field,
             "type = json_extract(:rows, '$[1]') AND value >= json_extract(:rows, '$[2]') "
             "AND value < json_extract(:rows, '$[3]')",
-            [kind, low, low + _LAST],
+            [kind, low, low + LAST_SIGN],
         )
 
     def _range(self, field: _Field, bounds: _Bounds) -> Mask:
@@ -350,9 +365,9 @@ class _Evaluation:
         low = bounds.low
         high = bounds.high
         if low is not None:
-            low = stored_date(low) if bounds.has_low else stored_date(low) + _LAST
+            low = stored_date(low) if bounds.has_low else stored_date(low) + LAST_SIGN
         if high is not None:
-            high = stored_date(high) + _LAST if bounds.has_high else stored_date(high)
+            high = stored_date(high) + LAST_SIGN if bounds.has_high else stored_date(high)
         return self._between(field, 'date', low, high, bounds)
 
     def _between(
@@ -391,7 +406,7 @@ class _Evaluation:
             "SELECT docno FROM documents WHERE docid >= json_extract(:rows, '$[0]') "
             "AND docid < json_extract(:rows, '$[1]') AND docno < json_extract(:rows, '$[2]')",
             # Later generations may have others.
-            [prefix, prefix + _LAST, self._generation.n_numbers],
+            [prefix, prefix + LAST_SIGN, self._generation.n_numbers],
         )
         mask = self._generation.mask_of(docno for (docno,) in rows)
         return mask & self._generation.live_documents

@@ -41,15 +41,18 @@ from pyserini_repbert.collection.store import (
     table_names,
 )
 from pyserini_repbert.collection.stored_values import (
+    LAST_SIGN,
     VALUE_TYPES,
     fields_fit,
     number_of,
     origin_fits,
     stored_date,
+    stored_text,
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.origins import Origin, TextSpan, docid_form
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
@@ -524,7 +527,7 @@ class Generation:
     @cached_property
     def file_fields(self) -> FileFields:
         """The fields that documents have of their files."""
-        return FileFields(self.select, self._read_table_names())
+        return FileFields(self.select, self._read_table_names(), self.settings.word_forms)
 
     @cached_property
     def field_types(self) -> dict[str, set[str]]:
@@ -553,6 +556,36 @@ class Generation:
         for field, kind in rows:
             types.setdefault(field, set()).add(kind)
         return types
+
+    def form_of(self, text: str) -> str:
+        """A text, or a field's name, in the form in which filters compare it."""
+        return self.settings.word_forms.of(text)
+
+    def docnos_of_docid(self, docid: str, is_prefix: bool = False) -> list[Any]:
+        """The numbers of the documents whose docid a person means, in whichever form it is written.
+
+        Empty for a collection that compares words as they were written.
+
+        Parameters
+        ----------
+        docid : as a person writes it
+        is_prefix : whether docids that begin so are meant
+        """
+        if self.settings.word_forms is WordForms.WRITTEN:
+            return []
+        form = docid_form(docid)
+        last = form + LAST_SIGN if is_prefix else form
+        rows = self.select(
+            'SELECT docno, docid, form FROM docid_forms JOIN documents USING (docno) '
+            "WHERE form >= json_extract(:rows, '$[0]') AND form <= json_extract(:rows, '$[1]') "
+            "AND docno < json_extract(:rows, '$[2]') UNION ALL "
+            'SELECT docno, docid, docid FROM documents '
+            "WHERE docid >= json_extract(:rows, '$[0]') AND docid <= json_extract(:rows, '$[1]') "
+            "AND docno < json_extract(:rows, '$[2]')",
+            # Later generations may have others.
+            [form, last, self.n_numbers],
+        )
+        return [docno for docno, stored, stored_form in rows if docid_form(stored) == stored_form]
 
     def docnos_where(
         self, field: str, condition: str = '', values: Sequence[Any] = ()
@@ -594,9 +627,9 @@ class Generation:
         One with several such values comes several times. A phrase finds no number.
         """
         readings = {
-            'text': text.casefold(),
-            'date': stored_date(text),
-            'number': None if is_phrase else number_of(text),
+            'text': stored_text(text, self.settings.word_forms),
+            'date': stored_date(self.form_of(text)),
+            'number': None if is_phrase else number_of(self.form_of(text)),
         }
         condition = "type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]')"
         docnos = []

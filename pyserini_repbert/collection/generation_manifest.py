@@ -23,6 +23,7 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import ShardName, sync_to_disk
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
 from pyserini_repbert.systems.registry import representations
@@ -133,6 +134,9 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
+        if self.settings.word_forms is WordForms.WRITTEN:
+            # As before words were united.
+            del values['settings']['word_forms']
         for key in ('identity', 'sources_sha256', 'owners_digest', 'origins_digest'):
             if values[key] is None:
                 # As before there were any.

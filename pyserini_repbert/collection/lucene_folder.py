@@ -19,7 +19,6 @@ from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER, contents_of
 from pyserini_repbert.errors import within_limits
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
-from pyserini_repbert.lucene.updating import LuceneUpdate
 
 MOST_DEAD = 1 / 20  # of the documents, before segments are merged
 _UNFINISHED = '.unfinished'
@@ -65,19 +64,20 @@ def update_lucene(
         if not is_changed and not (merge and state.dead):
             return state
         earlier = parent / before.lucene
+    from pyserini_repbert.lucene.updating import LuceneUpdate
+
     most_dead = 0.0 if merge else MOST_DEAD
     target = parent / generation_name(generation)
     with within_limits(parent):
         folder = _make_links(earlier, parent / _UNFINISHED)
         with LuceneUpdate(folder, settings.language) as index:
             if earlier is None:
-                index.add(_contents(connection))
+                index.add(_contents(connection, settings))
             else:
                 index.delete(_changed_docids(connection))
                 # in this order, SQLite reads only the texts of the staged documents
-                index.add(
-                    _contents(connection, 'staged CROSS JOIN texts USING (docno)', 'AND is_text')
-                )
+                changed = 'staged CROSS JOIN texts USING (docno)'
+                index.add(_contents(connection, settings, changed, 'AND is_text'))
             counts = index.finish(most_dead)
         (folder / _LOCK).unlink(missing_ok=True)
         sync_to_disk(folder)
@@ -95,15 +95,29 @@ def _changed_docids(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _contents(
-    connection: sqlite3.Connection, tables: str = 'texts', condition: str = ''
+    connection: sqlite3.Connection,
+    settings: CollectionSettings,
+    tables: str = 'texts',
+    condition: str = '',
 ) -> Iterator[tuple[str, str]]:
-    """The docid and the contents of documents; those without text are left out."""
+    """The docid and the contents of documents, with words in the form that the settings say.
+
+    Documents without text are left out.
+
+    Parameters
+    ----------
+    connection : of the writer
+    settings : of the next generation
+    tables : that have the texts
+    condition : what else holds for these
+    """
+    forms = settings.word_forms
     rows = connection.execute(
         f'SELECT docid, title, text FROM {tables} CROSS JOIN documents USING (docno) '
         f'WHERE until = {FOREVER} {condition} AND has_contents(title, text) ORDER BY docno'
     )
     for docid, title, text in rows:
-        yield docid, contents_of(title, text)
+        yield docid, forms.of(contents_of(title, text), settings.language)
 
 
 def _make_links(source: Path | None, target: Path) -> Path:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.collection.stored_values import origin_digest, rendered_fields, typed_values
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import docid_form
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
 
 
@@ -79,12 +81,13 @@ class StagedRows:
     """Reads live rows, and writes rows of the next generation, `generation`.
 
     Calls that write belong into a transaction of the caller. New documents are numbered from
-    `first_new` on.
+    `first_new` on. Filters compare words in the forms that `forms` says.
     """
 
-    def __init__(self, connection: sqlite3.Connection, generation: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, generation: int, forms: WordForms) -> None:
         self.connection = connection
         self.generation = generation
+        self._forms = forms
         self.first_new = self._first_new()
 
     def _first_new(self) -> int:
@@ -158,6 +161,20 @@ class StagedRows:
     def write_docid(self, docno: int, docid: str) -> None:
         """Give a new document its number."""
         self._insert('documents', docno, docid)
+        self._write_docid_form(docno, docid)
+
+    def write_docid_forms(self) -> None:
+        """Note the forms of all docids that were not in one form."""
+        rows = self.connection.execute('SELECT docno, docid FROM documents').fetchall()
+        for docno, docid in rows:
+            self._write_docid_form(docno, docid)
+
+    def _write_docid_form(self, docno: int, docid: str) -> None:
+        form = docid_form(docid)
+        if self._forms is WordForms.UNITED and form != docid:
+            self.connection.execute(
+                'INSERT OR IGNORE INTO docid_forms VALUES (?, ?)', [form, docno]
+            )
 
     def write_version(
         self, docno: int, document: Document, source: int, of_fields: bytes, of_text: bytes
@@ -176,10 +193,10 @@ class StagedRows:
         version = (docno, self.generation, FOREVER, source, of_fields, of_text, fields)
         self._insert('fields', *version)
 
-    def write_field_values(self, docno: int, document: Document) -> None:
+    def write_field_values(self, docno: int, fields: Mapping[str, Any]) -> None:
         """Write the values by which filters find a document."""
         self.end('field_values', docno)
-        for name, kind, value in typed_values(document.fields):
+        for name, kind, value in typed_values(fields, self._forms):
             self._insert('field_values', name, kind, value, docno, self.generation, FOREVER)
 
     def write_origin(self, docno: int, document: Document) -> None:

@@ -21,6 +21,7 @@ from pyserini_repbert.collection.passages import (
     cutting_tokenizer,
 )
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.encode.representations import (
     ModelSource,
     Representation,
@@ -238,6 +239,8 @@ class CollectionSettings:
     sparse_model: SparseModel | None = None  # of the kind 'learned'
     multi_vector_model: TokenModel | None = None
     dtype: VectorDtype = 'float32'  # of the stored vectors
+    # In which Lucene and filters compare words; earlier releases stored none.
+    word_forms: WordForms = WordForms.WRITTEN
 
     @property
     def further_models(self) -> dict[Representation, RepresentationModel]:
@@ -284,7 +287,8 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 class WantedSettings:
     """What a user asks for; None is what the collection has, or the default of a new one.
 
-    `sparse` is 'bm25', 'none', or the name of a learned model. Attributes of the names of
+    `sparse` is 'bm25', 'none', or the name of a learned model. A new collection has its words
+    united, as has one that a user rebuilds. Attributes of the names of
     `Representation.option` name further models.
     """
 
@@ -294,6 +298,7 @@ class WantedSettings:
     sparse: str | None = None
     dtype: str | None = None
     multi_vector: str | None = None
+    word_forms: WordForms | None = None
 
     def __post_init__(self) -> None:
         if self.dtype is not None:
@@ -391,7 +396,8 @@ def cuts_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
 
 def indexes_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
     """Whether two settings give the same Lucene index."""
-    return (one.language, one.sparse) == (other.language, other.sparse)
+    parts = ('language', 'sparse', 'word_forms')
+    return all(getattr(one, name) == getattr(other, name) for name in parts)
 
 
 def choose_settings(
@@ -443,6 +449,7 @@ def _new_settings(
         overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
         language=wanted.language or default_language,
         dtype=dtype,
+        word_forms=wanted.word_forms or WordForms.UNITED,
         **further_parts(names, source, dtype),
     )
 

@@ -6,6 +6,7 @@ that name it afterwards. A kill in between leaves a shard, whose vectors the nex
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.data.origins import Origin
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
 
 # What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
@@ -139,6 +141,7 @@ class Staging:
     encoder : cuts and encodes
     dimension : of the vectors
     dtype : the type in which they are stored
+    forms : in which filters compare words
     others : folders of shards beside the collection's, in which vectors may be
     """
 
@@ -150,12 +153,13 @@ class Staging:
         encoder: PassageEncoder,
         dimension: int,
         dtype: str,
+        forms: WordForms,
         others: Sequence[Path] = (),
     ) -> None:
         self.folder = folder
         self.connection = connection
         self.generation = generation
-        self.rows = StagedRows(connection, generation)
+        self.rows = StagedRows(connection, generation, forms)
         self.encoder = encoder
         self.dtype = dtype
         self._spare = SpareShards(folder, generation, dtype, encoder.further_models)
@@ -226,6 +230,19 @@ class Staging:
                 self.rows.end('field_values', docno)
                 self.rows.end('origins', docno)
                 self.rows.end_text(docno)
+
+    def unite_again(self) -> None:
+        """Write the values of fields, and the forms of docids, of all documents anew."""
+        self.flush()
+        rows = self.connection.execute(
+            f'SELECT docno, fields FROM fields WHERE until = {FOREVER} AND since < ? '
+            "AND fields <> '{}'",
+            [self.generation],
+        ).fetchall()
+        with transaction(self.connection):
+            self.rows.write_docid_forms()
+            for docno, fields in rows:
+                self.rows.write_field_values(docno, json.loads(fields))
 
     def cut_again(self) -> None:
         """Cut and encode all documents whose passages were made with other settings."""
@@ -401,7 +418,7 @@ class Staging:
                 of_text=item.text_digest,
             )
         if item.are_fields_new:
-            self.rows.write_field_values(item.docno, item.document)
+            self.rows.write_field_values(item.docno, item.document.fields)
         if item.is_origin_new:
             self.rows.write_origin(item.docno, item.document)
         if item.is_text_new:

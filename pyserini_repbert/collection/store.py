@@ -81,6 +81,11 @@ CREATE TABLE IF NOT EXISTS source_files (
     reason_group TEXT,
     PRIMARY KEY (source, file)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS docid_forms (
+    form TEXT NOT NULL,
+    docno INTEGER NOT NULL,
+    PRIMARY KEY (form, docno)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS origins_by_file ON origins (file);
 CREATE INDEX IF NOT EXISTS origins_ended ON origins (until) WHERE until < {FOREVER};
 """
@@ -92,7 +97,12 @@ LATER_TABLE_NAMES = (
     "table 'source_formats'",
 )
 # What any collection may lack that no release since has written: nothing counts on it.
-OPTIONAL_NAMES = ("table 'source_links'", "table 'source_readers'", "table 'source_files'")
+OPTIONAL_NAMES = (
+    "table 'source_links'",
+    "table 'source_readers'",
+    "table 'source_files'",
+    "table 'docid_forms'",
+)
 # What collections lack whose manifest has no digest of origins.
 ORIGIN_NAMES = (
     "table 'source_syncs'",

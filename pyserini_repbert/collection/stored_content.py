@@ -26,6 +26,7 @@ from pyserini_repbert.collection.stored_values import (
     text_fits,
     typed_values,
 )
+from pyserini_repbert.data.word_forms import WordForms
 
 # What each table has of a document; the number of the document comes first.
 _QUERIES = {
@@ -56,7 +57,7 @@ def content_differences(generation: Generation) -> Iterator[str]:
         with sqlite_errors(path):
             tables = generation.versioned_tables
             for document in _documents(connection, tables, generation.number):
-                yield from document.differences(key)
+                yield from document.differences(key, generation.settings.word_forms)
 
 
 def _documents(
@@ -89,8 +90,14 @@ class _StoredDocument:
     docno: int
     rows: dict[str, list[_Row]] = field(default_factory=lambda: {table: [] for table in _QUERIES})
 
-    def differences(self, key: bytes) -> Iterator[str]:
-        """What is not as it was written; `key`: the digest key of passages' inputs."""
+    def differences(self, key: bytes, forms: WordForms) -> Iterator[str]:
+        """What is not as it was written.
+
+        Parameters
+        ----------
+        key : the digest key of passages' inputs
+        forms : in which filters compare words
+        """
         versions = self.rows['fields']
         if len(versions) != 1:
             others = [table for table, rows in self.rows.items() if rows]
@@ -105,7 +112,8 @@ class _StoredDocument:
             return
         name = f"document '{docid}'"
         if fields_fit(fields, digest):
-            yield from _value_differences(name, fields, self.rows['field_values'])
+            values = set(typed_values(json.loads(fields), forms))
+            yield from _value_differences(name, values, self.rows['field_values'])
         else:
             yield f'the fields of {name} are not those that were stored'
         for file, outline, digest in self.rows['origins']:
@@ -122,9 +130,8 @@ class _StoredDocument:
         yield from _passage_differences(name, _Text(title, text), self.rows['passages'], key)
 
 
-def _value_differences(name: str, fields: str, rows: Sequence[_Row]) -> Iterator[str]:
-    """How the values that filters compare differ from the document's fields."""
-    expected = set(typed_values(json.loads(fields)))
+def _value_differences(name: str, expected: set[_Row], rows: Sequence[_Row]) -> Iterator[str]:
+    """How the values that filters compare differ from those of the document's fields."""
     found = set(rows)
     for what, values in (('lack', expected - found), ('have also', found - expected)):
         for field_name, kind, value in sorted(values, key=repr)[:1]:

@@ -11,6 +11,7 @@ from typing import Any
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import decimal
+from pyserini_repbert.data.word_forms import WordForms, unite, unite_value
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
@@ -18,6 +19,8 @@ _DATE = re.compile(
 )
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
 _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
+# The greatest character: what begins with a text lies between it and it followed by this one.
+LAST_SIGN = '\U0010ffff'
 # What a value of a field can be.
 VALUE_TYPES = ('text', 'date', 'number')
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers
@@ -74,21 +77,47 @@ def rendered_fields(fields: Mapping[str, Any]) -> str:
     return _ENCODER.encode(fields) if fields else '{}'
 
 
-def typed_values(fields: Mapping[str, Any]) -> list[_Typed]:
+def typed_values(fields: Mapping[str, Any], forms: WordForms = WordForms.WRITTEN) -> list[_Typed]:
     """Each value of each field with its type: 'text' (casefolded), 'number' or 'date' (ISO).
 
-    A value of a mapping belongs to the field `outer.inner`; a list has several values.
+    A value of a mapping belongs to the field `outer.inner`; a list has several values. Names and
+    values are in the form that a collection has.
     """
-    return sorted(set(_values_of('', fields)), key=repr)
+    if forms is WordForms.UNITED:
+        fields = _united(fields)
+    return sorted(set(_values_of('', fields, forms)), key=repr)
 
 
-def _values_of(name: str, value: Any) -> Iterator[_Typed]:
+def stored_text(text: str, forms: WordForms) -> str:
+    """A text as filters compare it: casefolded, in the form that a collection has."""
+    return unite_value(text) if forms is WordForms.UNITED else text.casefold()
+
+
+def _united(value: Any) -> Any:
+    """A value with its texts in one form; of names that become one, all values are kept."""
+    if isinstance(value, str):
+        return unite(value)
+    if isinstance(value, list):
+        return [_united(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    united: dict[str, Any] = {}
+    for name, item in value.items():
+        form = unite(str(name))
+        if form in united:
+            united[form] = [united[form], _united(item)]
+        else:
+            united[form] = _united(item)
+    return united
+
+
+def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _values_of(f'{name}.{key}' if name else str(key), item)
+            yield from _values_of(f'{name}.{key}' if name else str(key), item, forms)
     elif isinstance(value, list):
         for item in value:
-            yield from _values_of(name, item)
+            yield from _values_of(name, item, forms)
     elif isinstance(value, bool):
         yield name, 'text', str(value).casefold()
     elif isinstance(value, (int, float)):
@@ -96,7 +125,7 @@ def _values_of(name: str, value: Any) -> Iterator[_Typed]:
     elif isinstance(value, str) and _DATE.fullmatch(value):
         yield name, 'date', stored_date(value)
     elif isinstance(value, str):
-        yield name, 'text', value.casefold()
+        yield name, 'text', stored_text(value, forms)
 
 
 def stored_number(value: float) -> float:

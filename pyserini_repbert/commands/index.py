@@ -21,6 +21,7 @@ from pyserini_repbert.commands.encoding import (
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.extension import commands_below
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
@@ -40,6 +41,7 @@ _FLAGS_OF_CORPORA: tuple[str, ...] = (
     'topk',
     'sqrt',
     'language',
+    'unite_words',
 )
 
 
@@ -315,6 +317,12 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
         metavar='CODE',
         help=f"language of the corpus, for Lucene's analyzer: {', '.join(LANGUAGES)}; default: en",
     )
+    add(
+        '--unite-words',
+        action='store_true',
+        help='index words in one form, whether their accents are signs of their own or not, with '
+        'soft hyphens, in full width; default: as they are written',
+    )
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(parser, 'corpus_format', 'fields', 'on_error', 'overwrite')
 
@@ -399,6 +407,7 @@ def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
             overwrite=options.overwrite,
             on_progress=bar.update,
             language=options.language or ENGLISH,
+            word_forms=WordForms.UNITED if options.unite_words else WordForms.WRITTEN,
         )
     return f'{command.count_text(n_passages, "passage")} ({options.variant})'
 

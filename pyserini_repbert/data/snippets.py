@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyserini_repbert.data.word_forms import unite, unite_with_places
+
 LEFT_OUT = '…'
 _WORD = re.compile(r'\w+')
 _STOPWORDS = frozenset(
@@ -35,14 +37,17 @@ class WordMatch:
 def find_words(query: str, text: str) -> list[WordMatch]:
     """The words of a query in a text, in order.
 
-    They match regardless of case and a plural ending; frequent English words do not count.
+    They match regardless of case, a plural ending, and their form (see `unite`); frequent English
+    words do not count.
     """
-    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
+    wanted = {_stem(word) for word in _WORD.findall(unite(query))} - _STOPWORDS
+    united = unite_with_places(text)
     matches = []
-    for match in _WORD.finditer(text):
+    for match in _WORD.finditer(united.form):
         stem = _stem(match.group())
         if stem in wanted:
-            matches.append(WordMatch(match.start(), match.end(), stem))
+            start, end = united.written_span(match.start(), match.end())
+            matches.append(WordMatch(start, end, stem))
     return matches
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.data.passages import Passage, corpus_of
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
@@ -66,6 +68,7 @@ def build_lucene_index(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
     language: str = ENGLISH,
+    word_forms: WordForms = WordForms.WRITTEN,
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages.
 
@@ -87,6 +90,7 @@ def build_lucene_index(
     overwrite : replace an index that is in `output`, once the new one is whole
     on_progress : called with the number of passages indexed since its last call
     language : of the passages: 'en', 'de', …; the index's record keeps it, and searches follow it
+    word_forms : in which form Lucene gets words; the record keeps it if they are united
 
     Returns the number of passages indexed.
     """
@@ -112,7 +116,7 @@ def build_lucene_index(
         additions = weighted_texts(weights, docids, sqrt)
     count = 0
     with atomic_folder(target, LUCENE_FORM if overwrite else None) as folder:
-        stream = documents(kind, corpus, additions)
+        stream = documents(kind, corpus, additions, partial(word_forms.of, language=language))
         with LuceneWriter(folder, threads, language=language) as writer:
             while batch := list(islice(stream, BATCH)):
                 writer.add(batch)
@@ -122,6 +126,8 @@ def build_lucene_index(
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
         manifest = _manifest(kind, corpus.name, passages=count, sqrt=sqrt)
         manifest['language'] = language
+        if word_forms is WordForms.UNITED:
+            manifest['word_forms'] = str(word_forms)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
@@ -166,13 +172,24 @@ def _checked(
 
 
 def documents(
-    kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]
+    kind: LuceneVariant,
+    corpus: Iterable[Passage],
+    additions: Iterable[str],
+    form_of: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Anserini's JSON documents; a passage without terms is left out, with a warning."""
+    """Anserini's JSON documents; a passage without terms is left out, with a warning.
+
+    Parameters
+    ----------
+    kind : of the index
+    corpus : the passages
+    additions : what a variant adds to each, or has in its place
+    form_of : a text in the form that Lucene gets
+    """
     variant = LuceneVariant(kind)
     for passage, added in zip(corpus, additions, strict=variant is not LuceneVariant.BM25):
         expanded = f'{passage.text} {added}' if added else passage.text
-        contents = added if variant is LuceneVariant.DEEPCT else expanded
+        contents = form_of(added if variant is LuceneVariant.DEEPCT else expanded)
         if not contents.strip():
             logger.warning(
                 "passage '%s' has no terms and is left out: no query could find it", passage.docid

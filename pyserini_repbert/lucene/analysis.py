@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pyserini_repbert.data.snippets import WordMatch, find_words
+from pyserini_repbert.data.snippets import WordMatch
+from pyserini_repbert.data.word_forms import unite, unite_with_places
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
-
-WordFinder = Callable[[str, str], list[WordMatch]]
-"""Finds the words of a query in a text."""
 
 _ATTRIBUTES = 'org.apache.lucene.analysis.tokenattributes.'
 # The greatest character that Java counts as one.
@@ -33,6 +30,7 @@ class Analyzer:
 
     def __init__(self, language: str) -> None:
         check_language(language)
+        self.language = language
         with java_calls():
             quiet_java()
             if language == ENGLISH:
@@ -58,20 +56,25 @@ class Analyzer:
         ]
 
     def find_words(self, query: str, text: str) -> list[WordMatch]:
-        """The words of a text whose terms a query has, in order; those that overlap are one."""
-        wanted = {token.term for token in self.tokens(query)}
+        """The words of a text whose terms a query has, in order; those that overlap are one.
+
+        They match in whichever form they are written (see `unite`).
+        """
+        wanted = {token.term for token in self.tokens(unite(query, self.language))}
         if not wanted:
             return []
+        united = unite_with_places(text, self.language)
         matches: list[WordMatch] = []
-        for token in self.tokens(text):
+        for token in self.tokens(united.form):
             if token.term not in wanted:
                 continue
-            if matches and token.start < matches[-1].end:
+            start, end = united.written_span(token.start, token.end)
+            if matches and start < matches[-1].end:
                 before = matches.pop()
-                end = max(before.end, token.end)
+                end = max(before.end, end)
                 matches.append(WordMatch(before.start, end, before.stem))
             else:
-                matches.append(WordMatch(token.start, token.end, token.term))
+                matches.append(WordMatch(start, end, token.term))
         return matches
 
 
@@ -104,17 +107,6 @@ def _characters_of_units(text: str) -> list[int]:
 def analyzer_of(language: str) -> Analyzer:
     """The analyzer of a language, made once."""
     return Analyzer(language)
-
-
-def word_finder(language: str | None) -> WordFinder:
-    """What finds the words of queries in texts of a language, as BM25 does.
-
-    English texts, and those without a language, need no Java: words match regardless of case and a
-    plural ending.
-    """
-    if language is None or language == ENGLISH:
-        return find_words
-    return analyzer_of(language).find_words
 
 
 def analyzed_languages() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +17,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from pyserini_repbert.data.word_forms import UnitedText, WordForms, unite_with_places
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.analysis import analyzer_of
 from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
 from pyserini_repbert.lucene.jvm import (
@@ -35,6 +36,7 @@ from pyserini_repbert.lucene.sparse_settings import (
     Sdm,
     SparseSettings,
     default_settings,
+    recorded_word_forms,
 )
 from pyserini_repbert.ranking import (
     NO_HITS,
@@ -87,6 +89,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     Attributes
     ----------
     rewriting : gives the words that are searched for instead of a question's; None: these
+    word_forms : in which form the index has the words of its texts, and questions are asked
     """
 
     rewriting: QueryRewriting | None = None
@@ -97,6 +100,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         self.index = index_folder(index, download)
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
+        self.word_forms = recorded_word_forms(self.index)
         self._filter: Any = None
         self._document_queries: DocumentQueries | None = None
         with java_calls():
@@ -208,11 +212,17 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """As in `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
         if self.rewriting is not None:
             topics = [Query(topic.qid, self.rewriting.words(topic.text)) for topic in topics]
+        if self._document_queries is None:
+            topics = [Query(topic.qid, self._form_of(topic.text)) for topic in topics]
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
             depth = self.size if k is None else min(k, self.size)
             return self._hits(topics, depth)
+
+    def _form_of(self, query: str) -> str:
+        """A question in the form in which the index has words."""
+        return self.word_forms.of(query, self.language)
 
     def among(self, docids: Sequence[str]) -> Self:
         """The same search among some documents: a term query of their ids filters its hits.
@@ -259,7 +269,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             # Its text has no terms: stopwords, or punctuation.
             return None
         (text,) = self.texts([docid])
-        return None if text is None else queries.of_text(text)
+        return None if text is None else queries.of_text(self._form_of(text))
 
     def _hits_like(self, queries: DocumentQueries, docid: str, k: int) -> Ranking:
         """The hits of a document, but for itself."""
@@ -317,13 +327,19 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         if self._document_queries is not None:
             return self._document_query(self._document_queries, query)
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
-        return words.buildQuery('contents', self._analyzer, query)
+        return words.buildQuery('contents', self._analyzer, self._form_of(query))
 
     def _words_of_terms(self, query: str) -> dict[str, str]:
         """The first word of a question that gives each term."""
+        from pyserini_repbert.lucene.analysis import analyzer_of
+
         words: dict[str, str] = {}
-        for token in analyzer_of(self.language).tokens(query):
-            words.setdefault(token.term, query[token.start : token.end])
+        united = UnitedText(query)
+        if self.word_forms is WordForms.UNITED:
+            united = unite_with_places(query, self.language)
+        for token in analyzer_of(self.language).tokens(united.form):
+            start, end = united.written_span(token.start, token.end)
+            words.setdefault(token.term, query[start:end])
         return words
 
     def _hits_of_query(self, query: Any, k: int, besides: Any = None) -> Ranking:
@@ -379,7 +395,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         words = last_queries.get(query)
         if words is None:
             with java_calls():
-                words = tuple(self._analyze(self._analyzer, query).toArray())
+                form = self._form_of(query)
+                words = tuple(self._analyze(self._analyzer, form).toArray())
             if len(words) <= _FEW_WORDS:
                 _keep(last_queries, query, words, most=_LAST_QUERIES)
         return words
@@ -483,19 +500,29 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
     Raises the searcher's errors.
     """
     folder = Path(index)
-    if folder.is_dir():
+    # One look: a second one may see a folder that is made meanwhile.
+    mode = _mode_of(folder)
+    if mode is not None and stat.S_ISDIR(mode):
         if not any(folder.glob('segments_*')):
             raise InputError(
                 f'folder {folder} holds no Lucene index: build one with `index lucene`'
             )
         return folder
-    if folder.exists():
+    if mode is not None:
         raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 
     return prebuilt_index(str(index), download)
+
+
+def _mode_of(path: Path) -> int | None:
+    """What a path is, as `os.stat` says it; None where nothing is."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
 
 
 def _keep(known: dict[str, _Value], key: str, value: _Value, most: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 
@@ -155,6 +156,12 @@ def recorded_language(folder: Path) -> str | None:
     if not record or record.get('variant') == EPIC_IMPACT:
         return None
     return str(record.get('language', ENGLISH))
+
+
+def recorded_word_forms(folder: Path) -> WordForms:
+    """In which form an index has its words, by its own record; without one, as written."""
+    is_united = record_of(folder).get('word_forms') == WordForms.UNITED
+    return WordForms.UNITED if is_united else WordForms.WRITTEN
 
 
 def built_variant(folder: Path) -> str | None:

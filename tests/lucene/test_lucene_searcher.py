@@ -1,6 +1,7 @@
 """Sparse search on a small index: order, empty answers, settings, stored text."""
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +30,29 @@ def folder(tmp_path_factory):
     with LuceneWriter(path) as writer:
         writer.add([json.dumps({'id': docid, 'contents': text}) for docid, text in TEXTS.items()])
     return path
+
+
+def test_a_folder_that_is_made_meanwhile_is_no_file(tmp_path, monkeypatch):
+    """It was looked at twice, and what was a folder by then was called a file."""
+    folder = tmp_path / 'lucene/000001'
+    look = Path.stat
+
+    def make_after(path, **options):
+        try:
+            return look(path, **options)
+        finally:
+            if path == folder:
+                os.makedirs(folder, exist_ok=True)
+
+    monkeypatch.setattr(Path, 'stat', make_after)
+    with pytest.raises(InputError, match='there is no folder'):
+        lucene_searcher.index_folder(folder)
+    with pytest.raises(InputError, match='holds no Lucene index'):
+        lucene_searcher.index_folder(folder)
+    file = tmp_path / 'file'
+    file.touch()
+    with pytest.raises(InputError, match='is a file, the folder'):
+        lucene_searcher.index_folder(file)
 
 
 @pytest.mark.jvm

@@ -111,7 +111,7 @@ class SeveralIndexes(Index):
         for field in sorted(named_fields(text)):
             lacking = []
             for name, part in self.parts.items():
-                if field not in part.generation.field_types:
+                if part.generation.form_of(field) not in part.generation.field_types:
                     lacking.append(name)
             if lacking:
                 logger.warning("no document of %s has a field '%s'", ' and '.join(lacking), field)

@@ -76,7 +76,9 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
     from pyserini_repbert.extensions.trials.trying import required_side, wanted_of
 
     settings = required_side(folder, Side.TRIAL).settings
-    wanted = vars(wanted_of(settings))
+    wanted = dict(vars(wanted_of(settings)))
+    # A trial has the forms of words that the collection has.
+    del wanted['word_forms']
     return {**wanted, 'encoder': settings.encoder, 'precision': settings.precision}
 
 

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.generation import Generation, open_generation
@@ -274,7 +275,7 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     source.complete(settings)
     # Its vectors are as long as those that were encoded.
     _ = source.opened
-    wanted = wanted_of(settings)
+    wanted = replace(wanted_of(settings), word_forms=settings.word_forms)
     with Writer(folder, source, wanted, rebuild=True, spare=_side_shards(folder)) as writer:
         live = writer.published
         if live is None:
@@ -301,10 +302,13 @@ def _settle(folder: Path) -> Side | None:
 
 def wanted_of(settings: CollectionSettings) -> WantedSettings:
     """What a user would ask for to have these settings."""
+    models: dict[str, Any] = {}
+    for kind in representations():
+        models[kind.option] = settings.name_of(kind)
     return WantedSettings(
         passage_tokens=settings.passage_tokens,
         overlap=settings.overlap,
         language=settings.language,
         dtype=settings.dtype,
-        **{kind.option: settings.name_of(kind) for kind in representations()},
+        **models,
     )
