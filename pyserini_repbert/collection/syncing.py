@@ -42,6 +42,8 @@ class Changes:
     generation: int
     # Documents that only got another docid; they are neither added nor deleted.
     renamed: int = field(default=0, kw_only=True)
+    # How many of the added ones are rows of tables.
+    added_rows: int = field(default=0, kw_only=True)
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
     # With which the docids of the source begin; '' if it has none.
@@ -267,6 +269,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
     manifest = writer.finish(merge=merge)
     return Changes(
         added=counts.added,
+        added_rows=counts.added_rows,
         changed=counts.changed,
         deleted=deleted,
         unchanged=counts.unchanged,

@@ -411,8 +411,8 @@ def _answers(
     depth : how many hits of each first stage are known; None: as many as it has
     followers : say something of the hits
     """
-    from pyserini_repbert.lucene.analysis import word_finder
     from pyserini_repbert.lucene.languages import language_of
+    from pyserini_repbert.lucene.query_words import word_finder
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
     n_hits = max([options.hits, *(follower.n_hits for follower in followers)])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyserini_repbert.data.unread_files import UnreadFile, UnreadFiles
-    from pyserini_repbert.lucene.analysis import WordFinder
+    from pyserini_repbert.lucene.query_words import WordFinder
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
