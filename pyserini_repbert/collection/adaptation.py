@@ -38,13 +38,18 @@ def judgments_of(folder: Path) -> JudgmentStore:
     return JudgmentStore(folder / JUDGMENTS)
 
 
+def has_judgments(folder: Path) -> bool:
+    """Whether people have judged in a collection, or have set how it is searched."""
+    return (folder / JUDGMENTS).is_file()
+
+
 def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
     """The folder of what a collection learned or a person set, if it is searched so; None if not.
 
     What was learned for another encoder or sparse ranking is not used. Raises the errors of
     `learned_folder`.
     """
-    if not (folder / JUDGMENTS).is_file():
+    if not has_judgments(folder):
         return None
     learning = judgments_of(folder).in_use()
     if learning is None or not fits_models(learning, settings):

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from pyserini_repbert.collection.file_fields import (
-    BOTH_ALIVE,
+    COUNT_DOCUMENTS,
     FileOfSource,
     compared_fields,
     file_fields,
@@ -97,11 +97,7 @@ class FieldCounter:
             f"AND field = '{field}' AND {ALIVE})"
         )
         has_own = field in self._generation.own_field_types
-        rows = self._select(
-            'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
-            f"WHERE {BOTH_ALIVE} AND file > '' {without_own if has_own else ''} "
-            'GROUP BY source, file'
-        )
+        rows = self._select(COUNT_DOCUMENTS.format(condition=without_own if has_own else ''))
         times = self._generation.file_fields.times
         n_documents = 0
         counts: Counter[str] = Counter()

@@ -28,6 +28,11 @@ BOTH_ALIVE = (
     'origins.since <= :generation AND origins.until > :generation '
     'AND fields.since <= :generation AND fields.until > :generation'
 )
+# Of each file; the condition is about the rows of `origins`.
+COUNT_DOCUMENTS = (
+    'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
+    f"WHERE {BOTH_ALIVE} AND file > '' {{condition}} GROUP BY source, file"
+)
 _NANOSECONDS = 10**9
 _Select = Callable[[str, Sequence[Any]], list[Any]]
 
@@ -122,6 +127,14 @@ class FileFields:
             return {}
         rows = self._select('SELECT source, file, modified FROM source_files', [])
         return {FileOfSource(source, file): modified for source, file, modified in rows}
+
+    @cached_property
+    def documents(self) -> dict[FileOfSource, int]:
+        """How many documents come from each file."""
+        if 'origins' not in self._tables:
+            return {}
+        rows = self._select(COUNT_DOCUMENTS.format(condition=''), [])
+        return {FileOfSource(source, file): n_documents for source, file, n_documents in rows}
 
     def docnos_where(self, condition: str, values: Sequence[Any]) -> list[Any]:
         """The numbers of documents whose file has a value that meets a condition.

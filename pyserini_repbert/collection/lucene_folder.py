@@ -19,7 +19,6 @@ from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER, contents_of
 from pyserini_repbert.errors import within_limits
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
-from pyserini_repbert.lucene.updating import LuceneUpdate
 
 MOST_DEAD = 1 / 20  # of the documents, before segments are merged
 _UNFINISHED = '.unfinished'
@@ -65,6 +64,8 @@ def update_lucene(
         if not is_changed and not (merge and state.dead):
             return state
         earlier = parent / before.lucene
+    from pyserini_repbert.lucene.updating import LuceneUpdate
+
     most_dead = 0.0 if merge else MOST_DEAD
     target = parent / generation_name(generation)
     with within_limits(parent):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.noted_rankings import ranking_names
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 
 _WEIGHT_DIGITS = 6
 _MAP = 'query_map'

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
@@ -50,6 +49,7 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.systems.registry import representations
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
     from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
     from pyserini_repbert.collection.representation_search import RepresentationSearcher
     from pyserini_repbert.collection.rescoring import RescoredSearcher
@@ -164,6 +164,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     Attributes
     ----------
     further_encoders : as given
+    searched : the rankings that are searched, those below another one included
     filter : which documents count
     """
 
@@ -187,6 +188,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         searched = searched_rankings(generation.settings, rankings)
         approximates_dense = settings.ann and CollectionRanking.DENSE in searched
         self._approximates_dense = approximates_dense
+        self.searched = searched
 
         # Without this searcher in it, which would never end by itself.
         def open_dense() -> DenseDocumentSearcher:
@@ -229,13 +231,20 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
                 further = self._further_ranking(kind)
                 is_approximate = kind.has_ann and (ann or settings.ann)
                 return further.approximately() if is_approximate else further
+        return self._ranking_of_words()
+
+    def _ranking_of_words(self) -> Bm25DocumentSearcher:
+        from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
+
+        settings = self._search_settings
         usual = SparseSettings()
         words = SparseSettings(
             k1=usual.k1 if settings.k1 is None else settings.k1,
             b=usual.b if settings.b is None else settings.b,
             language=self.generation.settings.language,
         )
-        return Bm25DocumentSearcher(self.generation, words).with_settings(name=ranking.value)
+        searcher = Bm25DocumentSearcher(self.generation, words)
+        return searcher.with_settings(name=CollectionRanking.BM25.value)
 
     def _rescored_ranking(self) -> RescoredSearcher:
         from pyserini_repbert.collection.rescoring import RescoredSearcher
@@ -264,6 +273,10 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     @property
     def words(self) -> Bm25DocumentSearcher | None:
         """BM25 of all documents, if it is among the rankings."""
+        if CollectionRanking.BM25 not in self.searched:
+            return None
+        from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
+
         for part in self._all_parts:
             for leaf in part.leaves():
                 if isinstance(leaf, Bm25DocumentSearcher):

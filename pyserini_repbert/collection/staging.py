@@ -35,6 +35,7 @@ from pyserini_repbert.collection.stored_values import (
 )
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
@@ -53,6 +54,7 @@ class WrittenCounts:
     added: int = 0
     changed: int = 0
     unchanged: int = 0
+    added_rows: int = 0  # of the added ones, those that are rows of tables
 
     @property
     def total(self) -> int:
@@ -121,6 +123,11 @@ def _heading_starts(document: Document) -> list[int]:
     """The characters of a document's text at which headings begin."""
     headings = () if document.origin is None else document.origin.headings
     return [heading.start for heading in headings]
+
+
+def _is_row(document: Document) -> bool:
+    """Whether a document is a row of a table."""
+    return document.origin is not None and is_table(document.origin.file)
 
 
 class Staging:
@@ -209,6 +216,7 @@ class Staging:
                 counts.changed += 1
             else:
                 counts.added += 1
+                counts.added_rows += _is_row(document)
             changed.append(pending)
         self._cut([pending for pending in changed if pending.is_text_new])
         self._append([pending for pending in changed if not pending.is_text_new])

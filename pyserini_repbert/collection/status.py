@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.sources import SyncReport, reading_of
+from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.files import files_below
 
 
@@ -21,6 +23,8 @@ class SourceStatus:
     link : the prefix or the template of its files' addresses; '' if it has none
     main_content : whether only the main content of its pages is read
     documents : how many the collection has of it
+    files : how many files they come from
+    rows : how many of the documents are rows of tables
     synced : when it was synced, in ISO's form; '' where no release has noted that
     report : what the last sync says
     """
@@ -30,6 +34,8 @@ class SourceStatus:
     link: str
     main_content: bool
     documents: int
+    files: int
+    rows: int
     synced: str
     report: SyncReport
 
@@ -40,6 +46,12 @@ def source_states(generation: Generation) -> list[SourceStatus]:
     Raises DamagedFileError for what a sync noted, if that cannot be read.
     """
     counts = generation.documents_by_source
+    n_files: Counter[int] = Counter()
+    n_rows: Counter[int] = Counter()
+    for known, n_documents in generation.file_fields.documents.items():
+        n_files[known.source] += 1
+        if is_table(known.file):
+            n_rows[known.source] += n_documents
     states = []
     for row in generation.source_rows():
         try:
@@ -56,6 +68,8 @@ def source_states(generation: Generation) -> list[SourceStatus]:
                 link=link,
                 main_content=reading.main_content,
                 documents=documents,
+                files=n_files[row.source],
+                rows=n_rows[row.source],
                 synced=row.synced,
                 report=report,
             )

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import name_in_corpus
+from pyserini_repbert.data.origins import docid_of_path, name_in_corpus, stored_docid
 from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates
@@ -42,6 +42,8 @@ class Changes:
     generation: int
     # Documents that only got another docid; they are neither added nor deleted.
     renamed: int = field(default=0, kw_only=True)
+    # How many of the added ones are rows of tables.
+    added_rows: int = field(default=0, kw_only=True)
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
     # With which the docids of the source begin; '' if it has none.
@@ -267,6 +269,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
     manifest = writer.finish(merge=merge)
     return Changes(
         added=counts.added,
+        added_rows=counts.added_rows,
         changed=counts.changed,
         deleted=deleted,
         unchanged=counts.unchanged,
@@ -290,7 +293,10 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         for docid in batch:
             if not isinstance(docid, str):
                 raise InputError(f'docid {docid!r} is not text: put it in quotes')
-        known = writer.staging.rows.find(batch)
+        paths = [docid_of_path(docid) for docid in batch]
+        known = writer.staging.rows.find([*batch, *paths])
+        stored = [stored_docid(docid, known.__contains__) for docid in batch]
+        batch = list(dict.fromkeys(stored))
         for docid in batch:
             if docid not in known:
                 raise InputError(

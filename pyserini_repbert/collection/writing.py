@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.adaptation import has_judgments, judgments_of
 from pyserini_repbert.collection.cleaning import clean, remove_unpublished, shrink
 from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
 from pyserini_repbert.collection.digests import ORIGINS, OWNERS, RowsDigest
@@ -332,9 +332,9 @@ class Writer:
 
     def _find_moves(self) -> list[Rename]:
         """Which texts went from one document to another; judgments follow them."""
-        store = judgments_of(self.folder)
-        if not store.path.is_file():
+        if not has_judgments(self.folder):
             return []
+        store = judgments_of(self.folder)
         return find_moves(
             self.connection,
             generation=self.staging.generation,
@@ -346,24 +346,34 @@ class Writer:
         """Let judgments follow the texts that have other docids in the published generation, and
         remember the text of documents that are gone.
         """
-        store = judgments_of(self.folder)
-        rows = self.connection.execute('SELECT old, new FROM renamed').fetchall()
-        if rows:
-            renamed = dict(rows)
-            newest = last_published(self.connection)
-            n_displaced = store.rename(
-                renamed,
-                versions=self._live_versions([*renamed, *renamed.values()]),
-                generation='' if newest is None else newest.manifest_sha256,
-            )
-            if n_displaced:
-                log.warning(
-                    '%d judgments were of texts that are gone, whose docids other texts have now: '
-                    'they are gone, too',
-                    n_displaced,
-                )
+        renamed = dict(self.connection.execute('SELECT old, new FROM renamed').fetchall())
+        are_judged = has_judgments(self.folder)
+        if renamed and are_judged:
+            self._let_judgments_follow(renamed)
+        if renamed:
             with transaction(self.connection):
                 self.connection.execute('DELETE FROM renamed')
+        if are_judged:
+            self._remember_versions()
+
+    def _let_judgments_follow(self, renamed: dict[str, str]) -> None:
+        """Let judgments follow the texts that have other docids, which `renamed` has by the old."""
+        newest = last_published(self.connection)
+        n_displaced = judgments_of(self.folder).rename(
+            renamed,
+            versions=self._live_versions([*renamed, *renamed.values()]),
+            generation='' if newest is None else newest.manifest_sha256,
+        )
+        if n_displaced:
+            log.warning(
+                '%d judgments were of texts that are gone, whose docids other texts have now: '
+                'they are gone, too',
+                n_displaced,
+            )
+
+    def _remember_versions(self) -> None:
+        """Remember which text was judged, of documents that are gone."""
+        store = judgments_of(self.folder)
         unknown = store.docids_without_version()
         if unknown:
             ended = self._ended_versions()

@@ -26,7 +26,7 @@ _TYPES = {
     ASCIIDOC: 'asciidoc',
     ORG: 'org',
     PAGES: 'html',
-    (*MAIL, *MAILBOXES): 'mail',
+    (*MAIL, *MAILBOXES, '.msg'): 'mail',
     NOTEBOOKS: 'notebook',
     SOURCES: 'code',
     LOGS: 'log',
@@ -38,6 +38,15 @@ _TYPES = {
 }
 _TYPE_OF_SUFFIX = {suffix: name for suffixes, name in _TYPES.items() for suffix in suffixes}
 _PACKED = '.gz'
+
+
+# Whose documents are rows.
+_TABLES = ('csv', 'tsv', 'parquet')
+
+
+def is_table(name: str) -> bool:
+    """Whether the documents of a file are the rows of a table."""
+    return file_type(name) in _TABLES
 
 
 def suffix_of(name: str) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pyserini_repbert.data.snippets import WordMatch, find_words
+from pyserini_repbert.data.snippets import WordMatch
 from pyserini_repbert.data.word_forms import unite, unite_with_places
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
-
-WordFinder = Callable[[str, str], list[WordMatch]]
-"""Finds the words of a query in a text."""
 
 _ATTRIBUTES = 'org.apache.lucene.analysis.tokenattributes.'
 # The greatest character that Java counts as one.
@@ -111,17 +107,6 @@ def _characters_of_units(text: str) -> list[int]:
 def analyzer_of(language: str) -> Analyzer:
     """The analyzer of a language, made once."""
     return Analyzer(language)
-
-
-def word_finder(language: str | None) -> WordFinder:
-    """What finds the words of queries in texts of a language, as BM25 does.
-
-    English texts, and those without a language, need no Java: words match regardless of case and a
-    plural ending.
-    """
-    if language is None or language == ENGLISH:
-        return find_words
-    return analyzer_of(language).find_words
 
 
 def analyzed_languages() -> tuple[str, ...]:

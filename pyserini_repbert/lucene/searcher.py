@@ -20,7 +20,6 @@ import numpy as np
 from pyserini_repbert.data.word_forms import UnitedText, WordForms, unite_with_places
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.analysis import analyzer_of
 from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
 from pyserini_repbert.lucene.jvm import (
@@ -332,6 +331,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _words_of_terms(self, query: str) -> dict[str, str]:
         """The first word of a question that gives each term."""
+        from pyserini_repbert.lucene.analysis import analyzer_of
+
         words: dict[str, str] = {}
         united = UnitedText(query)
         if self.word_forms is WordForms.UNITED:

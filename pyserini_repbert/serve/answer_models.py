@@ -342,6 +342,8 @@ class SourceResponse(TypedDict):
 
     name: Annotated[str, Field(description='its name, or the last part of its path')]
     documents: Annotated[int, Field(description='the number of its documents in the collection')]
+    files: Annotated[int, Field(description='the number of files that they come from')]
+    rows: Annotated[int, Field(description='the number of documents that are rows of tables')]
     synced: Annotated[str, Field(description="when it was last synced; '' if unknown")]
     unread: Annotated[
         str,

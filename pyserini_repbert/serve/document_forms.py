@@ -11,7 +11,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
 from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.indexes.stores import document_values
-from pyserini_repbert.lucene.analysis import WordFinder
+from pyserini_repbert.lucene.query_words import WordFinder
 from pyserini_repbert.serve.answer_models import Part
 
 # Characters of a passage that is mended and marked: a call of a pattern holds all threads up.

@@ -25,8 +25,8 @@ from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore
-from pyserini_repbert.lucene.analysis import word_finder
 from pyserini_repbert.lucene.languages import language_of
+from pyserini_repbert.lucene.query_words import word_finder
 from pyserini_repbert.lucene.sparse_settings import built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder

@@ -19,7 +19,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     open_checkpoint,
 )
 from pyserini_repbert.systems.registry import System, load, recognised_system, systems
-from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
+from pyserini_repbert.systems.sentence_transformers.recognising import is_sentence_folder
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder

@@ -22,6 +22,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pyserini_repbert
 from pyserini_repbert import folder_forms
+from pyserini_repbert.collection.files.file_kinds import KINDS
+from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.html_documents import document_of_html
 from pyserini_repbert.collection.files.markdown_documents import document_of_markdown
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -332,6 +334,45 @@ def test_readers_of_texts_are_linear(reader):
         for part in REPEATED:
             make_text = partial(hostile_text, begin, part, end='x')
             assert is_linear(READERS[reader], make_text), f'{begin!r}, then {part!r} many times'
+
+
+# By the kind of a file: its beginnings, and what it repeats.
+PARTS = 'Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n'
+FILES = {
+    'mail': (
+        ('', PARTS, PARTS.replace('; boundary=b', ''), 'Subject: x\nContent-Type: text/html\n\n'),
+        ('--b\n\nx\n', '--x\n\n', '--b', '> x \n', '<a ', '<b>', 'a: b\n', '=?utf-8?q?a?= '),
+    ),
+    'mailbox': (('', 'From a\nSubject: x\n\n'), ('From a\nSubject: x\n\nb\n\n', '>From \n', 'x\n')),
+    'notebook': (
+        ('{"cells":[',),
+        ('{"cell_type":"markdown","source":"<!--"},', '{"cell_type":"code","source":"```"},', '['),
+    ),
+    'table': (('', 'id,text\n', 'sep=;\n'), ('a,b\n', '"a\n', '"', ',', '\n', '\r', '"a""b",')),
+    'json': (('[', '{"a":', ''), ('{"id":"a","text":"b"},', '[', '{"a":', '"a",')),
+    'rst': (('', '.. note::\n\n'), ('a\n=\n', '* a\n', '+--+\n', '`a', '*', '|a', 'a_ ', '..\n')),
+    'adoc': (
+        ('', '= T\n:x: y\n\n|===\n'),
+        ('* a\n', '|a\n', 'ifdef::a[]\n', '{x}', '*a', '----\n', '[a]\n', '<<a', ':a: {a}{a}\n'),
+    ),
+    'org': (('', '#+TODO: A B\n'), ('* A x\n', '*a', '[[a', '| a |\n', '{{{a', '@@a:', '#+a: b\n')),
+    'log': (('',), ('a\n', 'a')),
+}
+
+
+@pytest.mark.parametrize('kind', FILES)
+def test_readers_of_files_are_linear(kind, tmp_path):
+    path = tmp_path / 'a'
+
+    def read(text):
+        path.write_bytes(text.encode())
+        list(KINDS[kind].documents(FileToRead(path, 'd')))
+
+    begins, parts = FILES[kind]
+    for begin in begins:
+        for part in parts:
+            make_text = partial(hostile_text, begin, part, end='x')
+            assert is_linear(read, make_text), f'{begin!r}, then {part!r} many times'
 
 
 @pytest.mark.parametrize('begin', ['a', '[a', 'b = {a'])

@@ -10,6 +10,7 @@ import pytest
 from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.index.store import CollectionStore
+from pyserini_repbert.collection.status import source_states
 from pyserini_repbert.collection.store import STORE
 from pyserini_repbert.data.file_types import file_type
 from pyserini_repbert.errors import InputError
@@ -107,6 +108,11 @@ def test_two_sources_with_a_file_of_the_same_name(open_collection, tmp_path):
             opened.sync(path.parent, prefix=f'{name}/')
         assert matching(opened.generation, 'modified:2020*') == ['one/a.md']
         assert matching(opened.generation, 'modified:2021*') == ['two/a.md']
+
+
+def test_rows_count_as_rows_of_files(synced):
+    (state,) = source_states(synced.generation)
+    assert (state.documents, state.files, state.rows) == (7, 6, 2)
 
 
 def test_a_moved_file_has_its_new_folder(synced, tmp_path):

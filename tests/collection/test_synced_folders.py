@@ -33,6 +33,18 @@ def docids():
         return sorted(document.docid for document in collection.generation.all_documents())
 
 
+def test_added_rows_of_tables_are_told_apart(sync, tmp_path, capsys):
+    """They counted as 983 added documents."""
+    table = ['tool,n', *(f'hoe {number},{number}' for number in range(12))]
+    write_files(tmp_path / 'docs', {'a.md': 'cat', 't.csv': '\n'.join(table)})
+    assert sync()[1] == (
+        'mine: 13 added, 0 changed, 0 deleted, 0 unchanged; 13 passages encoded, generation 1; '
+        '12 of the added documents are rows of tables\n'
+    )
+    command.run(main, ['index', 'status', '--index', 'mine'])
+    assert 'docs: 13 documents (2 files, 12 rows), synced' in capsys.readouterr().out
+
+
 def test_every_sync_says_what_is_not_read(sync, tmp_path):
     write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'P\0'})
     for _ in range(2):

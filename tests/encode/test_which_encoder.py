@@ -7,7 +7,7 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, document_encoder, query_encoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints import checkpoint
-from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
+from pyserini_repbert.systems.sentence_transformers.recognising import is_sentence_folder
 
 
 def test_two_positions_are_for_the_special_tokens(tiny_checkpoint):

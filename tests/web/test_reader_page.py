@@ -117,6 +117,59 @@ def test_filters_are_the_values_of_fields(mine):
     page.wait_for_function('document.querySelectorAll(".hit").length === 3')
 
 
+FACETS = """async () => {
+  const { valuesOf } = await import('/js/facets.js');
+  const { filterOf } = await import('/js/reader_state.js');
+  const hit = (file, fields, docid = file) => ({
+    docid, fields: { type: file.split('.').pop(), ...fields }, passage: { file },
+  });
+  const hits = [
+    hit('desk/a/one.md', { folder: 'desk/a', modified: '2023-05-01', tags: ['x'] }),
+    hit('desk/a/b/two.md', { folder: 'desk/a/b', modified: '2024-05-01' }),
+    hit('desk/c/t.csv', { folder: 'desk/c', modified: '2024-05-02', price: 7 }, 'desk/c/t.csv#1'),
+    hit('desk/c/p.html', { folder: 'desk/c', viewport: 'wide' }),
+    hit('desk/m.eml', { folder: 'desk', modified: '2024-01-01', date: '2021-01-01T10:00:00Z' }),
+  ];
+  const rows = [1, 2].map((row) => hit('t.csv', { price: row }, `t.csv#${row}`));
+  const chosen = { filter: '', chosen: [['folder', 'desk/a'], ['year', '2024']] };
+  const ofFiles = { fields: { folder: ['text'], modified: ['date'] } };
+  const withDates = { fields: { folder: ['text'], modified: ['date'], date: ['date'] } };
+  return [valuesOf(hits), valuesOf(rows), filterOf(chosen, ofFiles), filterOf(chosen, withDates),
+    filterOf({ filter: '', chosen: [['folder', 'desk']] }, { fields: {} })];
+}"""
+
+
+def test_filters_are_the_folders_own(mine):
+    """Columns of a table and <meta> of pages are left out among other files."""
+    counted, of_rows, term, dated, without = mine.open(ASKED, '.hit').evaluate(FACETS)
+    assert counted == {
+        'type': {'md': 2, 'csv': 1, 'html': 1, 'eml': 1},
+        'folder': {'desk/a': 2, 'desk/c': 2, 'desk': 1},
+        'year': {'2023': 1, '2024': 2, '2021': 1},
+        'tags': {'x': 1},
+    }
+    assert of_rows == {'type': {'csv': 2}, 'price': {'1': 1, '2': 1}}
+    assert term == 'folder:"desk/a" AND modified:[2024 TO 2024]'
+    assert dated.endswith('(date:[2024 TO 2024] OR (NOT date:* AND modified:[2024 TO 2024]))')
+    assert without == r'docid:desk\/*'
+
+
+def test_the_start_tells_the_types_of_files(mine):
+    """How many documents come from each."""
+
+    def about(route):
+        values = route.fetch().json()
+        for index in values['indexes']:
+            index['fields'] |= {'folder': ['text']}
+            counts = [{'value': 'markdown', 'documents': 1200}, {'value': 'pdf', 'documents': 3}]
+            index['field_counts']['type'] = {'documents': 1203, 'values': counts}
+        route.fulfill(json=values)
+
+    mine.page.route('**/v1/indexes', about)
+    page = mine.open('', '.start')
+    assert page.locator('.kinds').inner_text() == 'By type: markdown 1,200, pdf 3.'
+
+
 def test_the_laboratory_is_one_control_away_and_keeps_its_address(mine):
     page = mine.open(ASKED, '.hit')
     page.get_by_text('More', exact=True).click()

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
+# Rows of tables among the added documents that are worth a word.
+_MANY_ROWS = 10
 
 
 def add_sync_flags(parser: argparse.ArgumentParser) -> None:
@@ -280,12 +282,13 @@ def _chosen_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
     """Print what was added, changed and deleted, and why documents were read again."""
-    besides = skipped_text(changes.skipped) + _prefix_text(changes)
+    besides = skipped_text(changes.skipped) + _rows_text(changes) + _prefix_text(changes)
     print(f'{options.index}: {changes}{besides}')
     if changes.is_read_anew and changes.changed:
         print(
             f'{options.corpus} was read again, once: this release reads files that are marked up '
-            '(Markdown, reStructuredText, HTML, …) as a person reads them',
+            '(Markdown, reStructuredText, HTML, …) as a person reads them, and gives rows of '
+            'tables a title',
             file=sys.stderr,
         )
 
@@ -334,6 +337,20 @@ def _selection(options: argparse.Namespace) -> FileSelection:
         readers=dict(map(named_reader, options.reader)),
         main_content=options.main_content,
     )
+
+
+def _files_text(state: SourceStatus) -> str:
+    """' (12 files, 983 rows)' for a source with rows of tables; '' for others."""
+    if not state.rows:
+        return ''
+    return f' ({command.count_text(state.files, "file")}, {command.count_text(state.rows, "row")})'
+
+
+def _rows_text(changes: Changes) -> str:
+    """How many of the added documents are rows of tables, where they are most of many."""
+    if changes.added_rows < max(_MANY_ROWS, changes.added / 2):
+        return ''
+    return f'; {changes.added_rows} of the added documents are rows of tables'
 
 
 def _prefix_text(changes: Changes) -> str:
@@ -452,6 +469,7 @@ def run_settings(options: argparse.Namespace) -> None:
 def _print_source(state: SourceStatus) -> None:
     """Print what a source holds, and which of its files could not be read."""
     shown = f'{state.name}: {command.count_text(state.documents, "document")}'
+    shown += _files_text(state)
     if state.synced:
         shown += f', synced {state.synced}'
     if state.prefix:

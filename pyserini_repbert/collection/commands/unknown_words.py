@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.collection.adaptation import JUDGMENTS
+from pyserini_repbert.collection.adaptation import has_judgments
 from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
@@ -66,8 +66,7 @@ def say_unknown(
 
 def _search_vectors_again(index: str, settings: CollectionSettings) -> None:
     """End the search by words alone, where a sync has set it, and say so."""
-    if not (Path(index) / JUDGMENTS).is_file():
-        # Nobody has set anything.
+    if not has_judgments(Path(index)):
         return
     from pyserini_repbert.collection.judging.own_settings import forget_choice_of_sync
 
@@ -88,6 +87,8 @@ def _can_be_set(index: str, settings: CollectionSettings) -> bool:
 
 def say_words_alone(index: str) -> None:
     """Say on stderr that a collection is still searched by words alone, if it was set so."""
+    if not has_judgments(Path(index)):
+        return
     from pyserini_repbert.collection.judging.own_settings import own_settings
 
     for setting in own_settings(Path(index)):

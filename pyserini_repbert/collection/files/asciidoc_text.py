@@ -178,15 +178,24 @@ class _Reader(LineReader):
 
     def _add_title(self, level: int, words: str, row: int) -> None:
         """Add a heading, whose words have marks."""
-        title = self.title_of(words)
         is_title = level == 1 and not self.page.headings and not self.page.has_prose
         if is_title:
             self._header_end = self.row_of(row, lambda line: not line.strip())
+            self._define_attributes(row, self._header_end)
+        title = self.title_of(words)
         anchor = self._anchor or ('' if is_title else self._ids.next(title))
         self._anchor = ''
         self._style = ''
         self._counts.clear()
         self.add_heading(level, title, anchor, row)
+
+    def _define_attributes(self, start: int, end: int) -> None:
+        """Define the attributes of the document's header, which the title above may name."""
+        for line in self.lines[start:end]:
+            match = _ATTRIBUTE.match(line)
+            if match is not None:
+                value = with_attributes((match[2] or '').strip(), self._attributes)
+                self._attributes.setdefault(match[1].lower(), value)
 
     def _take_style(self, row: int) -> int | None:
         """Take a line in brackets: the anchor, or the style, of the next block."""

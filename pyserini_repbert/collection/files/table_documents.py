@@ -1,7 +1,8 @@
 """Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
 
 A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
-`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value'.
+`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and
+the column that names its rows is their title.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from io import StringIO
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
 from pyserini_repbert.collection.files.html_documents import value_of_text
+from pyserini_repbert.collection.files.row_titles import title_column
 from pyserini_repbert.data.documents import (
     DOCID_KEYS,
     MAX_FIELDS,
@@ -37,6 +39,7 @@ from pyserini_repbert.files import human_size, numbered_bytes, open_binary
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
 _ROWS_AT_ONCE = 1_024
+_ROWS_OF_TITLES = 100  # that decide which column is the title
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
@@ -318,7 +321,13 @@ class _Row:
             name = names[number].strip() if number < len(names) else ''
             self._values[name or f'column {number + 1}'] = value
 
-    def document(self, docids: _Docids, fields: Sequence[str], identifier: str = '') -> Document:
+    def document(
+        self,
+        docids: _Docids,
+        fields: Sequence[str],
+        identifier: str = '',
+        title_name: str = '',
+    ) -> Document:
         """The document of the row.
 
         Parameters
@@ -326,6 +335,7 @@ class _Row:
         docids : of the file
         fields : the columns that are its text; empty: the usual ones
         identifier : of the row, if none of its columns has one
+        title_name : the column that is its title, and stays a field; '' for the column `title`
 
         Raises ValueError for a value that no field can have.
         """
@@ -340,10 +350,18 @@ class _Row:
             title = _text_of(_pop(values, TITLE_KEY))
         texts = [_text_of(_pop(values, name)) for name in fields or TEXT_COLUMNS]
         text = '\n\n'.join(part for part in texts if part)
+        if title_name and not title:
+            title = _text_of(values.get(title_name))
         if not text:
-            text = '\n'.join(f'{name}: {_text_of(value)}' for name, value in values.items())
+            text = _named_cells(values, but=title_name if title else '')
         typed = {name: _typed(value) for name, value in values.items()}
         return Document(docid, text, title, plain_fields(typed))
+
+
+def _named_cells(values: Mapping[str, Any], but: str) -> str:
+    """A line 'name: value' for each cell, without that of the title unless it is the only one."""
+    shown = {name: value for name, value in values.items() if name != but} or values
+    return '\n'.join(f'{name}: {_text_of(value)}' for name, value in shown.items())
 
 
 class _Table:
@@ -369,9 +387,21 @@ class _Table:
     def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
         """The documents of the rows, in their order."""
         docids = _Docids(self._file)
-        for row in rows:
-            document = _Row(self._names, row.values).document(docids, self._file.fields)
+        remaining = iter(rows)
+        first = list(islice(remaining, _ROWS_OF_TITLES))
+        title_name = self._title_name(first)
+        for row in chain(first, remaining):
+            document = _Row(self._names, row.values).document(
+                docids, self._file.fields, title_name=title_name
+            )
             yield document.at_line(row.line) if row.line else document.at_row(row.row)
+
+    def _title_name(self, rows: Sequence[_NumberedRow]) -> str:
+        """The column that is the title of rows; '' where a column says so, or has their text."""
+        named = {name.lower() for name in self._names}
+        if self._file.fields or named & {TITLE_KEY, *TEXT_COLUMNS}:
+            return ''
+        return title_column(self._names, [row.values for row in rows])
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

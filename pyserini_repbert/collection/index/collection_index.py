@@ -495,6 +495,8 @@ def _shown_source(state: SourceStatus) -> dict[str, Any]:
     return {
         'name': os.path.basename(state.name) or state.name,
         'documents': state.documents,
+        'files': state.files,
+        'rows': state.rows,
         'synced': state.synced,
         'unread': state.report.unread,
     }

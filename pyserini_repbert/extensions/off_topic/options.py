@@ -26,12 +26,16 @@ class OffTopicInSearch(CommandPart):
         is_asked = options.topics is None and not options.like and pipeline.rewriting is None
         if not is_asked or index is None or not index.kind.is_writable:
             return None
+        from pyserini_repbert.collection.rankings import CollectionRanking
         from pyserini_repbert.collection.searching import CollectionSearcher
 
         searcher = pipeline.first
         if not isinstance(searcher, CollectionSearcher):
             return None
         if not (searcher.generation.folder / FILE).is_file():
+            return None
+        # What is claimed follows from the question's vector.
+        if CollectionRanking.DENSE not in searcher.searched:
             return None
         return _OffTopicLine(searcher)
 

@@ -13,8 +13,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert import catalog
-from pyserini_repbert.data.values import read_object
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
     TextEncoder,
@@ -25,10 +23,8 @@ from pyserini_repbert.encode.text_network import LazyNetworks
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
-    Checkpoint,
     checkpoint_name,
     encoder_folder,
-    folder_of,
 )
 from pyserini_repbert.models.numpy_bert import Array, NumpyTextNetwork, normalized
 from pyserini_repbert.models.precision import Precision, checked_device
@@ -52,27 +48,10 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
 )
 from pyserini_repbert.systems.sentence_transformers.layers import Kept, LayerSizes
 from pyserini_repbert.systems.sentence_transformers.loading import folder_digest, open_model
-from pyserini_repbert.systems.sentence_transformers.recognising import MODULES, SETTINGS
+from pyserini_repbert.systems.sentence_transformers.recognising import SETTINGS
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 
 _SIMILARITIES = (None, 'dot', 'cosine')
-
-
-def is_sentence_folder(name: AnyCheckpoint) -> bool:
-    """Whether a name means a folder of a bi-encoder of sentence-transformers.
-
-    A folder of one of this package's systems is none, nor is a catalog name: the catalog has its
-    system.
-    """
-    if isinstance(name, Checkpoint):
-        return (name.folder / MODULES).is_file() and 'ranking' not in name.config
-    if catalog.find('encoders', str(name)) is not None:
-        return False
-    folder = folder_of(name)
-    if not (folder / MODULES).is_file():
-        return False
-    config = folder / 'config.json'
-    return not config.is_file() or 'ranking' not in read_object(config)
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ from pyserini_repbert.models.token_ids import Progress, TokenIds
 from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.systems.sentence_transformers.folder import BiEncoder, Body, Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import BATCH, ENGINE
-from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs, PairBuilder
 from pyserini_repbert.systems.sentence_transformers.tokenizing import FolderTokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs
 
 Rows = NDArray[np.float32]
 Opened = TypeVar('Opened')
@@ -139,6 +140,8 @@ class OwnEngine(Engine):
         return self._texts.encode(texts, wordpieces, token_budget, on_progress)
 
     def prepare_pairs(self, pairs: Sequence[tuple[str, str]], limit: int) -> BuiltPairs:
+        from pyserini_repbert.systems.sentence_transformers.pairs import PairBuilder
+
         return PairBuilder(self._opened, limit).build(pairs)
 
     def run_pairs(

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json, read_object
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, folder_of
 
 MODULES = 'modules.json'
 SETTINGS = 'config_sentence_transformers.json'
@@ -22,6 +23,23 @@ def module_types(folder: Path) -> list[str]:
     if not isinstance(modules, list):
         return []
     return [str(module.get('type', '')) for module in modules if isinstance(module, dict)]
+
+
+def is_sentence_folder(name: AnyCheckpoint) -> bool:
+    """Whether a name means a folder of a bi-encoder of sentence-transformers.
+
+    A folder of one of this package's systems is none, nor is a catalog name: the catalog has its
+    system.
+    """
+    if isinstance(name, Checkpoint):
+        return (name.folder / MODULES).is_file() and 'ranking' not in name.config
+    if catalog.find('encoders', str(name)) is not None:
+        return False
+    folder = folder_of(name)
+    if not (folder / MODULES).is_file():
+        return False
+    config = folder / 'config.json'
+    return not config.is_file() or 'ranking' not in read_object(config)
 
 
 def is_cross_encoder(checkpoint: Checkpoint) -> bool:

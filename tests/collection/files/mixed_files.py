@@ -58,7 +58,7 @@ MIXED = {
     'k.json': ('[{"id": "7", "text": "Dill bolts."}]', 'k.json#7', '', 'Dill bolts.'),
     'l.json': ('{"x": {"text": "Sage lasts."}}', 'l.json#x', '', 'Sage lasts.'),
     'm.csv': ('id,title,text,price\n9,Hoe,"It cuts,\nquickly.",12\n', 'm.csv#9', 'Hoe', 'It cuts,'),
-    'n.csv': ('tool;colour\nrake;green\n', 'n.csv#1', '', 'tool: rake\ncolour: green'),
+    'n.csv': ('tool;colour\nrake;green\n', 'n.csv#1', 'rake', 'colour: green'),
     'o.tsv': ('id\ttitle\ttext\n5\tFork\tIt lifts.\n', 'o.tsv#5', 'Fork', 'It lifts.'),
     'p.tsv': ('t1\tA spade digs.\n', 't1', '', 'A spade digs.'),
     'q.trec': ('<DOC>\n<DOCNO>u1</DOCNO>\nBasil wilts.\n</DOC>\n', 'u1', '', 'Basil wilts.'),

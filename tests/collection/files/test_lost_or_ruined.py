@@ -154,6 +154,24 @@ def test_branches_of_asciidoc(condition, is_shown):
 
 
 @pytest.mark.parametrize(
+    'mark', ['= Manual for {product}', 'Manual for {product}\n=====================']
+)
+def test_a_title_of_asciidoc_names_an_attribute_of_its_header(tmp_path, mark):
+    """It was 'Manual for {product}'; Asciidoctor shows what stands below."""
+    (tmp_path / 'a.adoc').write_text(f'{mark}\nAda\n:product: Planner\n\nUse {{product}}.\n')
+    (document,) = documents_in(tmp_path)
+    assert (document.title, document.text) == ('Manual for Planner', 'Ada\n\nUse Planner.')
+
+
+def test_an_org_file_names_its_states_anywhere(tmp_path):
+    """'PUBLISHED Sample post' was a heading, and was the title of a file."""
+    note = '* QUEUED [#A] Buy seeds [1/3]\nText.\n#+SEQ_TODO: QUEUED(q) | PUBLISHED(p)\n'
+    (tmp_path / 'a.org').write_text(f'{note}* PUBLISHED Sample post :garden:\nMore.\n')
+    (document,) = documents_in(tmp_path)
+    assert (document.title, document.text) == ('Buy seeds', 'Text.\n\nSample post\n\nMore.')
+
+
+@pytest.mark.parametrize(
     ('value', 'number_format', 'shown'),
     [
         (0.075, '0.0%', '7.5%'),

@@ -125,6 +125,22 @@ def test_all_cells_of_tables_of_word_are_read(tmp_path):
     )
 
 
+def test_fields_and_furigana_of_word_are_read(tmp_path):
+    """A field's words were lost: 'See on page .'. Of a word with furigana, nothing was left."""
+    page = f'<w:fldSimple w:instr=" PAGEREF x ">{run("12")}</w:fldSimple>'
+    spoken = f'<w:rubyPr><w:hps w:val="10"/></w:rubyPr><w:rt>{run("ぶどう")}</w:rt>'
+    fruit = f'<w:r><w:ruby>{spoken}<w:rubyBase>{run("葡萄")}</w:rubyBase></w:ruby></w:r>'
+    custom = (
+        f'<w:customXml w:uri="u" w:element="e"><w:bdo w:val="rtl">{run("!")}</w:bdo></w:customXml>'
+    )
+    body = f'<w:p>{run("See page ")}{page}{run(": ")}{fruit}{custom}</w:p>'
+    assert texts_of(tmp_path, {'a.docx': word_document(body)}) == {'a.docx': 'See page 12: 葡萄!'}
+
+
+def run(text):
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
 def test_what_stands_beside_the_text_of_word(tmp_path):
     """Boxes and notes are read, without the notes' signs; what pages repeat, and comments, are
     not.

@@ -1,4 +1,4 @@
-// Filters by the fields of the hits, and by their folders, each value with how many hits have it.
+// Filters by the fields of the hits, by their folders and years, each value with how many hits have it.
 
 import { button, h } from './dom.js';
 import { whole } from './words.js';
@@ -7,26 +7,65 @@ const MOST_FIELDS = 6;
 const FIRST_VALUES = 8;
 const LONGEST_VALUE = 60; // characters
 
-/** The name of the filter by folders. */
+/** The names of the filters by folders and by years. */
 export const FOLDER = 'folder';
+export const YEAR = 'year';
 
 /** The part of a filter that asks for the documents of a folder: their docids begin with it. */
 export function folderTerm(folder) {
   return `docid:${folder.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}\\/*`;
 }
 
-/** The first folder of a document's path; '' if it lies in none. */
-function folderOf({ docid }) {
-  return docid.includes('/') ? docid.slice(0, docid.indexOf('/')) : '';
+// Of rows and pages, the fields are columns and <meta>: they filter nothing else in a folder.
+const TABLES_AND_PAGES = /\.(?:csv|tsv|parquet|html?|xhtml)(?:\.gz)?$/i;
+const DATES = ['date', 'modified']; // fields whose year is a filter
+const OF_FILES = ['type', FOLDER, YEAR];
+
+/** The part of a filter that asks for a year: a document's own date counts before that of its file. */
+export function yearTerm(year, about) {
+  const within = (name) => `${name}:[${year} TO ${year}]`;
+  const own = about.fields?.date?.includes('date');
+  if (!own) return within('modified');
+  return about.fields.modified ? `(${within('date')} OR (NOT date:* AND ${within('modified')}))` : within('date');
 }
 
-/** The values of each field that hits have, and how many of them: {NAME: {VALUE: number}}. The first folder is a field, too. */
+/** The parts of the path of a document's folder. */
+function folderParts({ docid, fields }) {
+  const folder = typeof fields?.folder === 'string' ? fields.folder : docid.slice(0, Math.max(docid.lastIndexOf('/'), 0));
+  return folder ? folder.split('/') : [];
+}
+
+/** How many folders all of these lie in. */
+function depthOfAll(folders) {
+  const [first = []] = folders;
+  const differs = first.findIndex((name, depth) => folders.some((own) => own[depth] !== name));
+  return differs < 0 ? first.length : differs;
+}
+
+/** The year of a document; '' where it has no date. */
+function yearOf({ fields }) {
+  const dates = DATES.map((name) => String(fields?.[name] ?? '').match(/^(\d{4})-\d\d/)?.[1]);
+  return dates.find(Boolean) ?? '';
+}
+
+/** The fields by which a hit can be filtered. depth: of the folders that tell hits apart. isMixed: whether there are files of several types. */
+function fieldsOf(hit, { depth, isMixed }) {
+  const { type, folder, ...others } = hit.fields ?? {};
+  const own = isMixed && TABLES_AND_PAGES.test(hit.passage?.file ?? '') ? {} : others;
+  const year = yearOf(hit);
+  const nearest = folderParts(hit).slice(0, depth + 1).join('/');
+  const fields = { ...(type !== undefined && { type }), ...(nearest && { [FOLDER]: nearest }), ...(year && { [YEAR]: year }), ...own };
+  for (const name of DATES) delete fields[name];
+  return fields;
+}
+
+/** The values of each field that hits have, and how many of them: {NAME: {VALUE: number}}. Folder and year are fields, too. */
 export function valuesOf(hits) {
   const counts = {};
+  const files = new Set(hits.map(({ passage }) => (passage?.file ?? '').toLowerCase().split('.').at(-1)));
+  const how = { depth: depthOfAll(hits.map(folderParts)), isMixed: files.size > 1 };
   for (const hit of hits) {
-    const folder = folderOf(hit);
-    const fields = { ...(folder && { [FOLDER]: folder }), ...hit.fields };
-    for (const [name, value] of Object.entries(fields)) {
+    for (const [name, value] of Object.entries(fieldsOf(hit, how))) {
       for (const own of new Set([value].flat().map(String))) {
         counts[name] ??= {};
         counts[name][own] = (counts[name][own] ?? 0) + 1;
@@ -39,7 +78,7 @@ export function valuesOf(hits) {
 /** Whether values divide the hits that have them: not all have the same one, nor each its own. */
 const divides = (values) => values.length > 1 && values.some((own) => own.documents > 1);
 
-/** The fields that are offered, as [name, values] pairs: those that most hits have come first. Columns of one table among other files are left out. */
+/** The fields that are offered, as [name, values] pairs: those of files first, then those that most hits have. */
 function offeredFields(counts, nHits, chosen) {
   const isChosen = new Set(chosen.map(([name]) => name));
   const offered = [];
@@ -50,7 +89,8 @@ function offeredFields(counts, nHits, chosen) {
     const total = values.reduce((sum, { documents }) => sum + documents, 0);
     if ((divides(values) && 2 * total >= nHits) || isChosen.has(name)) offered.push({ name, values, total });
   }
-  return offered.sort((one, other) => other.total - one.total).slice(0, MOST_FIELDS).map(({ name, values }) => [name, values]);
+  const place = ({ name }) => (OF_FILES.includes(name) ? OF_FILES.indexOf(name) : OF_FILES.length);
+  return offered.sort((one, other) => place(one) - place(other) || other.total - one.total).slice(0, MOST_FIELDS).map(({ name, values }) => [name, values]);
 }
 
 const isIn = (chosen, name, value) => chosen.some((own) => own[0] === name && own[1] === value);

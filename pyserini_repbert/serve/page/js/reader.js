@@ -11,7 +11,7 @@ import { partsOf } from './parts.js';
 import { hitElements, isPlainClick, unlikelyText } from './reader_hits.js';
 import { recentQuestions, remember } from './recent.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
-import { count, held } from './words.js';
+import { count, held, whole } from './words.js';
 
 const MOST_HITS = 100;
 
@@ -143,15 +143,24 @@ function start() {
   found.replaceChildren(h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
     h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`),
     h('ul', { class: 'sources soft' }, (about.sources ?? []).map(sourceLine)),
+    kindsLine(about),
     recent.length > 0 && [h('h3', null, 'You asked'), h('ul', { class: 'examples' }, exampleList(recent, askNow))],
     examples));
   fillExamples(list, about, askNow).then((n) => { examples.hidden = !n; });
 }
 
+/** How many documents come from each type of file; null where no document comes from a file, or all from one type. */
+function kindsLine({ fields, field_counts: counts }) {
+  const values = fields?.folder || fields?.modified ? counts?.type?.values ?? [] : [];
+  const text = values.map(({ value, documents }) => `${value} ${whole(documents)}`).join(', ');
+  return values.length > 1 ? h('p', { class: 'soft kinds' }, `By type: ${text}.`) : null;
+}
+
 /** What an index has of a source, and when it was synced last. */
-function sourceLine({ name, documents, synced, unread }) {
+function sourceLine({ name, documents, files, rows, synced, unread }) {
+  const holds = rows > 0 ? `${count(files, 'file')}, ${count(rows, 'row')}` : count(documents, 'document');
   const when = synced && ` synced ${new Date(synced).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}`;
-  return h('li', null, [`${name}: ${count(documents, 'document')}`, when, unread].filter(Boolean).join(', '));
+  return h('li', null, [`${name}: ${holds}`, when, unread].filter(Boolean).join(', '));
 }
 
 function chooseIndex() {

@@ -1,6 +1,6 @@
 // The state of the reader's page, to its address and back.
 
-import { FOLDER, folderTerm } from './facets.js';
+import { FOLDER, YEAR, folderTerm, yearTerm } from './facets.js';
 import { termOf } from './filters.js';
 
 const OF_FIELD = 'f.'; // begins the parameters of fields by which hits are filtered
@@ -41,12 +41,19 @@ export function documentAddress({ index, q, doc, passage }) {
   return addressOf({ index, q, hits: HITS, filter: '', chosen: [], doc, passage });
 }
 
+/** The part of a filter that asks for a chosen value: documents may have no field of a folder or a year. */
+function chosenTerm(name, value, about) {
+  if (!about.fields?.[name] && name === FOLDER) return folderTerm(value);
+  if (!about.fields?.[name] && name === YEAR) return yearTerm(value, about);
+  return termOf(name, value, about.fields?.[name]);
+}
+
 /** The filter of a state, in the service's syntax: one value of each field; '' for none. */
 export function filterOf({ filter, chosen }, about) {
   const byField = new Map();
   for (const [name, value] of chosen) {
     const terms = byField.get(name) ?? [];
-    byField.set(name, [...terms, name === FOLDER && !about.fields?.[name] ? folderTerm(value) : termOf(name, value, about.fields?.[name])]);
+    byField.set(name, [...terms, chosenTerm(name, value, about)]);
   }
   const parts = [...byField.values()].map((terms) => (terms.length > 1 ? `(${terms.join(' OR ')})` : terms[0]));
   const whole = filter && parts.length ? `(${filter})` : filter;
