@@ -14,6 +14,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_WORSE
 from pyserini_repbert.commands.console import json_text, printable
 from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.data.origins import readable_docid
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _print_question(question: MovedQuestion) -> None:
     print(f'      {figures}')
     for docid in question.left:
         reason = 'deleted' if docid in question.deleted else 'not among the best ten any more'
-        print('      ' + printable(f'{docid}: {reason}'))
+        print('      ' + printable(f'{readable_docid(docid)}: {reason}'))
     if question.entered:
         print('      ' + printable(f'new there: {_entered_text(question)}'))
 
@@ -126,7 +127,8 @@ def _entered_text(question: MovedQuestion) -> str:
     """The documents that entered the best ten of a question."""
     names = []
     for docid in question.entered[:_MOST_DOCUMENTS]:
-        names.append(f'{docid} (not judged)' if docid in question.unjudged else docid)
+        name = readable_docid(docid)
+        names.append(f'{name} (not judged)' if docid in question.unjudged else name)
     left_out = len(question.entered) - _MOST_DOCUMENTS
     if left_out > 0:
         names.append(f'{left_out} more')
