@@ -1,6 +1,7 @@
 """A hybrid question of a collection, beside its two rankings one after the other.
 
     python benchmarks/hybrid.py --index FOLDER --topics FILE [--threads 1]
+    python benchmarks/hybrid.py --corpus FILE --fields answer --topics FILE
 
 `--index` is a collection with vectors and BM25. Each question is asked in three ways, which take
 turns: its dense ranking and then BM25, ten hits each; the hybrid by min-max of 1,000 hits; and the
@@ -13,20 +14,27 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import figures
 import numpy as np
 from figures import Figure
+from synthetic import WordVectors, write_encoder
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranker
 
@@ -35,6 +43,7 @@ _WARMING = 200
 _TOGETHER = 1000
 _RUNS = 5
 _GOAL = 1.2
+_DIMENSION = 128
 _PARTS = 'dense, then BM25'
 
 
@@ -119,19 +128,80 @@ def median_ratio(seconds: Sequence[float], others: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(seconds, others, strict=True))
 
 
+@contextmanager
+def free_searcher(corpus: str, fields: tuple[str, ...]) -> Iterator[CollectionSearcher]:
+    """The hybrid of a collection of a corpus, in which encoding costs nothing."""
+    documents = list(open_corpus(corpus, fields=fields, keep_empty=True).documents())
+    vectors_of = WordVectors([document.text for document in documents], _DIMENSION)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_encoder(folder / 'encoder', _DIMENSION)
+        settings = {'encoder': folder / 'encoder', 'embedding': vectors_of}
+        with Collection.open(folder / 'mine', **settings) as collection:
+            collection.sync(documents)
+            searcher = collection.searcher()
+            encoder: Any = searcher.dense.query_encoder
+            encoder.encode_batch = lambda texts: vectors_of(None, list(texts))
+            encoder.encode = lambda text: vectors_of(None, [text])[0]
+            yield searcher
+
+
+def say_what_is_asked(searcher: CollectionSearcher, topics: Sequence[Query]) -> None:
+    """Print how often a fusion searches, and of how many documents it asks for scores."""
+    for part in searcher.parts:
+        asked = Counter[str]()
+        kind = type(part)
+        search = kind._rank
+        scores = kind.document_scores
+
+        def count_search(self: Any, *given: Any, search: Any = search, asked: Any = asked) -> Any:
+            asked['searches'] += 1
+            return search(self, *given)
+
+        def count_scores(
+            self: Any,
+            topic: Any,
+            docids: Any,
+            hits: Any,
+            scores: Any = scores,
+            asked: Any = asked,
+        ) -> Any:
+            asked['documents'] += len(set(docids) - set(hits.docids))
+            return scores(self, topic, docids, hits)
+
+        with (
+            patch.object(kind, '_rank', count_search),
+            patch.object(kind, 'document_scores', count_scores),
+        ):
+            for topic in topics:
+                searcher.rank([topic], None, _HITS)
+        per_topic = {name: count / len(topics) for name, count in asked.items()}
+        print(f'{part.name}: {per_topic} a question')
+
+
 def main() -> None:
     """A table, and the ratios of hybrid questions to their parts."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--index', type=Path, required=True)
+    parser.add_argument('--index', type=Path)
+    parser.add_argument('--corpus', help='in place of --index')
+    parser.add_argument('--fields', nargs='+', default=[], help='of the corpus')
     parser.add_argument('--topics', required=True)
+    parser.add_argument('--most', type=int, default=200, help='so many topics; default: 200')
     parser.add_argument('--threads', type=int, nargs='+', default=[1])
     options: argparse.Namespace = parser.parse_args()
-    topics = load_topics(options.topics)
+    if (options.index is None) == (options.corpus is None):
+        parser.error('give either --index or --corpus')
+    topics = load_topics(options.topics)[: options.most]
     found = []
     print('| threads | one question | wall: median, p95, ms | processor: median, p95, ms |')
     print('|---:|---|---:|---:|')
-    with Collection.open(options.index) as collection:
-        searcher = collection.searcher()
+    with ExitStack() as stack:
+        if options.corpus is None:
+            collection = stack.enter_context(Collection.open(options.index))
+            searcher = collection.searcher()
+        else:
+            searcher = stack.enter_context(free_searcher(options.corpus, tuple(options.fields)))
+            say_what_is_asked(searcher, topics)
         for threads in options.threads:
             times = measure(searcher, topics, threads)
             parts = times[_PARTS]

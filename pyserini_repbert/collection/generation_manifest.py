@@ -18,11 +18,12 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import ShardName, sync_to_disk
+from pyserini_repbert.data.values import adapter
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
@@ -200,7 +201,7 @@ def read_manifest(folder: Path, published: Published) -> GenerationManifest:
     if hashlib.sha256(content).hexdigest() != published.manifest_sha256:
         raise DamagedFileError(f'{path} is damaged, its sha256 differs: {_ADVICE}')
     try:
-        manifest: GenerationManifest = TypeAdapter(GenerationManifest).validate_json(content)
+        manifest: GenerationManifest = adapter(GenerationManifest).validate_json(content)
     except ValidationError as error:
         raise DamagedFileError(f'{path} is not the manifest of a generation: {_ADVICE}') from error
     return manifest

@@ -26,11 +26,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from pydantic import ConfigDict, StringConstraints, TypeAdapter
+from pydantic import ConfigDict, StringConstraints
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
-from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.data.values import adapter, parse_json
 from pyserini_repbert.encode.representations import Representation, Rows
 from pyserini_repbert.errors import DamagedFileError, within_limits
 from pyserini_repbert.folder_forms import FolderForm
@@ -383,4 +383,4 @@ def _parse_record(content: bytes) -> _ShardRecord:
 
 def _checked(values: Any, record_type: type) -> Any:
     """Values of JSON as a record. Raises ValueError for others."""
-    return TypeAdapter(record_type).validate_json(json.dumps(values))
+    return adapter(record_type).validate_json(json.dumps(values))
