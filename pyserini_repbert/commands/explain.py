@@ -18,6 +18,7 @@ from pyserini_repbert.commands.command import (
 from pyserini_repbert.commands.console import json_text, printable, shaded
 from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
+from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.extension import parts_of
@@ -229,8 +230,8 @@ def _passages_of_documents(options: argparse.Namespace) -> Ranking:
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
     spec = PipelineSpec(index=options.index, rankings=('dense',))
-    docids = options.docid
     with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
+        docids = [stored_docid(docid, searcher.holds) for docid in options.docid]
         hits: Ranking = searcher.with_stored_texts(
             options.query, Ranking(docids, [0.0] * len(docids))
         )
@@ -269,7 +270,7 @@ def _text(explained: Mapping[str, Any]) -> str:
     lines = []
     for passage in explained.get('excerpts', ()):
         line = excerpt_line(passage['number'], passage['start'], passage['end'])
-        lines.append(f'{printable(passage["docid"])}: {line}')
+        lines.append(f'{printable(readable_docid(passage["docid"]))}: {line}')
     text_of = {
         'epic': _epic_text,
         'cedr': _cedr_text,
@@ -284,7 +285,7 @@ def _scores_text(explained: Mapping[str, Any]) -> str:
     """A table of the passages with their scores, the best first, and the tables of an explanation
     that has some.
     """
-    docids = [printable(docid) for docid in explained['docids']]
+    docids = [printable(readable_docid(docid)) for docid in explained['docids']]
     scored = zip(docids, explained['scores'], strict=True)
     rows = []
     for docid, score in sorted(scored, key=lambda entry: -entry[1]):
@@ -292,7 +293,7 @@ def _scores_text(explained: Mapping[str, Any]) -> str:
     tables = [markdown(['passage', 'score'], rows)]
     for table in explained.get('tables', ()):
         if table['rows']:
-            title = f'{printable(table["docid"])}: {printable(table["title"])}'
+            title = f'{printable(readable_docid(table["docid"]))}: {printable(table["title"])}'
             tables.append(f'{title}\n\n{_table_text(table["rows"])}')
     return '\n\n'.join(tables)
 
@@ -326,7 +327,7 @@ def _cedr_text(explained: Mapping[str, Any]) -> str:
 
 def _duobert_text(explained: Mapping[str, Any]) -> str:
     """A table of all pairs, and one of the ranks and scores that each method gives."""
-    docids = [printable(docid) for docid in explained['docids']]
+    docids = [printable(readable_docid(docid)) for docid in explained['docids']]
     rows = []
     for docid, probabilities in zip(docids, explained['probabilities'], strict=True):
         rows.append([docid, *('' if p is None else f'{100 * p:.1f}' for p in probabilities)])
@@ -344,7 +345,7 @@ def _duobert_text(explained: Mapping[str, Any]) -> str:
 
 def _monobert_text(explained: Mapping[str, Any]) -> str:
     """A table of the passages, the best first."""
-    docids = [printable(docid) for docid in explained['docids']]
+    docids = [printable(readable_docid(docid)) for docid in explained['docids']]
     scored = zip(docids, explained['probabilities'], explained['scores'], strict=True)
     rows = []
     for docid, probability, score in sorted(scored, key=lambda entry: -entry[2]):

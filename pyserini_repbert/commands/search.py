@@ -43,6 +43,7 @@ from pyserini_repbert.commands.terminal import (
     scores_in_rankings,
 )
 from pyserini_repbert.data.model_judges import TAUGHT_BY
+from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.extension import parts_of
 from pyserini_repbert.indexes.machine import Machine
@@ -346,8 +347,11 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
     with ProgressBars(options) as watcher, _naming_command(options):
         pipeline = open_resolved(resolved, machine, watcher.building).pipeline
     pipeline = _reading_ranks(pipeline, options)
+    liked: list[str] = []
     if options.like:
-        pipeline = _by_documents(pipeline, options.like)
+        by_documents = pipeline.by_documents()
+        liked = _stored_docids(pipeline, options.like)
+        pipeline = by_documents
 
     with contextlib.closing(pipeline):
         followers = _open_followers(options, resolved, pipeline)
@@ -361,8 +365,8 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
 
         if _asks_at_prompt(options):
             answer_questions(lambda question: answers([question])[0])
-        elif options.query or options.like:
-            print('\n\n'.join(answers(options.query or options.like)))
+        elif options.query or liked:
+            print('\n\n'.join(answers(options.query or liked)))
         else:
             for question in piped_questions():
                 print(answers([question])[0], flush=True)
@@ -380,12 +384,14 @@ def _naming_command(options: argparse.Namespace) -> Iterator[None]:
         raise MissingResourceError(f'{error}: {again}') from error
 
 
-def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
-    """The same search with documents as questions. Raises the errors of `Searcher.more_like`."""
-    by_documents = pipeline.by_documents()
-    for docid in docids:
+def _stored_docids(pipeline: Pipeline, docids: Sequence[str]) -> list[str]:
+    """The stored docids of documents that are questions. Raises the errors of
+    `Searcher.more_like`.
+    """
+    stored = [stored_docid(docid, pipeline.holds) for docid in docids]
+    for docid in stored:
         pipeline.check_document(docid)
-    return by_documents
+    return stored
 
 
 def _answers(
@@ -425,7 +431,7 @@ def _answers(
         scores = _shown_scores(topic, hits, pipeline, watcher)
         question = topic.text
         if options.like:
-            question = f'like {topic.text}'
+            question = f'like {readable_docid(topic.text)}'
             find_words = _find_no_words
         shown.append(hits_text(question, hits, reasons, find_words, said.lines, said.marks, scores))
     return shown

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.data.origins import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path, readable_docid
 from pyserini_repbert.data.suffixes import PAGES, without_suffix
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
@@ -71,10 +71,12 @@ def hits_text(
         if marks:
             said += marks[rank - 1]
         score = f'({", ".join(said)})'
-        lines.append(f'{rank:4d}. {printable(hit.docid)}  {score}{_title_text(hit, titles)}')
+        name = printable(readable_docid(hit.docid))
+        lines.append(f'{rank:4d}. {name}  {score}{_title_text(hit, titles)}')
         below = []
         if hit.docid in copies:
-            below.append(printable(f'the same in {", ".join(copies[hit.docid])}'))
+            others = ', '.join(map(readable_docid, copies[hit.docid]))
+            below.append(printable(f'the same in {others}'))
         below += _text_lines(hit, query, width - len(_INDENT), find_words)
         if reasons:
             below += reasons[rank - 1]

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -227,6 +227,27 @@ def name_in_corpus(corpus: str, path: Path) -> str:
 def docid_form(docid: str) -> str:
     """The form in which docids are compared: as people read it, with words united."""
     return unite(unquote(docid))
+
+
+def readable_docid(docid: str) -> str:
+    """A docid as a person reads it: that of a file has its spaces and % as they are.
+
+    `docid_of_path` gives the docid back.
+    """
+    text = docid.replace('%20', ' ').replace('%25', '%')
+    return text if docid_of_path(text) == docid else docid
+
+
+def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
+    """A docid that a person has typed, as it is stored, or as they read it.
+
+    Parameters
+    ----------
+    docid : what was typed
+    holds : whether there is a document of a stored docid
+    """
+    path = docid_of_path(docid)
+    return path if holds(path) and not holds(docid) else docid
 
 
 def docid_of_path(path: str) -> str:

@@ -349,7 +349,7 @@ def test_a_folder_of_notes_becomes_an_index(notes, capsys):
     assert said.out == f'{notes}: 1 passage (bm25)\n'
     assert said.err.startswith('not read: 1 .txt that cannot be read\n')
     assert run(search, ['--sparse', f'bm25@{notes}', '--query', 'copper']) == 0
-    assert '1. about%20slugs.md' in capsys.readouterr().out
+    assert '1. about slugs.md' in capsys.readouterr().out
 
 
 @pytest.mark.jvm

@@ -155,7 +155,7 @@ def test_the_terminal_and_a_run_name_the_collection(both, tmp_path, capsys):
     named = ['--index', notes, '--index', mail]
     search([*named, '--query', QUESTION, '--hits', '5', '--explain'])
     shown = capsys.readouterr().out
-    assert 'my%20mail/same' in shown
+    assert 'my mail/same' in shown
     assert 'notes/a' in shown
     topics = tmp_path / 'topics.tsv'
     topics.write_text(f'1\t{QUESTION}\n', encoding='utf-8')

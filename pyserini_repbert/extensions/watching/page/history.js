@@ -5,7 +5,7 @@ import { freshId, h } from '../../js/dom.js';
 import { table } from '../../js/figures.js';
 import { failure, message } from '../../js/messages.js';
 import { addPart } from '../../js/parts.js';
-import { count, measure, percent, signed } from '../../js/words.js';
+import { count, docidText, measure, percent, signed } from '../../js/words.js';
 
 /** The panel {section, load}; load() asks the service again. */
 function historyPanel(about) {
@@ -58,7 +58,7 @@ function unanswered({ unanswered: questions, questions: total }) {
 function moved({ since, questions }) {
   return table(`Moved since generation ${since}`, ['Question', 'nDCG@10', 'change', 'lost'], questions.map((own) => {
     const change = own.after.ndcg - own.before.ndcg;
-    const lost = own.left.map((docid) => own.deleted.includes(docid) ? `${docid} (deleted)` : docid);
+    const lost = own.left.map((docid) => own.deleted.includes(docid) ? `${docidText(docid)} (deleted)` : docidText(docid));
     return [own.question, measure(own.after.ndcg), h('span', { class: change < 0 ? 'down' : 'up' }, signed(change)), lost.join(', ')];
   }));
 }

@@ -3,7 +3,7 @@
 import { h, marked, openDialog, svg } from './dom.js';
 import { deepestRank, journey } from './journey.js';
 import { gradeBadge, shownDocument, stepsStrip, warnings } from './results.js';
-import { measure, move, percent, pipelineName, score, signed } from './words.js';
+import { docidText, measure, move, percent, pipelineName, score, signed } from './words.js';
 
 const SIDES = ['a', 'b'];
 const ROW = 92; // px, as in compare.css
@@ -35,7 +35,7 @@ function row(hit, rank, mark, side, onopen) {
   const head = h('span', { class: 'row-head' },
     h('span', { class: 'rank' }, String(rank)),
     h('span', { class: 'docid-label wide-only' }, 'docid'),
-    h('span', { class: 'docid' }, hit.docid),
+    h('span', { class: 'docid' }, docidText(hit.docid)),
     relevant && h('span', { class: 'badge good' }, '✓', h('span', { class: 'wide-only' }, ' relevant')),
     mark && h('span', { class: `move ${mark.kind}` }, mark.text));
   const open = h('button', { type: 'button', onclick: () => onopen(hit) },
@@ -128,7 +128,7 @@ function openPassage(hit, found, names, about) {
     }
   }
   const text = hit.passage === undefined ? h('p', { class: 'passage' }, marked(hit.display)) : shownDocument(about, hit, found.query.text);
-  openDialog(hit.docid, gradeBadge(hit.grade), text, ...origins);
+  openDialog(docidText(hit.docid), gradeBadge(hit.grade), text, ...origins);
 }
 
 function tile(value, label, title) {

@@ -5,6 +5,7 @@ import { button, h, say } from './dom.js';
 import { during } from './messages.js';
 import { proseElements, unitsOf } from './prose.js';
 import { sourceLink } from './source.js';
+import { docidText } from './words.js';
 
 const PART = 20_000; // characters
 const MOST_PARTS = 10; // that are on the page
@@ -173,9 +174,9 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   const previous = button('Previous', () => jump(-1), { class: 'quiet', 'aria-label': 'Previous match', 'aria-keyshortcuts': 'p' });
   const next = button('Next', () => jump(1), { class: 'quiet', 'aria-label': 'Next match', 'aria-keyshortcuts': 'n' });
   tell();
-  const title = outline.title || docid;
+  const title = outline.title || docidText(docid);
   const tools = passages.length > 1 && h('div', { class: 'matches' }, counter, previous, next);
-  const file = outline.file || (outline.title && docid);
+  const file = outline.file || (outline.title && docidText(docid));
   box.append(above, below);
   put(first, false);
   const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },

@@ -2,6 +2,7 @@
 
 import { button, h, say } from './dom.js';
 import { storeJudgment, withdrawJudgment } from './judgments.js';
+import { docidText } from './words.js';
 
 /** What the grades mean, from 0. */
 export const GRADES = ['not relevant', 'related', 'relevant', 'perfectly relevant'];
@@ -41,12 +42,12 @@ export function hitGrade({ about, question, docid, judgment }) {
       if (given?.grade === grade) {
         await withdrawJudgment(about, { question, docid });
         given = null;
-        say(`Grade of ${docid} taken back`);
+        say(`Grade of ${docidText(docid)} taken back`);
       } else {
         const next = { question, docid, grade, comment: given?.comment ?? '', pool: given?.pool ?? null };
         await storeJudgment(about, next);
         given = next;
-        say(`${docid}: ${grade} ${GRADES[grade]}`);
+        say(`${docidText(docid)}: ${grade} ${GRADES[grade]}`);
       }
       draw();
     } catch (error) {
@@ -58,7 +59,7 @@ export function hitGrade({ about, question, docid, judgment }) {
   function draw() {
     const focused = row.contains(document.activeElement) ? document.activeElement.dataset.grade : null;
     mark.replaceChildren(...(given ? [gradeMark(given.grade)] : []));
-    const buttons = gradeButtons({ label: `Your grade of ${docid}`, chosen: given?.grade ?? null, onchoose: choose, isShort: true });
+    const buttons = gradeButtons({ label: `Your grade of ${docidText(docid)}`, chosen: given?.grade ?? null, onchoose: choose, isShort: true });
     const older = given?.is_older ? 'The document has changed since.' : '';
     row.replaceChildren(h('span', { class: 'soft', 'aria-hidden': 'true' }, 'Your grade'), buttons, h('span', { class: 'note' }, older));
     row.querySelector(`[data-grade="${focused}"]`)?.focus();

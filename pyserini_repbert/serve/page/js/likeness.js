@@ -2,6 +2,7 @@
 
 import { button, h } from './dom.js';
 import { addressOf, systemsOf } from './state.js';
+import { docidText } from './words.js';
 
 /** The state that searches for what is like a document, by those systems that take one. */
 export function likeState(about, state, docid) {
@@ -19,7 +20,7 @@ export function likeLink({ about, state, docid, onlike }) {
     event.preventDefault();
     onlike(next);
   };
-  return h('a', { class: 'quiet like', href: addressOf(next), onclick: follow, 'aria-label': `More like ${docid}` }, 'More like this');
+  return h('a', { class: 'quiet like', href: addressOf(next), onclick: follow, 'aria-label': `More like ${docidText(docid)}` }, 'More like this');
 }
 
 /** What is searched where it is not a question; null for a question. */

@@ -2,7 +2,7 @@
 // five aggregations makes of it. The matrix is computed once; another aggregation only sorts again.
 
 import { button, freshId, h } from './dom.js';
-import { count, move, score } from './words.js';
+import { count, docidText, move, score } from './words.js';
 
 const MEANING = {
   sum: 'adds up how likely it beats each other passage',
@@ -23,9 +23,9 @@ function cell(value, row, column) {
 }
 
 function matrix(found, hit, ranks) {
-  const heads = found.docids.map((docid) => h('th', { scope: 'col', title: docid }, String(ranks.get(docid))));
+  const heads = found.docids.map((docid) => h('th', { scope: 'col', title: docidText(docid) }, String(ranks.get(docid))));
   const rows = found.docids.map((docid, i) => h('tr', { class: docid === hit.docid ? 'own' : '' },
-    h('th', { scope: 'row', title: docid }, `${ranks.get(docid)}. ${docid}`),
+    h('th', { scope: 'row', title: docidText(docid) }, `${ranks.get(docid)}. ${docidText(docid)}`),
     found.probabilities[i].map((value, j) => cell(value, docid, found.docids[j]))));
   const caption = 'How likely, in percent, the passage of the row is more relevant than that of the column';
   const table = h('table', { class: 'matrix' },
@@ -43,7 +43,7 @@ function ranking(found, method, hit, ranks) {
     const { text, kind } = move(before.indexOf(docid), index);
     return h('li', { class: docid === hit.docid ? 'own' : '' },
       h('span', { class: 'rank' }, String(index + 1)),
-      h('span', { class: 'docid' }, docid),
+      h('span', { class: 'docid' }, docidText(docid)),
       h('span', { class: 'soft' }, score(scores[found.docids.indexOf(docid)])),
       h('span', { class: kind, title: 'against the ranking above' }, text));
   }));

@@ -7,7 +7,7 @@ import { judgeName, storeJudgment, withdrawJudgment } from './judgments.js';
 import { useKeys } from './keys.js';
 import { failure, message } from './messages.js';
 import { shownDocument } from './results.js';
-import { count } from './words.js';
+import { count, docidText } from './words.js';
 
 const MOST_COMMENT = 1000; // characters
 
@@ -139,11 +139,11 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
     const box = h('textarea', { rows: 2, maxlength: MOST_COMMENT, value: own.comment, 'aria-keyshortcuts': 'c', onkeydown: leave,
       onchange: (event) => comment(event.target.value.trim()) });
     const article = h('article', { class: 'judge-document', tabindex: '-1', 'aria-labelledby': title },
-      h('h3', { id: title }, own.title || own.docid),
-      h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, own.docid), older.has(own.docid) && ' · changed since you judged it'),
+      h('h3', { id: title }, own.title || docidText(own.docid)),
+      h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, docidText(own.docid)), older.has(own.docid) && ' · changed since you judged it'),
       shownDocument(about, { docid: own.docid, display: own.display }, question),
       fieldsLine(own.fields),
-      gradeButtons({ label: `Your grade of ${own.title || own.docid}`, chosen: own.grade, onchoose: judge }),
+      gradeButtons({ label: `Your grade of ${own.title || docidText(own.docid)}`, chosen: own.grade, onchoose: judge }),
       h('div', { class: 'judge-actions' },
         button(withKey('←', 'Back'), back, { class: 'quiet', disabled: at === 0, 'aria-keyshortcuts': 'ArrowLeft' }),
         button(withKey('s', 'Skip'), skip, { class: 'quiet', 'aria-keyshortcuts': 's ArrowRight' }),
@@ -166,7 +166,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
   function summary() {
     const title = freshId('summary');
     const rows = documents.map((own, index) => h('li', null,
-      button(own.title || own.docid, () => inTurn(() => show(index)), { class: 'quiet' }),
+      button(own.title || docidText(own.docid), () => inTurn(() => show(index)), { class: 'quiet' }),
       h('span', { class: `badge${own.grade > 0 ? ' good' : ''}` }, own.grade === null ? 'not judged' : `${own.grade} ${GRADES[own.grade]}`),
       own.comment && h('span', { class: 'note' }, own.comment)));
     const judged = documents.filter((own) => own.grade !== null);

@@ -7,7 +7,7 @@ import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
 import { whyHere } from './reasons.js';
 import { sourceLink } from './source.js';
-import { count } from './words.js';
+import { count, docidText } from './words.js';
 
 /** Whether a click is to be followed on this page, not in another tab. */
 export function isPlainClick(event) {
@@ -16,7 +16,7 @@ export function isPlainClick(event) {
 
 /** Where a hit's passage stands: its file, or its docid below a title, and its headings. copies: hits of files with the same text. */
 function breadcrumb({ title, docid, passage }, copies) {
-  const parts = [passage?.file || (title ? docid : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== (title || docid));
+  const parts = [passage?.file || (title ? docidText(docid) : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== (title || docidText(docid)));
   const others = copies.map((own) => own.passage.file).join(', ');
   const also = others && `the same in ${others}`;
   return parts.length || also ? h('p', { class: 'crumbs' }, [parts.join(' › '), also].filter(Boolean).join('; ')) : null;
@@ -41,11 +41,11 @@ function nameOfRow({ docid, doc, passage }) {
 /** The title of a hit; the file's name comes with that of a row, one that is a date, or that other hits have, too. */
 function titleOf(hit, titles) {
   const { title, docid, passage } = hit;
-  const name = (passage?.file || docid).split('/').at(-1);
+  const name = (passage?.file || docidText(docid)).split('/').at(-1);
   const row = title ? '' : nameOfRow(hit);
   if (row) return `${row} (${name})`;
   const saysLittle = title && (isDate(title) || titles.filter((own) => own === title).length > 1);
-  return saysLittle && name !== title ? `${title} (${name})` : title || docid;
+  return saysLittle && name !== title ? `${title} (${name})` : title || docidText(docid);
 }
 
 /** Hits {hit, copies}: those of other files with the same text stand with the first of them. */

@@ -9,7 +9,7 @@ import { likeLink, likeNote } from './likeness.js';
 import { message } from './messages.js';
 import { partsOf } from './parts.js';
 import { whyPanel } from './why.js';
-import { count, duration, measure, score, whole } from './words.js';
+import { count, docidText, duration, measure, score, whole } from './words.js';
 
 const LONG = { wide: 620, narrow: 300 }; // characters of a passage; longer ones are cut
 
@@ -100,7 +100,7 @@ function cardHeader(hit, own, fusions) {
   return h('header', null,
     h('span', { class: 'rank' }, String(hit.rank)),
     h('span', { class: 'docid-label' }, 'docid'),
-    h('h2', null, hit.docid),
+    h('h2', null, docidText(hit.docid)),
     gradeBadge(hit.grade),
     own,
     scores(hit, fusions));
@@ -139,7 +139,7 @@ function card(hit, { about, answer, state, judgments, deepest, onopen, onlike })
   const explains = isExplained && answer.query.like === undefined;
   const grade = judgments && answer.query.like === undefined && hitGrade({ about, question: state.q, docid: hit.docid, judgment: judgments.get(hit.docid) });
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
-    'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
+    'aria-label': `Hit ${hit.rank}: ${docidText(hit.docid)}`, onkeydown: openByKey },
   cardHeader(hit, grade?.mark, about.fusions),
   hit.passage === undefined ? shownPassage(hit.display) : shownDocument(about, hit, answer.query.text),
   fieldsLine(hit.fields),

@@ -1,7 +1,7 @@
 // monoBERT: how sure the model is of each hit, and where this hit stands among them.
 
 import { bar, h } from './dom.js';
-import { count, percent, score } from './words.js';
+import { count, docidText, percent, score } from './words.js';
 
 const MOST = 20;
 
@@ -15,7 +15,7 @@ export function scoresView({ hit, models, explain, load, best }) {
     const order = [...found.docids.keys()].sort((one, other) => found.scores[other] - found.scores[one]);
     const rows = order.map((index, above) => h('tr', { class: index === own ? 'own' : '' },
       h('td', { class: 'soft' }, String(above + 1)),
-      h('th', { scope: 'row' }, found.docids[index]),
+      h('th', { scope: 'row' }, docidText(found.docids[index])),
       bar(found.probabilities[index], 'rerank'),
       h('td', null, percent(found.probabilities[index])),
       h('td', { class: 'soft' }, score(found.scores[index]))));

@@ -1,7 +1,7 @@
 // Any reranker: the scores of the best hits, and the tables by which it explains this one.
 
 import { bar, field, h, select } from './dom.js';
-import { score } from './words.js';
+import { docidText, score } from './words.js';
 
 const MOST = 20;
 
@@ -34,7 +34,7 @@ export function tablesView({ hit, models, explain, load, best }) {
       const found = await explain(model, best(MOST), [], { signal: how.signal });
       const order = [...found.docids.keys()].sort((one, other) => found.scores[other] - found.scores[one]);
       const rows = order.map((index) => h('tr', { class: found.docids[index] === hit.docid ? 'own' : '' },
-        h('th', { scope: 'row' }, found.docids[index]), h('td', null, score(found.scores[index]))));
+        h('th', { scope: 'row' }, docidText(found.docids[index])), h('td', null, score(found.scores[index]))));
       return [choice, h('table', { class: 'terms' }, h('caption', null, `Scores of ${model}`), h('tbody', null, rows))].filter(Boolean);
     });
   }

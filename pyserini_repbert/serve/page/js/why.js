@@ -9,6 +9,7 @@ import { pairsView } from './pairs.js';
 import { reasonsElements } from './reasons.js';
 import { scoresView } from './scores.js';
 import { tablesView } from './tables.js';
+import { docidText } from './words.js';
 
 const RANKINGS = 'rankings';
 const VIEWS = {
@@ -93,6 +94,6 @@ export function whyPanel({ about, answer, hit, chosen, onchoose }) {
     tabs.find((tab) => !first.includes(tab.dataset.why)).focus();
   }, { class: 'quiet' });
   show(offered.includes(chosen) ? chosen : first[0]);
-  const list = h('div', { role: 'tablist', 'aria-label': `Why ${hit.docid} is here` }, tabs);
+  const list = h('div', { role: 'tablist', 'aria-label': `Why ${docidText(hit.docid)} is here` }, tabs);
   return h('div', { class: 'why' }, h('div', { class: 'why-models' }, list, others), panel);
 }

@@ -71,3 +71,9 @@ export function pipelineName(pipeline) {
   const fused = pipeline.system.length > 1 ? `${systems}, ${pipeline.fusion}` : systems;
   return [fused, ...pipeline.rerank].join(' → ');
 }
+
+/** A docid as a person reads it: that of a file has its spaces and % as they are. The stored docid finds documents. */
+export function docidText(docid) {
+  const text = docid.replace(/%2[05]/g, decodeURIComponent);
+  return text.replace(/[\s%]/gu, encodeURIComponent) === docid ? text : docid;
+}
