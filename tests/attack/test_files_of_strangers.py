@@ -112,6 +112,21 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
         list(OfficeReader().documents(FileToRead(path, 'a.docx')))
 
 
+def test_an_archive_of_an_unknown_version_is_named(tmp_path):
+    """It ended the whole command with a traceback: NotImplementedError."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, 'w') as archive:
+        archive.writestr('word/document.xml', 'x')
+    raw = bytearray(stream.getvalue())
+    needed = raw.index(b'PK\x01\x02') + 6
+    raw[needed] = 123
+    (tmp_path / 'a.docx').write_bytes(raw)
+    (tmp_path / 'b.md').write_text('x')
+    corpus = open_corpus(tmp_path)
+    assert [document.docid for document in corpus.documents()] == ['b.md']
+    assert str(corpus.unread) == 'not read: 1 .docx that cannot be read'
+
+
 def nested_mail(depth, kind):
     """A message whose parts hold one another."""
     lines = ['Subject: deep']

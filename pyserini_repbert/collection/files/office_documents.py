@@ -68,11 +68,11 @@ class OfficeReader:
         answer = process.ask({'path': str(file.path.absolute())})
         if 'text' not in answer:
             raise UnreadableFile(str(answer.get('problem', 'no answer')))
-        if not str(answer['text']).strip():
-            raise without_text('it has no text: a scan needs to be recognised first')
         if suffix == _OUTLOOK:
             yield document_of_mail(file.docid, str(answer['text']).encode())
             return
+        if not str(answer['text']).strip():
+            raise without_text('it has no text: a scan needs to be recognised first')
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
         page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)
@@ -91,7 +91,8 @@ def check_sizes(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        # NotImplementedError is for a version of zip that no program writes.
         raise UnreadableFile(f'no whole file ({error})') from error
     most = FREE_BYTES + MAX_RATIO * size
     if unpacked > min(most, _MOST_BYTES):
