@@ -1,4 +1,4 @@
-"""Processes that this one starts: they end when it is gone."""
+"""How long processes live: this one may end soon, and those that it starts end with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ import os
 import signal
 import threading
 import time
+
+# Whether this process has said that it ends soon.
+_ends_soon = False
+
+
+def expect_to_end_soon() -> None:
+    """Say that this process does one thing and ends: what it starts need not be fast for long."""
+    global _ends_soon
+    _ends_soon = True
+
+
+def is_to_end_soon() -> bool:
+    """Whether this process has said that it ends soon."""
+    return _ends_soon
 
 
 def end_with_parent(grace_seconds: float = 0.0) -> None:

@@ -14,7 +14,7 @@ from pyserini_repbert.extension import commands_below
 # flags of all actions that the words name.
 WORDS = {
     'fusion': [('tune',)],
-    'evaluate': [(analysis,) for analysis in _ANALYSES],
+    'evaluate': [(analysis,) for analysis in [*_ANALYSES, *commands_below('evaluate')]],
     'index': [tuple(all_actions())],
 }
 

@@ -417,17 +417,21 @@ class Collection:
             return reranked.search(query, k)
         return search_frame(reranked, query, k)
 
-    def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
+    def more_like(
+        self, docid: str, k: int = 10, filter: str | None = None, hits: int | None = None
+    ) -> list[Candidate]:
         """The k documents that are most like one of the collection, with their nearest passages.
 
         Parameters
         ----------
         docid : of the document, which is not among the hits; it need not match the filter
         k, filter : as in `search`
+        hits : another name of k
 
         Raises MissingResourceError for a docid that is not here, and InputError for a filter that
         cannot be read or names a field that no document has.
         """
+        k = k if hits is None else hits
         return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
 
     def _own_rerankers(self) -> dict[str, Reranker]:

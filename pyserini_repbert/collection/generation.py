@@ -51,8 +51,8 @@ from pyserini_repbert.collection.stored_values import (
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Origin, TextSpan, docid_form
-from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts

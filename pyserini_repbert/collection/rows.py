@@ -13,8 +13,7 @@ from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.collection.stored_values import origin_digest, rendered_fields, typed_values
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import docid_form
-from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.sqlite_files import transaction
 
 

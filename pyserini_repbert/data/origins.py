@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote
-
-from pyserini_repbert.data.word_forms import unite
+from urllib.parse import quote
 
 
 class Heading(NamedTuple):
@@ -222,11 +220,6 @@ def name_in_corpus(corpus: str, path: Path) -> str:
     folder = Path(corpus)
     name = path.name if path == folder else path.relative_to(folder).as_posix()
     return os.fsencode(name).decode('utf-8', 'replace')
-
-
-def docid_form(docid: str) -> str:
-    """The form in which docids are compared: as people read it, with words united."""
-    return unite(unquote(docid))
 
 
 def readable_docid(docid: str) -> str:

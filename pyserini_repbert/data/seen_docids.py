@@ -7,8 +7,6 @@ import tempfile
 from array import array
 from pathlib import Path
 
-from pyserini_repbert.sqlite_files import sqlite_errors
-
 # Slots of the largest table: 2 MB, for 174,763 docids.
 LARGEST_TABLE = 1 << 18
 _SMALLEST_TABLE = 4096
@@ -69,6 +67,9 @@ class SeenDocids:
         return False
 
     def _move_to_file(self) -> None:
+        # Few corpora have so many docids.
+        from pyserini_repbert.sqlite_files import sqlite_errors
+
         with sqlite_errors(Path(tempfile.gettempdir()), 'try again'):
             # The thread that begins to read a corpus need not be the one that goes on.
             file = sqlite3.connect('', isolation_level=None, check_same_thread=False)
@@ -86,6 +87,8 @@ class SeenDocids:
         try:
             inserted = file.execute('INSERT OR IGNORE INTO seen VALUES (?)', (key,))
         except sqlite3.Error:
+            from pyserini_repbert.sqlite_files import sqlite_errors
+
             # Not around each insertion: a context takes as long as one.
             with sqlite_errors(Path(tempfile.gettempdir()), 'try again'):
                 raise

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.data.word_forms import unite, unite_with_places
+from pyserini_repbert.data.united_texts import unite_with_places
+from pyserini_repbert.data.word_forms import unite
 
 LEFT_OUT = '…'
 _WORD = re.compile(r'\w+')

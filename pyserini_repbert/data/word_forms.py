@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import unquote
 
 # Apostrophes, quotation marks and hyphens that keyboards, and programs, set for ' " and -.
 _SIGNS = str.maketrans(
@@ -37,16 +35,12 @@ _UNSEEN = (
     '\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f'
     '\u3164\uffa0\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff'
 )
-_UNSEEN_SIGNS = re.compile(f'[{_UNSEEN}]+')
+UNSEEN_SIGNS = re.compile(f'[{_UNSEEN}]+')
 # Thai, Lao, Myanmar, Khmer: writers set a zero-width space between words.
 _WITHOUT_SPACES = '\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f'
 _BETWEEN_WORDS = re.compile(f'(?<=[{_WITHOUT_SPACES}]){_ZERO_WIDTH_SPACE}+(?=[{_WITHOUT_SPACES}])')
 # Lucene's analyzer of Persian makes a space of it.
 _KEEP_NON_JOINER = 'fa'
-# Signs that NFKC may join with the one before, beside those of the category of marks: Hangul's
-# parts, and Katakana's voiced marks of half width.
-_JOINING = re.compile('[\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc]')
-_NOT_ASCII = re.compile('[\x00-\x7f]?[^\x00-\x7f]+')
 
 
 class WordForms(StrEnum):
@@ -74,11 +68,11 @@ def unite(text: str, language: str = '') -> str:
     """
     if text.isascii():
         return text
-    spaced = _with_spaces(text)
+    spaced = with_spaces(text)
     if language == _KEEP_NON_JOINER:
-        seen = _NON_JOINER.join(_UNSEEN_SIGNS.sub('', part) for part in spaced.split(_NON_JOINER))
+        seen = _NON_JOINER.join(UNSEEN_SIGNS.sub('', part) for part in spaced.split(_NON_JOINER))
     else:
-        seen = _UNSEEN_SIGNS.sub('', spaced)
+        seen = UNSEEN_SIGNS.sub('', spaced)
     return unicodedata.normalize('NFKC', seen).translate(_SIGNS)
 
 
@@ -87,98 +81,11 @@ def unite_value(text: str) -> str:
     return unicodedata.normalize('NFKC', unite(text).casefold())
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of a united text.
-
-    Attributes
-    ----------
-    start : its first character in the united text
-    written : its first character in what was written
-    length : how many characters were written
-    is_changed : whether they differ from those of the united text
-    """
-
-    start: int
-    written: int
-    length: int
-    is_changed: bool
+def docid_form(docid: str) -> str:
+    """The form in which docids are compared: as people read it, with words united."""
+    return unite(unquote(docid))
 
 
-@dataclass(frozen=True)
-class UnitedText:
-    """A text in the form of `unite`, which knows where its characters were written.
-
-    `parts` are its parts in order; none for a text that was written so.
-    """
-
-    form: str
-    parts: tuple[_Part, ...] = ()
-
-    def written_span(self, start: int, end: int) -> tuple[int, int]:
-        """Where in what was written the characters `form[start:end]` begin and end; at least one
-        character.
-        """
-        if not self.parts:
-            return start, end
-        first = self._part_at(start)
-        last = self._part_at(end - 1)
-        begin = first.written
-        if not first.is_changed:
-            begin += start - first.start
-        stop = last.written + last.length
-        if not last.is_changed:
-            stop = last.written + end - last.start
-        return begin, stop
-
-    def _part_at(self, position: int) -> _Part:
-        return self.parts[bisect_right(self.parts, position, key=_start_of) - 1]
-
-
-def _start_of(part: _Part) -> int:
-    return part.start
-
-
-def unite_with_places(text: str, language: str = '') -> UnitedText:
-    """A text in the form of `unite`, with the places where its characters were written."""
-    form = unite(text, language)
-    if form == text:
-        return UnitedText(form)
-    spaced = _with_spaces(text)
-    parts: list[_Part] = []
-    length = 0
-    for start, end in _pieces(spaced):
-        piece = spaced[start:end]
-        united = unite(piece, language)
-        if united:
-            parts.append(_Part(length, start, end - start, is_changed=united != text[start:end]))
-            length += len(united)
-    return UnitedText(form, tuple(parts))
-
-
-def _with_spaces(text: str) -> str:
+def with_spaces(text: str) -> str:
     """A text of the same length with spaces between words of languages that write none."""
     return _BETWEEN_WORDS.sub(lambda match: ' ' * len(match[0]), text)
-
-
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """The start and end of each stretch of ASCII, and of each sign with those that may join it."""
-    end = 0
-    for match in _NOT_ASCII.finditer(text):
-        if end < match.start():
-            yield end, match.start()
-        end = match.start()
-        while end < match.end():
-            start = end
-            end += 1
-            while end < match.end() and _may_join(text[end]):
-                end += 1
-            yield start, end
-    if end < len(text):
-        yield end, len(text)
-
-
-def _may_join(sign: str) -> bool:
-    """Whether NFKC may make one sign of this one and the one before, or it is not seen."""
-    is_mark = unicodedata.category(sign).startswith('M')
-    return is_mark or _JOINING.match(sign) is not None or _UNSEEN_SIGNS.match(sign) is not None

@@ -14,7 +14,8 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.index.faiss_form import is_faiss_folder
+from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import (
     MANIFEST,
     SETTINGS,

@@ -11,20 +11,11 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
-from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.ann_kinds import read_faiss
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.faiss_form import DOCIDS, FAISS_FILES, FAISS_FORM, INDEX
 
-INDEX = 'index'
-DOCIDS = 'docid'
-FAISS_FILES = (INDEX, DOCIDS)
-_FORM = FolderForm('FAISS index', (*FAISS_FILES, CHECKSUMS))
 _ROWS = 65536  # rows added at a time
-
-
-def is_faiss_folder(folder: StrPath) -> bool:
-    """Whether a folder holds Pyserini's two files."""
-    return all((Path(folder) / name).is_file() for name in FAISS_FILES)
 
 
 class FaissFolder:
@@ -109,14 +100,14 @@ def export_faiss(
     import faiss
 
     target = Path(output)
-    check_replaced(target, overwrite, DOCIDS, _FORM)
+    check_replaced(target, overwrite, DOCIDS, FAISS_FORM)
     if bundle.folder.resolve() in target.resolve().parents:
         raise InputError(f'output {target} lies in the index {bundle.folder}: give another folder')
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
         on_progress(len(vectors))
-    with atomic_folder(target, _FORM if overwrite else None) as folder:
+    with atomic_folder(target, FAISS_FORM if overwrite else None) as folder:
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
             for shard in bundle.shards:

@@ -16,7 +16,6 @@ from pyserini_repbert.data.values import Choice
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
-from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
@@ -111,8 +110,12 @@ def build_lucene_index(
 
     additions: Iterable[str] = repeat('')
     if predictions is not None:
+        from pyserini_repbert.index.expansions import predicted_queries
+
         additions = predicted_queries(predictions, docids, topk)
     elif weights is not None:
+        from pyserini_repbert.index.expansions import weighted_texts
+
         additions = weighted_texts(weights, docids, sqrt)
     count = 0
     with atomic_folder(target, LUCENE_FORM if overwrite else None) as folder:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.faiss_layout import is_faiss_folder
+from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, is_collection
 
 _SHARD = re.compile('shard-[0-9]{5,}')

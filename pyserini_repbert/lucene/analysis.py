@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from pyserini_repbert.data.snippets import WordMatch
-from pyserini_repbert.data.word_forms import unite, unite_with_places
+from pyserini_repbert.data.united_texts import unite_with_places
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 

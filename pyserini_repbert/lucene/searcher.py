@@ -17,7 +17,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from pyserini_repbert.data.word_forms import UnitedText, WordForms, unite_with_places
+from pyserini_repbert.data.united_texts import UnitedText, unite_with_places
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.document_queries import DocumentQueries

@@ -24,7 +24,8 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.index.faiss_form import is_faiss_folder
+from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.precision import checked_device
 from pyserini_repbert.models.threads import faiss_threads, torch_threads

@@ -482,3 +482,4 @@ def test_hits_is_another_name_of_k(open_collection):
         collection.sync([('a', 'cat'), ('b', 'cat sat'), ('c', 'cat mat')])
         assert collection.search('cat', hits=2) == collection.search('cat', k=2)
         assert len(collection.search('cat', hits=2)) == 2
+        assert collection.more_like('a', hits=1) == collection.more_like('a', k=1)

@@ -11,7 +11,7 @@ import pytest
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.index.lucene import build_lucene_index
-from pyserini_repbert.lucene.analysis import word_finder
+from pyserini_repbert.lucene.query_words import word_finder
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
 

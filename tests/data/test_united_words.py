@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
-from pyserini_repbert.data.word_forms import WordForms, unite, unite_value, unite_with_places
+from pyserini_repbert.data.united_texts import unite_with_places
+from pyserini_repbert.data.word_forms import WordForms, unite, unite_value
 
 # Written otherwise, and the one form.
 FORMS = {

@@ -35,6 +35,7 @@ _FLAGS_OF_OTHERS = {
     '--write',
     '--rounds',
     '--rrf',
+    '--speed-alone',
     '--nproc-per-node',
     '--address',
     '--head',

@@ -137,6 +137,22 @@ print(found)
 
 
 @pytest.mark.jvm
+def test_a_process_that_ends_soon_does_without_the_second_compiler():
+    code = """
+from pyserini_repbert.lucene import jvm
+from pyserini_repbert.processes import expect_to_end_soon
+expect_to_end_soon()
+management = jvm.java_class('java.lang.management.ManagementFactory')
+print('-XX:TieredStopAtLevel=1' in management.getRuntimeMXBean().getInputArguments().toArray())
+"""
+    for users, expected in (({}, 'True\n'), ({'JAVA_TOOL_OPTIONS': '-Xmx1g'}, 'False\n')):
+        command = [sys.executable, '-c', code]
+        environment = os.environ | users
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.stdout == expected, done.stderr
+
+
+@pytest.mark.jvm
 @pytest.mark.parametrize('few_queries', [False, True])
 def test_java_shows_warnings_without_the_settings_of_log4j(few_queries):
     code = f"""

@@ -49,21 +49,29 @@ def test_it_learns_with_progress(panel):
     page.get_by_text('2 of 8').wait_for()
     assert page.get_by_role('progressbar', name='Learning').get_attribute('value') == '2'
     assert page.get_by_role('button', name='Learn').is_disabled()
-    page.get_by_text(SENTENCE).wait_for()
+    page.wait_for_selector('.learn-report')
     assert [method for method, _ in asked] == ['GET', 'POST', 'GET', 'GET']
     assert page.locator('#status').inner_text() == 'Learnt'
 
 
 def test_the_report(panel):
     page, _ = panel(DONE)
+    lead = page.locator('.learn-report .lead')
+    lead.wait_for()
+    assert lead.inner_text() == (
+        'Searching by learnt would answer 1 of 3 questions better and 1 worse. '
+        'That is more than chance.'
+    )
+    assert not page.get_by_text(SENTENCE).is_visible()
+    page.get_by_text('Details', exact=True).click()
     page.get_by_text(SENTENCE).wait_for()
     means, questions = page.locator('.learn-report table').all()
     assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense (now)', 'bm25']
     assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
-    assert questions.locator('tbody th').all_text_contents() == ['worse', 'the same', 'better']
+    assert questions.locator('tbody th').all_text_contents() == ['worse', 'better']
     cells = questions.locator('tbody td').all_text_contents()
-    assert cells[:3] == ['1.0000', '0.5000', '−0.5000'] and cells[5] == '±0'
-    assert '1 question better, 1 worse, 1 the same.' in page.locator('.learn').inner_text()
+    assert cells[:3] == ['1.0000', '0.5000', '−0.5000'] and cells[5] == '+0.7500'
+    assert '1 question unchanged.' in page.locator('.learn').inner_text()
 
 
 def test_use_it_and_go_back(panel):

@@ -24,6 +24,7 @@ from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.extension import loaded, parts_of
 from pyserini_repbert.files import human_size
+from pyserini_repbert.processes import expect_to_end_soon
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection
@@ -208,6 +209,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
     _check_folders(options)
     command.use_threads(options.threads)
+    expect_to_end_soon()
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.collection.commands.unknown_words import (
         say_encoder,

@@ -22,7 +22,7 @@ EXTENSION = Extension(
             'command:add_history_flags',
         ),
     },
-    options={'index sync': 'command:IN_SYNC'},
+    options={'index sync': 'options:IN_SYNC'},
     in_collections=('collections:IN_COLLECTIONS',),
     routes=('routes:router',),
     page={'laboratory': ('history.css', 'history.js')},

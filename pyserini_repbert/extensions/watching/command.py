@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.collection.commands.asking import warn_of_few
-from pyserini_repbert.collection.commands.parts import WritePart
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_WORSE
 from pyserini_repbert.commands.console import json_text, printable
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
         MovedQuestion,
     )
 
-# A loss that fails a sync, unless the user names another.
-_LOSS = 0.01
 # Questions that are printed, of those that moved.
 _MOST_QUESTIONS = 10
 # Documents that are named, of those that came in.
@@ -36,42 +33,13 @@ _MOST_DOCUMENTS = 3
 _BLOCKS = '▁▂▃▄▅▆▇█'
 
 
-class WatchedSync(WritePart):
-    """Asks the judged questions before and after `index sync`."""
-
-    def add_flags(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add(
-            '--watch',
-            action='store_true',
-            help='ask the judged questions before and after, and print what moved',
-        )
-        add(
-            '--fail-if-worse',
-            nargs='?',
-            type=command.finite_number,
-            const=_LOSS,
-            metavar='LOSS',
-            help='as --watch; the exit status is 4 if nDCG@10 of the judged documents falls by '
-            f'more than LOSS; without a number: {_LOSS}',
-        )
-
-    def begin(self, options: argparse.Namespace) -> Callable[[Changes], int] | None:
-        if not options.watch and options.fail_if_worse is None:
-            return None
-        _measure_before(options)
-        return lambda changes: _status_after(options, changes)
-
-
-IN_SYNC = WatchedSync()
-
-
-def _status_after(options: argparse.Namespace, changes: Changes) -> int:
+def status_after(options: argparse.Namespace, changes: Changes) -> int:
+    """Ask the judged questions after a sync, print what moved; returns the exit status."""
     is_worse = changes.is_published and _measure_after(options)
     return EXIT_WORSE if is_worse else 0
 
 
-def _measure_before(options: argparse.Namespace) -> None:
+def measure_before(options: argparse.Namespace) -> None:
     """Ask the judged questions before a sync, unless the newest generation was asked already.
 
     Raises InputError for --fail-if-worse without a judged question.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.faiss_layout import is_faiss_folder
+from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind, missing_manifest
 from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.indexes.kind import (

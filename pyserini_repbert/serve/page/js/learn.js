@@ -101,23 +101,36 @@ function running({ done, total }) {
   return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total}` : 'It begins'));
 }
 
-/** The gain in a sentence, the mean of each ranking, and what became of each question, the greatest loss first. */
+/** What a person would gain, in words: how many questions are answered better and worse, and whether that may be chance. */
+function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: isLikely }, { better, worse, total }) {
+  const isLearned = winner === baseline || STEPS[winner];
+  const search = isLearned ? 'What was learned' : `Searching by ${winner}`;
+  let verdict = winner === baseline ? 'The search as it is now is the best.' : 'That may be chance.';
+  if (isSure) verdict = 'That is more than chance.';
+  else if (isLikely) verdict = 'That is probably more than chance.';
+  return `${search} would answer ${better} of ${count(total, 'question')} better and ${worse} worse. ${verdict}`;
+}
+
+/** The gain in words; behind it the figures, the mean of each ranking, and what became of each question that changed, the greatest loss first. */
 function report({ report: found, in_use: isUsed }, onuse) {
   const questions = [...found.questions].sort((a, b) => (a.after - a.before) - (b.after - b.before));
   const worse = questions.filter((own) => own.after < own.before).length;
   const better = questions.filter((own) => own.after > own.before).length;
+  const changed = questions.filter((own) => own.after !== own.before);
   const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
   const rowName = (name) => `${STEPS[name] ?? name}${name === found.baseline && found.winner ? ' (now)' : ''}`;
   const isWorth = found.is_worth_using ?? found.is_convincing;
   return h('div', { class: 'learn-report' },
-    h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, found.sentence),
+    h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, gainInWords(found, { better, worse, total: questions.length })),
     h('div', { class: 'judge-actions' },
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
         : button('Use it', () => onuse(true), { class: isWorth ? 'strong' : '', 'data-act': 'use' }),
       h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
-    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
-    h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),
-    table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map(questionRow)));
+    h('details', null, h('summary', null, 'Details'),
+      h('p', null, found.sentence),
+      table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
+      changed.length > 0 && table('Each question that changed, the greatest loss first', ['Question', 'before', 'after', 'change'], changed.map(questionRow)),
+      h('p', null, `${count(questions.length - changed.length, 'question')} unchanged.`)));
 }
 
 /** The cells of a question's row. */
