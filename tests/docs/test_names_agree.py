@@ -35,7 +35,6 @@ _FLAGS_OF_OTHERS = {
     '--write',
     '--rounds',
     '--rrf',
-    '--speed-alone',
     '--nproc-per-node',
     '--address',
     '--head',
