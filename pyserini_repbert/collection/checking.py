@@ -354,9 +354,12 @@ def _check_lucene(generation: Generation) -> str:
         return 'no Lucene index'
     if not folder.is_dir():
         raise DamagedFileError(f'{folder} is missing: {ADVICE}')
+    settings = generation.settings
     rows = generation.select(
         f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {ALIVE} '
-        'AND has_contents(title, text)'
+        "AND contents_of(title, text, :word_forms, :language) <> ''",
+        word_forms=settings.word_forms,
+        language=settings.language,
     )
     try:
         counts = check_lucene_index(folder, [docid for (docid,) in rows])

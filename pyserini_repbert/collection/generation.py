@@ -761,9 +761,11 @@ class Generation:
     def _positions(self) -> dict[str, int]:
         return {live.shard.name: position for position, live in enumerate(self.shards)}
 
-    def select(self, statement: str, rows: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation."""
-        parameters = {'generation': self.number, 'rows': json.dumps(list(rows))}
+    def select(self, statement: str, rows: Sequence[Any] = (), **values: Any) -> list[Any]:
+        """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation, and
+        each of `values` has its name.
+        """
+        parameters = {'generation': self.number, 'rows': json.dumps(list(rows)), **values}
         with self._calling, sqlite_errors(self.folder / STORE):
             return self._connection.execute(statement, parameters).fetchall()
 

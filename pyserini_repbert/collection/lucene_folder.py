@@ -102,7 +102,7 @@ def _contents(
 ) -> Iterator[tuple[str, str]]:
     """The docid and the contents of documents, with words in the form that the settings say.
 
-    Documents without text are left out.
+    Documents of which Lucene gets nothing are left out.
 
     Parameters
     ----------
@@ -111,13 +111,14 @@ def _contents(
     tables : that have the texts
     condition : what else holds for these
     """
-    forms = settings.word_forms
     rows = connection.execute(
         f'SELECT docid, title, text FROM {tables} CROSS JOIN documents USING (docno) '
-        f'WHERE until = {FOREVER} {condition} AND has_contents(title, text) ORDER BY docno'
+        f'WHERE until = {FOREVER} {condition} ORDER BY docno'
     )
     for docid, title, text in rows:
-        yield docid, forms.of(contents_of(title, text), settings.language)
+        contents = contents_of(title, text, settings.word_forms, settings.language)
+        if contents:
+            yield docid, contents
 
 
 def _make_links(source: Path | None, target: Path) -> Path:

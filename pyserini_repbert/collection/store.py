@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import sqlite_files
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.sqlite_files import (
@@ -193,14 +194,16 @@ _OPTIONAL_COLUMNS = (
 VERSIONED = ('fields', 'field_values', 'texts', 'passages', 'origins')
 
 
-def contents_of(title: str, text: str) -> str:
-    """What Lucene reads of a document."""
-    return f'{title} {text}' if title else text
+def contents_of(title: str, text: str, word_forms: str, language: str) -> str:
+    """What Lucene gets of a document, '' for none; SQL knows this function, too.
 
-
-def has_contents(title: str, text: str) -> bool:
-    """Whether Lucene gets a document; SQL knows this function, too."""
-    return bool(contents_of(title, text).strip(_BLANK))
+    Parameters
+    ----------
+    title, text : of the document
+    word_forms, language : of the collection's settings
+    """
+    contents = WordForms(word_forms).of(f'{title} {text}' if title else text, language)
+    return contents if contents.strip(_BLANK) else ''
 
 
 def make_store(connection: sqlite3.Connection) -> None:
@@ -234,7 +237,6 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
-        connection.create_function('has_contents', 2, has_contents, deterministic=True)
         journal = 'DELETE' if is_on_network(folder) else 'WAL'
         connection.execute(f'PRAGMA journal_mode = {journal}')
         connection.execute('PRAGMA synchronous = FULL')
@@ -305,7 +307,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
-        connection.create_function('has_contents', 2, has_contents, deterministic=True)
+        connection.create_function('contents_of', 4, contents_of, deterministic=True)
         _FORM.check(connection, path)
     return connection
 
