@@ -38,7 +38,7 @@ EXTENSION = Extension(
             'commands.actions:add_add_flags',
         ),
         'index delete': Command(
-            'delete documents of a collection',
+            'delete documents of a collection, or a source with all its documents',
             'commands.actions:run_delete',
             'commands.actions:add_delete_flags',
         ),

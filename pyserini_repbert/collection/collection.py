@@ -30,6 +30,7 @@ from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
     delete_documents,
+    delete_source,
     sync_documents,
 )
 from pyserini_repbert.collection.writing import Writer
@@ -289,6 +290,27 @@ class Collection:
         names = [docids] if isinstance(docids, str) else docids
         with self.open_writer() as writer:
             changes = delete_documents(writer, names, merge=merge)
+        self.read_written(changes.is_published)
+        return changes
+
+    def delete_source(self, source: StrPath, *, merge: bool = False) -> Changes:
+        """Delete a source with all its documents; a later sync of its files adds them anew.
+
+        The corpus itself stays as it is. What is stored of the source is deleted, such as its
+        prefix and its addresses.
+
+        Parameters
+        ----------
+        source : its name, or a path to its file or folder
+        merge : merge Lucene's segments, so that BM25 scores as in a new index
+
+        Raises InputError, which lists the sources, for one that the collection does not have;
+        BusyError while another process writes. Nothing is deleted then.
+        """
+        self.check_exists()
+        with self.open_writer() as writer:
+            known = writer.sources.known(os.fspath(source))
+            changes = delete_source(writer, known, merge=merge)
         self.read_written(changes.is_published)
         return changes
 

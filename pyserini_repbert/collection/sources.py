@@ -10,9 +10,10 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from pyserini_repbert.collection.digests import digest_sources
 from pyserini_repbert.collection.rows import KnownDocument
@@ -21,7 +22,7 @@ from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.unread_files import UnreadFiles
-from pyserini_repbert.data.values import identifier_problem
+from pyserini_repbert.data.values import has_surrogates, identifier_problem
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,17 @@ GIVEN = 'python'  # the source of documents that were synced from Python
 READERS = 8
 # Stands between the format of a source and the version of the readers.
 _VERSION = ';'
+# What the rows of a source are in, which its removal deletes; `sources` is among them.
+_TABLES = (
+    'sources',
+    'source_prefixes',
+    'source_paths',
+    'source_formats',
+    'source_links',
+    'source_syncs',
+    'source_readers',
+    'source_files',
+)
 _MOST_FILES = 1_000
 _SHOWN = 80  # characters of a docid
 
@@ -122,7 +134,15 @@ class Sources:
         self._connection = connection
 
     def find(self, name: str) -> DocumentSource:
-        """The source of a name; a new one gets a number."""
+        """The source of a name; a new one gets a number.
+
+        Raises InputError for a name that is not in UTF-8, as a folder's may be.
+        """
+        if has_surrogates(name):
+            raise InputError(
+                f'the name of source {name[:_SHOWN]!r} is not in UTF-8: give another name',
+                parameters=('source=NAME',),
+            )
         row = self._connection.execute(
             "SELECT source, COALESCE(prefix, ''), COALESCE(format, ''), COALESCE(link, '') "
             'FROM sources LEFT JOIN source_prefixes USING (source) '
@@ -142,8 +162,32 @@ class Sources:
                 link=link,
                 readers=int(version) if version.isdecimal() else 1,
             )
-        rows = self._connection.execute('SELECT COALESCE(MAX(source), 0) + 1 FROM sources')
-        return DocumentSource(rows.fetchone()[0], name)
+        return DocumentSource(self._new_number(), name)
+
+    def _new_number(self) -> int:
+        """A number that no source has, nor a removed one whose documents a reader may still see."""
+        (number,) = self._connection.execute(
+            'SELECT MAX(COALESCE((SELECT MAX(source) FROM sources), 0), COALESCE('
+            f'(SELECT MAX(source) FROM fields WHERE until < {FOREVER}), 0))'
+        ).fetchone()
+        return int(number) + 1
+
+    def known(self, name: str) -> DocumentSource:
+        """The source of a name, or of a path to its file or folder, which need not be there.
+
+        Raises InputError, which lists the sources, for a source that the collection does not have.
+        """
+        source = self.find(name)
+        if name and not source.is_known:
+            source = self.find(self._same_place(str(Path(name).resolve())))
+        if source.is_known:
+            return source
+        rows = self._connection.execute('SELECT name FROM sources ORDER BY source')
+        names = ', '.join(f"'{other}'" for (other,) in rows)
+        raise InputError(
+            f"the collection has no source '{name[:_SHOWN]}': name one of its sources "
+            f'({names or "it has none"}); nothing was deleted'
+        )
 
     def at_path(self, name: str, path: str) -> DocumentSource:
         """The source of a file or folder; that it has another path is said once.
@@ -175,7 +219,7 @@ class Sources:
         if name in names:
             return name
         for other in names:
-            if os.path.isabs(other) and os.path.exists(other) and os.path.samefile(other, name):
+            if os.path.isabs(other) and _is_same_file(other, name):
                 return str(other)
         return name
 
@@ -248,12 +292,16 @@ class Sources:
                 'INSERT OR REPLACE INTO source_paths VALUES (?, ?)', [source.path, source.number]
             )
 
-    def digest_with(self, source: DocumentSource | None) -> str:
-        """The digest of all sources, as it will be when `source` is stored; None: as they are."""
+    def remove(self, source: DocumentSource) -> None:
+        """Delete all that is stored of a source; within a transaction of the caller."""
+        for table in _TABLES:
+            self._connection.execute(f'DELETE FROM {table} WHERE source = ?', [source.number])
+
+    def digest_after(self, change: Callable[[], object]) -> str:
+        """The digest of all sources, as it will be after `change`, which is undone."""
         self._connection.execute('BEGIN IMMEDIATE')
         try:
-            if source is not None:
-                self.store(source)
+            change()
             return digest_sources(self._connection)
         finally:
             self._connection.execute('ROLLBACK')
@@ -306,3 +354,8 @@ class Sources:
             f'SELECT 1 FROM fields WHERE source = ? AND until = {FOREVER} LIMIT 1', [source.number]
         )
         return row.fetchone() is not None
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Whether two paths lead to one file or folder, which is there."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

@@ -305,6 +305,25 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
                 )
             if known[docid].is_live:
                 docnos.append(known[docid].docno)
+    return _delete(writer, docnos, merge)
+
+
+def delete_source(writer: Writer, source: DocumentSource, *, merge: bool = False) -> Changes:
+    """Delete a source with all its documents, in one generation."""
+    docnos, _ = _missing_documents(writer, source.number, _SeenNumbers(), kept=set())
+    writer.removed = source
+    return _delete(writer, docnos, merge)
+
+
+def _delete(writer: Writer, docnos: Sequence[int], merge: bool) -> Changes:
+    """Publish a generation without some documents, and say what that was.
+
+    Parameters
+    ----------
+    writer : of the collection
+    docnos : the numbers of the documents
+    merge : merge Lucene's segments
+    """
     writer.staging.remove(docnos)
     manifest = writer.finish(merge=merge)
     return Changes(

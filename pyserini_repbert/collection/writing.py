@@ -89,6 +89,7 @@ class Writer:
     published : the newest generation; None before the first
     sources : where the collection's documents come from
     source : which is stored with the next generation; None: none
+    removed : the source that the next generation does not have any more; None: none
     file_records : of the source's files, which are stored with it; None: none
     renames : documents that only get another docid with the next generation; judgments follow
 
@@ -118,6 +119,7 @@ class Writer:
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
         self.source: DocumentSource | None = None
+        self.removed: DocumentSource | None = None
         self.file_records: FileRecords | None = None
         self.renames: Sequence[Rename] = ()
 
@@ -251,7 +253,7 @@ class Writer:
         if merge and self.published.lucene_dead:
             return True
         sources = self.published.sources_sha256
-        return sources is not None and sources != self.sources.digest_with(self.source)
+        return sources is not None and sources != self.sources.digest_after(self._change_sources)
 
     def _update_lucene(self, merge: bool) -> LuceneState:
         before = self.published
@@ -280,7 +282,7 @@ class Writer:
             lucene_documents=lucene.documents,
             lucene_dead=lucene.dead,
             identity=self._identity,
-            sources_sha256=self.sources.digest_with(self.source),
+            sources_sha256=self.sources.digest_after(self._change_sources),
             owners_digest=self._rows_digest(OWNERS, self._digest_before('owners_digest')),
             origins_digest=self._rows_digest(ORIGINS, self._digest_before('origins_digest')),
         )
@@ -401,10 +403,17 @@ class Writer:
         return {docid: digest.hex() for docid, digest in rows}
 
     def _store_source(self) -> None:
+        """Write what the next generation says of sources and files; within a transaction."""
+        self._change_sources()
+        if self.source is not None and self.file_records is not None:
+            store_file_records(self.connection, self.source, self.file_records)
+
+    def _change_sources(self) -> None:
+        """Write what the next generation says of sources; within a transaction."""
         if self.source is not None:
             self.sources.store(self.source)
-            if self.file_records is not None:
-                store_file_records(self.connection, self.source, self.file_records)
+        if self.removed is not None:
+            self.sources.remove(self.removed)
 
 
 def _differ(manifest: GenerationManifest, before: GenerationManifest) -> bool:

@@ -15,6 +15,7 @@ import random
 import shutil
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +33,7 @@ from pyserini_repbert.collection import (
     staging,
     store,
 )
+from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.extensions.trials import encode_trial, go_back, trying, use_trial
@@ -425,6 +427,48 @@ def kill_a_writer(name, further, tmp_path, choose, whole_points, are_copied=Fals
             staged = [passage for batch in batches[:-1] for passage in batch]
             assert not set(again) & set(staged), where
         assert side_entries(folder) == entries, where
+
+
+def test_kills_while_a_source_is_deleted(tmp_path, small_batches):
+    """A source is there with all its documents, or neither is."""
+    log = tmp_path / 'log'
+    base = tmp_path / 'base'
+    with open_one(base, log) as collection:
+        collection.sync(BEFORE, source='one', prefix='1/', url_prefix='https://example.org/')
+        collection.add([('added', text(90))])
+    work = tmp_path / 'work'
+    folder = work / 'mine'
+
+    def start():
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(base, folder)
+
+    def delete():
+        open_one(folder, log).delete_source('one')
+
+    def found():
+        check_collection(folder)
+        with closing(open_generation(folder)) as generation:
+            names = [row.name for row in generation.source_rows()]
+        return names, answers(folder)
+
+    start()
+    before = found()
+    whole = kill_at.run(delete, work)
+    assert (whole.status, len(whole.points) > 60) == (0, True), whole.output
+    after = found()
+    assert (before[0], after[0]) == (['one', 'add'], ['add'])
+    for point in kill_at.after_kills(delete, work, random_points(whole.telling[3:]), start):
+        where = f'killed at {whole.points[point]}'
+        left = found()
+        assert left in (before, after), where
+        if left == before:
+            delete()
+        # The number of the source is free, and nothing of it comes back with another one.
+        with open_one(folder, log) as collection:
+            collection.sync(AFTER, source='next')
+            collection.delete_source('next')
+        assert found() == after, where
 
 
 @pytest.mark.jvm

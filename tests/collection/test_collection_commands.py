@@ -120,6 +120,28 @@ def test_two_sources_with_one_docid(index, tmp_path):
     assert (status, text.endswith('other docids (--rebuild)\n')) == (2, True)
 
 
+def test_a_source_is_deleted(index, corpus_file, tmp_path):
+    corpus = corpus_file(2)
+    index('sync', '--corpus', corpus.name)
+    index('sync', '--corpus', corpus.name, '--source', 'two', '--prefix', '2/')
+    expected = (
+        f"error: the collection has no source 'one': name one of its sources ('{corpus}', 'two'); "
+        'nothing was deleted\n'
+    )
+    assert index('delete', '--source', 'one') == (2, expected)
+    assert index('delete', '--source', 'two', '--ids', 'd1')[0] == 2
+    assert index('delete', '--source', 'two') == (
+        0,
+        'mine: 0 added, 0 changed, 2 deleted, 2 unchanged; 0 passages encoded, generation 3; '
+        "source 'two' is deleted\n",
+    )
+    record = read_record(tmp_path / 'mine/generations/000003.json')
+    assert record.command[-2:] == ('--source', 'two')
+    assert index('delete', '--source', corpus.name)[1].endswith(
+        f"generation 4; source '{corpus.name}' is deleted\n"
+    )
+
+
 def test_errors_are_one_line(index, corpus_file, tmp_path):
     corpus = corpus_file(4)
     index('sync', '--corpus', corpus)
@@ -132,7 +154,7 @@ def test_errors_are_one_line(index, corpus_file, tmp_path):
     )
     status, text = index('sync', '--corpus', corpus, '--overlap', '1')
     assert (status, text.count('\n'), '(--rebuild)' in text) == (2, 1, True)
-    assert index('delete')[1] == 'error: give either --ids or --ids-file (see --help)\n'
+    assert index('delete')[1] == 'error: give one of --ids, --ids-file and --source (see --help)\n'
     assert index('sync', '--corpus', tmp_path / 'none')[0] == 2
     assert index('sync', '--corpus', corpus, '--delete-most')[0] == 0
 

@@ -90,6 +90,12 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add_index_flag(parser)
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
+    add(
+        '--source',
+        metavar='NAME',
+        help='all documents of a source, and the source itself: its name or path, as `index '
+        'status` shows it',
+    )
     _add_merge(parser)
 
 
@@ -399,14 +405,18 @@ def run_delete(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection.collection import Collection
     from pyserini_repbert.data.documents import read_docids
 
-    command.refuse(
-        (options.ids is None) == (options.ids_file is None), 'give either --ids or --ids-file'
-    )
-    docids = options.ids or read_docids(options.ids_file)
+    given = [options.ids, options.ids_file, options.source]
+    command.refuse(given.count(None) != 2, 'give one of --ids, --ids-file and --source')
+    besides = ''
     with Collection.open(options.index) as collection:
-        changes = collection.delete(docids, merge=options.merge)
+        if options.source is None:
+            docids = options.ids or read_docids(options.ids_file)
+            changes = collection.delete(docids, merge=options.merge)
+        else:
+            changes = collection.delete_source(options.source, merge=options.merge)
+            besides = f"; source '{printable(options.source)}' is deleted"
         _record(options, collection, changes, ('ids_file',))
-    print(f'{options.index}: {changes}')
+    print(f'{options.index}: {changes}{besides}')
 
 
 def run_compact(options: argparse.Namespace) -> None:
