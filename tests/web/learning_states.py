@@ -1,4 +1,4 @@
-"""Answers of a service about what an index has learnt."""
+"""Answers of a service about what an index has learned."""
 
 NOTHING = {
     'api': 'v1',
@@ -23,9 +23,9 @@ REPORT = {
     'is_convincing': True,
     'is_worth_using': True,
     'baseline': 'dense',
-    'winner': 'learnt',
+    'winner': 'learned',
     'topics': 3,
-    'means': {'dense': 0.5, 'bm25': 0.25, 'learnt': 0.75},
+    'means': {'dense': 0.5, 'bm25': 0.25, 'learned': 0.75},
     'questions': [
         {'question': 'the same', 'before': 0.5, 'after': 0.5},
         {'question': 'better', 'before': 0.25, 'after': 1.0},

@@ -1,4 +1,4 @@
-"""From a folder of texts to a search that has learnt: all that a person does, with the keyboard.
+"""From a folder of texts to a search that has learned: all that a person does, with the keyboard.
 
 PICTURES=docs/images python -m pytest tests/web/test_judge_and_learn.py also takes the pictures of
 the guide docs/guides/judging.md.
@@ -13,7 +13,7 @@ from web_service import command, run_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-_LEARNT_WITHIN = 240_000  # ms
+_LEARNED_WITHIN = 240_000  # ms
 _PICTURED = 'how to chop onions without crying'
 
 
@@ -102,7 +102,7 @@ def test_judge_learn_use_and_go_back(opened, served_kitchen):
     learn = page.get_by_role('button', name='Learn', exact=True)
     learn.wait_for()
     learn.press('Enter')
-    page.wait_for_selector('.learn-report', timeout=_LEARNT_WITHIN)
+    page.wait_for_selector('.learn-report', timeout=_LEARNED_WITHIN)
     page.wait_for_selector('.learn-running', state='detached')
     lead = page.locator('.learn-report .lead').inner_text()
     assert ' of 20 questions better and ' in lead

@@ -51,7 +51,7 @@ def test_it_learns_with_progress(panel):
     assert page.get_by_role('button', name='Learn').is_disabled()
     page.wait_for_selector('.learn-report')
     assert [method for method, _ in asked] == ['GET', 'POST', 'GET', 'GET']
-    assert page.locator('#status').inner_text() == 'Learnt'
+    assert page.locator('#status').inner_text() == 'Learned'
 
 
 def test_the_report(panel):
@@ -59,14 +59,14 @@ def test_the_report(panel):
     lead = page.locator('.learn-report .lead')
     lead.wait_for()
     assert lead.inner_text() == (
-        'Searching by learnt would answer 1 of 3 questions better and 1 worse. '
+        'Searching by learned would answer 1 of 3 questions better and 1 worse. '
         'That is more than chance.'
     )
     assert not page.get_by_text(SENTENCE).is_visible()
     page.get_by_text('Details', exact=True).click()
     page.get_by_text(SENTENCE).wait_for()
     means, questions = page.locator('.learn-report table').all()
-    assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense (now)', 'bm25']
+    assert means.locator('tbody th').all_text_contents() == ['learned', 'dense (now)', 'bm25']
     assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
     assert questions.locator('tbody th').all_text_contents() == ['worse', 'better']
     cells = questions.locator('tbody td').all_text_contents()

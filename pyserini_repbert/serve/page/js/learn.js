@@ -7,8 +7,8 @@ import { failure, message } from './messages.js';
 import { count, measure, signed } from './words.js';
 
 const LOOK_EVERY = 1000; // ms between two looks at a job that runs
-// What is learnt step by step, as `adapt` calls it.
-const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'learnt: the query map and the weights' };
+// What is learned step by step, as `adapt` calls it.
+const STEPS = { 'with the query map': 'learned: the query map', 'and fused': 'learned: the query map and the weights' };
 
 /** The panel; onused() is called when another ranking became the index's default, onlearned() when a learning has ended. */
 export function learnPanel(about, onused, onlearned) {
@@ -32,18 +32,18 @@ export function learnPanel(about, onused, onlearned) {
   }
 
   function ended(now) {
-    say(now.state === 'done' ? 'Learnt' : 'Learning failed');
+    say(now.state === 'done' ? 'Learned' : 'Learning failed');
     onlearned();
   }
 
   const learn = () => take({ method: 'POST', body: {} }, { then: () => say('Learning') });
 
-  /** Use what was learnt, or go back; what is not better than the search as it is now takes a second press. */
+  /** Use what was learned, or go back; what is not better than the search as it is now takes a second press. */
   async function use(isUsed, anyway = false) {
     const body = { in_use: isUsed, ...(anyway && { even_if_worse: true }) };
     try {
       draw(await ask(url, { fresh: true, method: 'PUT', body }));
-      say(isUsed ? 'What was learnt is used' : 'The search is as it was');
+      say(isUsed ? 'What was learned is used' : 'The search is as it was');
       forget();
       onused();
     } catch (error) {
@@ -125,7 +125,7 @@ function report({ report: found, in_use: isUsed }, onuse) {
     h('div', { class: 'judge-actions' },
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
         : button('Use it', () => onuse(true), { class: isWorth ? 'strong' : '', 'data-act': 'use' }),
-      h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
+      h('span', { class: 'note' }, isUsed ? 'Searches use what was learned.' : 'Searches are as they were.')),
     h('details', null, h('summary', null, 'Details'),
       h('p', null, found.sentence),
       table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
