@@ -59,6 +59,8 @@ def judge_question(page, question):
         progress = page.locator('.judge-progress').inner_text()
         docid = page.locator('.judge-document .docid').inner_text()
         answers = docid.split('.')[0] == QUESTIONS[question]
+        # The type and the day of a file do not help to judge.
+        assert page.locator('.judge-document .hit-fields').count() == 0
         if answers and question == _PICTURED:
             take_picture(page, 'document', height=720)
             take_picture(page, 'phone', width=390, height=844)

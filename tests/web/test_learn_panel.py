@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from learning_states import DONE, ENOUGH, NOTHING, SENTENCE
+from learning_states import DONE, ENOUGH, NOTHING
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
@@ -59,15 +59,25 @@ def test_the_report(panel):
     lead = page.locator('.learn-report .lead')
     lead.wait_for()
     assert lead.inner_text() == (
-        'Searching by learned would answer 1 of 3 questions better and 1 worse. '
+        'Another mix of meaning and words would answer 1 of 3 questions better and 1 worse. '
         'That is more than chance.'
     )
-    assert not page.get_by_text(SENTENCE).is_visible()
+    assert not page.get_by_text('It helps').is_visible()
     page.get_by_text('Details', exact=True).click()
-    page.get_by_text(SENTENCE).wait_for()
+    page.get_by_text(
+        'It helps: ‘meaning and words, by rank’, which learned nothing, is better than the search '
+        'as it is now (meaning 60 %, words 40 %, scores above the background).'
+    ).wait_for()
     means, questions = page.locator('.learn-report table').all()
-    assert means.locator('tbody th').all_text_contents() == ['learned', 'dense (now)', 'bm25']
-    assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
+    assert means.locator('tbody th').all_text_contents() == [
+        'meaning and words, by rank',
+        'learned: what questions mean, and the shares',
+        'meaning 60 %, words 40 %, scores above the background (now)',
+        'meaning',
+        'words',
+        'words and meaning, in turn',
+    ]
+    assert means.locator('tbody td').all_text_contents()[0] == '0.7500'
     assert questions.locator('tbody th').all_text_contents() == ['worse', 'better']
     cells = questions.locator('tbody td').all_text_contents()
     assert cells[:3] == ['1.0000', '0.5000', '−0.5000'] and cells[5] == '+0.7500'
