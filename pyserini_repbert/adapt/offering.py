@@ -162,6 +162,7 @@ def _sentence(adaptation: Adaptation, estimate: Estimate) -> str:
             f'It probably helps: {offered} is better than the search as it is now with a '
             f'probability of {estimate.probability:.2f}. {measured}'
         )
+    without_gain = f'With {offered.removesuffix(",")}, {measured}'
     if estimate.keeps_now:
-        return f'The search as it is now is the best. With {offered} {measured}'
-    return f'No gain can be told from noise. With {offered} {measured}'
+        return f'The search as it is now is the best. {without_gain}'
+    return f'No gain can be told from noise. {without_gain}'

@@ -84,6 +84,30 @@ def test_the_report(panel):
     assert '1 question unchanged.' in page.locator('.learn').inner_text()
 
 
+WAYS = """async (names) => {
+  const { wayName } = await import('/js/ways.js');
+  return names.map((name) => wayName(name, { encoder: 'minilm' }));
+}"""
+
+
+def test_ways_of_searching_in_words(opened, served_judging):
+    words_of = {
+        'interpolation minilm+bm25 alpha=0.7': 'meaning 70 %, words 30 %, scores as they are',
+        'interpolation minilm+bm25+epic weights=0.5 0.25 0.25 minmax': (
+            'meaning 50 %, words 25 %, epic 25 %, scores from 0 to 1'
+        ),
+        'rrf minilm+bm25 k=10': 'meaning and words, by rank (k 10)',
+        'rrf minilm+bm25 k=60, mono@10:weight=0.5': (
+            'meaning and words, by rank, reranked by mono@10:weight=0.5'
+        ),
+        'minilm, mono@10': 'meaning, reranked by mono@10',
+        'what is learned and used already, mono@10': 'what was learned before, reranked by mono@10',
+        'another': 'another',
+    }
+    page = opened(address=served_judging, bypass_csp=True).open('?view=judge', '.judge-name')
+    assert page.evaluate(WAYS, list(words_of)) == list(words_of.values())
+
+
 def test_use_it_and_go_back(panel):
     page, asked = panel(DONE, DONE | {'in_use': True}, DONE)
     page.get_by_role('button', name='Use it').press('Enter')

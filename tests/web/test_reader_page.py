@@ -110,7 +110,7 @@ def test_filters_are_the_values_of_fields(mine):
     page = mine.open(ASKED, '.hit')
     assert page.locator('.hit').count() == 3
     page.get_by_role('checkbox', name='guide').check()
-    page.wait_for_selector('.chips')
+    page.wait_for_selector('.filter-chips')
     page.wait_for_function('document.querySelectorAll(".hit").length === 2')
     assert 'f.type=guide' in page.url
     page.get_by_role('button', name='Without the filter type: guide').click()

@@ -132,5 +132,5 @@ export function filterChips({ filter, chosen }, about, onchange) {
     class: 'chip', 'aria-label': `Without the filter ${text}` }));
   const chips = chosen.map(([name, value]) => chip(`${name}: ${valueText(name, value, about)}`, { chosen: toggledPair(chosen, name, value) }));
   if (filter) chips.push(chip(filter, { filter: '' }));
-  return chips.length ? h('ul', { class: 'chips', 'aria-label': 'Filters in use' }, chips) : null;
+  return chips.length ? h('ul', { class: 'filter-chips', 'aria-label': 'Filters in use' }, chips) : null;
 }

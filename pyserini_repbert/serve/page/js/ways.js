@@ -7,9 +7,8 @@ const STEPS = {
   'with the query map': 'learned: what questions mean',
   'and fused': 'learned: what questions mean, and the shares',
   'and reranked': 'learned: what questions mean, the shares, and the reranker’s share',
-  'what is learned and used already': 'what was learned before',
-  'what is learnt and used already': 'what was learned before', // in reports of earlier releases
 };
+const LEARNED_BEFORE = /^what is learn(?:ed|t) and used already$/; // with a t in reports of earlier releases
 const SCALES = {
   none: ', scores as they are', minmax: ', scores from 0 to 1', zscore: ', z-scores', max: ', scores as shares of the best', background: ', scores above the background',
 };
@@ -19,7 +18,7 @@ const USUAL_K = '60'; // of reciprocal ranks
 const MIX = /^(interleave|rrf|interpolation) (\S+?)(?: k=(\S+)| alpha=(\S+)| weights=([\d. ]+?))?(?: (minmax|zscore|max|background))?(?:, (.+))?$/;
 
 /** Whether a way is one that learns; the others need no judgments. */
-export const isLearned = (name) => name in STEPS;
+export const isLearned = (name) => Object.hasOwn(STEPS, name) || LEARNED_BEFORE.test(name);
 
 /** A ranking in words; what is not known stays as it is. */
 const rankingName = (name, { encoder }) => ({ [encoder]: 'meaning', bm25: 'words' })[name] ?? name;
@@ -32,11 +31,12 @@ export function mixedBy(name, about) {
 
 /** A way of searching in words, such as 'meaning 70 %, words 30 %, z-scores'; what is not known stays as it is. */
 export function wayName(name, about) {
-  if (isLearned(name)) return STEPS[name];
+  if (isLearned(name)) return STEPS[name] ?? 'what was learned before';
   const mix = name.match(MIX);
   if (!mix) {
     const [first, ...reranked] = name.split(', ');
-    return [rankingName(first, about), ...reranked].join(', reranked by ');
+    const searched = reranked.length ? wayName(first, about) : rankingName(first, about);
+    return [searched, ...reranked].join(', reranked by ');
   }
   const [, method, order, k, alpha, weights, scale, reranker] = mix;
   let text = mixedBy(name, about);
@@ -45,7 +45,7 @@ export function wayName(name, about) {
   else {
     const shares = alpha ? [Number(alpha), 1 - Number(alpha)] : (weights ?? '').split(' ').map(Number);
     const parts = order.split('+').map((own, place) => `${rankingName(own, about)} ${percent(shares[place])}`);
-    text = parts.join(', ') + (SCALES[scale ?? 'none']);
+    text = parts.join(', ') + SCALES[scale ?? 'none'];
   }
   return reranker ? `${text}, reranked by ${reranker}` : text;
 }
