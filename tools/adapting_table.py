@@ -37,7 +37,7 @@ Values = NDArray[np.float64]  # mean nDCG@10 of each half that was ranked, (HALV
 
 
 class Half(NamedTuple):
-    """A cut of the topics in two: those learnt from, those ranked."""
+    """A cut of the topics in two: those learned from, those ranked."""
 
     seen: list[Query]
     others: list[Query]

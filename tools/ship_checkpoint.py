@@ -30,7 +30,7 @@ ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
 LARGEST = 40_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
-# If it learnt from a teacher's scores.
+# If it learned from a teacher's scores.
 DOCSTRINGS = ', and on docstrings under the PSF and BSD licences'
 # An absolute path; not part of an address, not after a variable.
 ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')

@@ -1,4 +1,4 @@
-"""What `adapt` returns: what was learnt, which way of searching won, and what that gains."""
+"""What `adapt` returns: what was learned, which way of searching won, and what that gains."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _DIGITS = 9
 class Estimate:
     """What searching otherwise gains over the search as it is now, on topics held out.
 
-    What is offered is the winner. Where the search as it is now wins, what was learnt is offered.
+    What is offered is the winner. Where the search as it is now wins, what was learned is offered.
 
     Attributes
     ----------
-    topics : how many topics were learnt from
+    topics : how many topics were learned from
     texts : how many of their texts differ: each counts once
     now : the search as it is now
     winner : of all ways of searching, the one with the greatest mean over all topics
     offered : what is offered
     before : mean nDCG@10 of the search as it is now
-    after : mean nDCG@10 of what is offered; both what was learnt and the choice of a winner come
+    after : mean nDCG@10 of what is offered; both what was learned and the choice of a winner come
         from topics of other folds
     gain, standard_error : of `after` over `before`
     low, high : the 95% interval of the gain, by Student's t over texts
@@ -99,19 +99,19 @@ class UntunedWay:
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What was learnt from all topics, and what each way of searching gave on topics held out.
+    """What was learned from all topics, and what each way of searching gave on topics held out.
 
     Attributes
     ----------
     query_map : A, float32 (d, d)
     weights : of each ranking's min-max normalised scores, dense first; they sum to 1
     rerank_weight : the reranker's share of the score; None without one
-    n_topics : how many topics were learnt from
+    n_topics : how many topics were learned from
     texts : their different texts, in the order of all values
     now : the name of the search as it is now
     untuned : values of the search as it is now, then of each other way that needs no judgments
     ways : these ways by their names; the search as it is now may be none of them
-    steps : values with the query map, then also fused, then also reranked, each learnt from the
+    steps : values with the query map, then also fused, then also reranked, each learned from the
         topics of other folds
     chosen : values of the best of all ways, which was chosen by the topics of other folds
     agreement : as in `UntunedSearches`
@@ -142,12 +142,12 @@ class Adaptation:
 
     @property
     def learned(self) -> str:
-        """The name of the search with all that was learnt."""
+        """The name of the search with all that was learned."""
         return list(self.steps)[-1]
 
     @property
     def held_out(self) -> Values:
-        """With all that was learnt from the other folds."""
+        """With all that was learned from the other folds."""
         return self.steps[self.learned]
 
     @property
@@ -157,7 +157,7 @@ class Adaptation:
 
     @property
     def offered(self) -> str:
-        """The winner; what was learnt, where that is the search as it is now."""
+        """The winner; what was learned, where that is the search as it is now."""
         return self.learned if self.winner == self.now else self.winner
 
     @property

@@ -33,13 +33,13 @@ def choose_held_out(
 ) -> Values:
     """Each text's value by the way that is best on the texts of the other folds, (n texts,).
 
-    The texts of a fold have no part in its choice: what was learnt is compared by values that they
+    The texts of a fold have no part in its choice: what was learned is compared by values that they
     did not teach either.
 
     Parameters
     ----------
     untuned : values of each way that learns nothing; of equal ways, the first is chosen
-    learned : values of what was learnt
+    learned : values of what was learned
     fold_of_text : the fold of each text, (n texts,)
     """
     chosen = np.zeros(len(fold_of_text))

@@ -18,7 +18,7 @@ from pyserini_repbert.search.document_rows import DocumentRows
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
-N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
+N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learned: one or two folds held out, or none
 DEPTH = 1000  # hits of each ranking that are fused
 # Other texts whose judgments are tried on a ranking.
 _OTHERS = 20

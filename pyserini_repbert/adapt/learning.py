@@ -109,7 +109,7 @@ def adapt(
 
 @dataclass(frozen=True)
 class HeldOutRuns:
-    """Dense runs of topics with maps that were learnt from the other folds' topics.
+    """Dense runs of topics with maps that were learned from the other folds' topics.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class _MapLearner:
 
 @dataclass(frozen=True)
 class _FusedHeldOut:
-    """What was learnt without the reranker.
+    """What was learned without the reranker.
 
     Attributes
     ----------

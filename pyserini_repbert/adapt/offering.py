@@ -18,7 +18,7 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.ranking import Ranker
 
 # The name of the search as it is now, where a collection uses what it learned.
-LEARNED_BEFORE = 'what is learnt and used already'
+LEARNED_BEFORE = 'what is learned and used already'
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class OfferedSearch:
     fusion: dict[str, Any] = field(default_factory=dict)
 
 
-def offered_search(learnt: Adaptation, names: Sequence[str]) -> OfferedSearch:
+def offered_search(adaptation: Adaptation, names: Sequence[str]) -> OfferedSearch:
     """What is stored of an adaptation; `names` are of the rankings, the dense one first."""
-    if learnt.offered == learnt.learned:
+    if adaptation.offered == adaptation.learned:
         return OfferedSearch(
-            query_map=learnt.query_map,
+            query_map=adaptation.query_map,
             rankings=tuple(range(len(names))),
-            rerank_weight=learnt.rerank_weight,
-            fusion={'weights': learnt.weights},
+            rerank_weight=adaptation.rerank_weight,
+            fusion={'weights': adaptation.weights},
         )
-    way = learnt.ways[learnt.offered]
+    way = adaptation.ways[adaptation.offered]
     return OfferedSearch(
         query_map=None,
         rankings=tuple(names.index(name) for name in way.fusion.order),
@@ -94,12 +94,12 @@ def learned_parts(first: Ranker) -> list[Ranker]:
 
 
 def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranker:
-    """The search as it is now, named by how it fuses: what `first` is, or what is learnt and used.
+    """The search as it is now, named by how it fuses: what `first` is, or what is learned and used.
 
     Parameters
     ----------
     index : that is searched, if it is searched alone; None: what `first` is
-    first : the first stage, opened without what was learnt
+    first : the first stage, opened without what was learned
     machine : where it runs
     """
     learned = None if index is None else index.learned()
@@ -113,13 +113,13 @@ def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranke
     return first
 
 
-def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
+def report_of(adaptation: Adaptation, estimate: Estimate) -> dict[str, Any]:
     """What was gained, in all and for each question, as JSON has it."""
     means = {}
-    for name, values in (learnt.untuned | learnt.steps).items():
+    for name, values in (adaptation.untuned | adaptation.steps).items():
         means[name] = round(float(values.mean()), 6)
     questions = []
-    for text, old, new in zip(learnt.texts, learnt.before, learnt.after, strict=True):
+    for text, old, new in zip(adaptation.texts, adaptation.before, adaptation.after, strict=True):
         questions.append(
             {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
         )
@@ -136,7 +136,7 @@ def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
         'topics': estimate.topics,
         'means': means,
         'questions': questions,
-        'sentence': _sentence(learnt, estimate),
+        'sentence': _sentence(adaptation, estimate),
     }
 
 
@@ -145,10 +145,10 @@ def gain_text(gain: float, low: float, high: float) -> str:
     return f'{gain:+.3f} nDCG@10 (95% interval {low:+.3f} to {high:+.3f})'
 
 
-def _sentence(learnt: Adaptation, estimate: Estimate) -> str:
+def _sentence(adaptation: Adaptation, estimate: Estimate) -> str:
     """What an estimate says, for somebody who has never seen one."""
     offered = f"'{estimate.offered}', which learned nothing,"
-    if estimate.offered == learnt.learned:
+    if estimate.offered == adaptation.learned:
         offered = 'what was learned'
     measured = (
         f'nDCG@10 of questions held out is {estimate.after:.3f}, and {estimate.before:.3f} by the '
@@ -162,6 +162,7 @@ def _sentence(learnt: Adaptation, estimate: Estimate) -> str:
             f'It probably helps: {offered} is better than the search as it is now with a '
             f'probability of {estimate.probability:.2f}. {measured}'
         )
+    without_gain = f'With {offered.removesuffix(",")}, {measured}'
     if estimate.keeps_now:
-        return f'The search as it is now is the best. With {offered} {measured}'
-    return f'No gain can be told from noise. With {offered} {measured}'
+        return f'The search as it is now is the best. {without_gain}'
+    return f'No gain can be told from noise. {without_gain}'

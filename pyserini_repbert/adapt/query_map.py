@@ -1,4 +1,4 @@
-"""A map of query vectors, learnt from judgments: q' = q (I + A), A symmetric.
+"""A map of query vectors, learned from judgments: q' = q (I + A), A symmetric.
 
 For each topic, the loss is the mean over its relevant passages of -log softmax of their inner
 products among other passages' products, plus `RIDGE` |A|^2. Scores are divided by the standard
@@ -30,7 +30,7 @@ RANDOM = 1000  # random passages that they are told from
 
 @dataclass(frozen=True)
 class TrainingVectors:
-    """The float32 vectors that a map is learnt from.
+    """The float32 vectors that a map is learned from.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def _read_hard_vectors(
 
 
 def learn_query_map(vectors: TrainingVectors, positions: Sequence[int]) -> NDArray[np.float32]:
-    """The map A, float32 (d, d), symmetric, learnt from the topics at these positions."""
+    """The map A, float32 (d, d), symmetric, learned from the topics at these positions."""
     objective = _Objective(vectors, positions)
     dimension = vectors.queries.shape[1]
     half = torch.zeros(dimension, dimension, requires_grad=True)

@@ -107,15 +107,15 @@ def _adapt_index(options: argparse.Namespace) -> None:
     # What a collection learned is not used beside other rankings.
     now = search_as_now(None if spec.sparse else resolved.index, first, machine)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
-        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker, now)
+        adaptation = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker, now)
 
-    estimate = learnt.estimate()
+    estimate = adaptation.estimate()
     names = [dense.name, *(ranker.name for ranker in sparse)]
-    _print_estimate(learnt, estimate, [dense.name, *(spec.sparse or names[1:])])
+    _print_estimate(adaptation, estimate, [dense.name, *(spec.sparse or names[1:])])
     if not options.keep and not estimate.is_worth_using:
         print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
         return
-    offered = offered_search(learnt, names)
+    offered = offered_search(adaptation, names)
     own = _stored_rankings(spec, offered, names)
     if own is None:
         (position,) = offered.rankings
@@ -204,20 +204,20 @@ def _weighted(stage: StageSpec, weight: float | None) -> str:
     return f'{stage}{separator}weight={weight:g}'
 
 
-def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
-    """Print the means of all rankings, what was learnt, and the gain; `names` are of the fused."""
+def _print_estimate(adaptation: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
+    """Print the means of all rankings, what was learned, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
     print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
-    values_of = learnt.untuned | learnt.steps
+    values_of = adaptation.untuned | adaptation.steps
     means = {name: float(values.mean()) for name, values in values_of.items()}
     print_means(means, estimate.now)
     if len(names) > 1:
         weighted = [
-            f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)
+            f'{name} {weight:g}' for name, weight in zip(names, adaptation.weights, strict=True)
         ]
-        print(f'weights that were learnt: {", ".join(weighted)}')
-    if learnt.rerank_weight is not None:
-        print(f"the reranker's share that was learnt: {learnt.rerank_weight:g}")
+        print(f'weights that were learned: {", ".join(weighted)}')
+    if adaptation.rerank_weight is not None:
+        print(f"the reranker's share that was learned: {adaptation.rerank_weight:g}")
     print(f'best: {estimate.winner}{" (now)" if estimate.keeps_now else ""}')
     print(
         f'{estimate.offered}, over now: {estimate.gain:+.4f}, 95% interval {estimate.low:+.4f} to '

@@ -360,8 +360,10 @@ def _answer(options: argparse.Namespace, resolved: ResolvedSearch, machine: Mach
             # So deep were the rankings searched whose ranks are shown.
             depth = max(depth, _RUN_HITS)
 
+        without_hits = _without_hits(resolved)
+
         def answers(questions: Sequence[str]) -> list[str]:
-            return _answers(questions, pipeline, options, depth, followers)
+            return _answers(questions, pipeline, options, depth, followers, without_hits)
 
         if _asks_at_prompt(options):
             answer_questions(lambda question: answers([question])[0])
@@ -400,6 +402,7 @@ def _answers(
     options: argparse.Namespace,
     depth: int | None,
     followers: Sequence[SearchFollower] = (),
+    without_hits: str = 'no hits',
 ) -> list[str]:
     """The hits of each question as text, with reasons if they are asked for.
 
@@ -410,6 +413,7 @@ def _answers(
     options : the command's flags
     depth : how many hits of each first stage are known; None: as many as it has
     followers : say something of the hits
+    without_hits : is said of a question that finds nothing
     """
     from pyserini_repbert.lucene.languages import language_of
     from pyserini_repbert.lucene.query_words import word_finder
@@ -433,8 +437,21 @@ def _answers(
         if options.like:
             question = f'like {readable_docid(topic.text)}'
             find_words = _find_no_words
-        shown.append(hits_text(question, hits, reasons, find_words, said.lines, said.marks, scores))
+        lines = said.lines if hits else [*said.lines, without_hits]
+        shown.append(hits_text(question, hits, reasons, find_words, lines, said.marks, scores))
     return shown
+
+
+def _without_hits(resolved: ResolvedSearch) -> str:
+    """What is said of a question that finds nothing."""
+    index = resolved.index
+    if index is None or resolved.spec.sparse:
+        return 'no hits'
+    of_models = index.offered.of_models
+    # What has vectors is expected to find by meaning.
+    if of_models and of_models.isdisjoint(index.rankings):
+        return 'no hits: this collection is searched by words alone'
+    return 'no hits'
 
 
 def _shown_scores(

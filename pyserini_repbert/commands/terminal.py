@@ -58,8 +58,6 @@ def hits_text(
     """
     lines = [f'? {printable(query)}']
     lines += [f'   {line}' for line in lines_below]
-    if not hits:
-        lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     copies = copies_of(hits)
     are_copies = {docid for docids in copies.values() for docid in docids}

@@ -266,7 +266,7 @@ def _check_techniques(spec: PipelineSpec, folder: str, adapted: AdaptedSearch) -
     expected = _techniques(adapted.sparse)
     if given != expected:
         raise MismatchError(
-            f'sparse techniques {given} were given, but {folder} learnt to fuse {expected}: use '
+            f'sparse techniques {given} were given, but {folder} learned to fuse {expected}: use '
             'these'
         )
 

@@ -175,7 +175,7 @@ def read_query_map(
     Raises
     ------
     MismatchError
-        If the map was learnt for other weights than the encoder's.
+        If the map was learned for other weights than the encoder's.
     DamagedFileError
         For a map of another shape, and for one that is not finite.
     """
@@ -184,14 +184,14 @@ def read_query_map(
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
         name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(
-            f"{folder} was learnt for encoder '{adapted.encoder}', and '{name}' has "
+            f"{folder} was learned for encoder '{adapted.encoder}', and '{name}' has "
             'other weights: adapt again'
         )
     return open_query_map(folder, dimension)
 
 
 def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32] | None:
-    """The map in a folder, float32 (dimension, dimension), whatever encoder it was learnt for.
+    """The map in a folder, float32 (dimension, dimension), whatever encoder it was learned for.
 
     None for a map of zeros, which leaves queries as they are: earlier releases wrote one where only
     a fusion was chosen.

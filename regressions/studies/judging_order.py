@@ -3,7 +3,7 @@
     python regressions/studies/judging_order.py NAME=DENSE,LUCENE,TOPICS,QRELS …
 
 The arguments are those of `fusion_default.py`. A person judges question by question; each
-document's grade comes from the collection's own judgments. What is learnt is which of two rankings
+document's grade comes from the collection's own judgments. What is learned is which of two rankings
 is better: the table has the share of pairs of rankings whose difference in nDCG@10 has the sign
 that it has with all judgments. A difference of 0 counts half.
 

@@ -71,7 +71,7 @@ def test_the_weights_and_the_reranker_come_from_the_folder(tmp_path):
 
 
 def test_other_sparse_techniques_are_refused(adapted):
-    with pytest.raises(MismatchError, match='bm25 were given, .* learnt to fuse none'):
+    with pytest.raises(MismatchError, match='bm25 were given, .* learned to fuse none'):
         resolve(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
 
 

@@ -1,4 +1,4 @@
-"""What is learnt from judgments: the query map, the weights of fusion, a reranker's share."""
+"""What is learned from judgments: the query map, the weights of fusion, a reranker's share."""
 
 import random
 import subprocess
@@ -22,7 +22,7 @@ from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.ranking import Query, Ranking, normal_form
 
 
-def test_a_map_is_learnt_that_helps_topics_held_out(searcher):
+def test_a_map_is_learned_that_helps_topics_held_out(searcher):
     judged = turned_topics(searcher, 60)
     learnt = adapt(searcher, [], judged.topics, judged.qrels)
     before = learnt.untuned[searcher.name].mean()
@@ -50,11 +50,11 @@ learnt = learn_query_map(
     ),
     positions=[0, 1],
 )
-print(learnt[0, 1] < 0, 'torch._dynamo' in sys.modules)
+print(learned[0, 1] < 0, 'torch._dynamo' in sys.modules)
 """
 
 
-def test_a_map_is_learnt_without_the_compiler():
+def test_a_map_is_learned_without_the_compiler():
     """To import it takes two seconds; another test of this process may have done that."""
     printed = subprocess.run(
         [sys.executable, '-c', MAP_OF_TWO_TOPICS],

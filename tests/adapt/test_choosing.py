@@ -21,7 +21,7 @@ def test_a_fold_has_the_way_that_is_best_on_the_other_fold():
     assert choose(untuned, zeros, [zeros, zeros]) == [0.2, 0.0, 0.3, 0.1]
 
 
-def test_what_was_learnt_is_compared_by_what_the_fold_held_out_did_not_teach():
+def test_what_was_learned_is_compared_by_what_the_fold_held_out_did_not_teach():
     """Without fold 0 it is worse than `now` on fold 1, whatever its values are with fold 0."""
     untuned = {'now': [0.5] * 4}
     learned = [0.9, 0.8, 0.7, 0.6]

@@ -90,7 +90,7 @@ def test_a_winner_is_judged_by_the_choices_without_the_judged_text():
     assert estimate.gain == pytest.approx(0.0)
 
 
-def test_where_the_search_as_it_is_now_wins_what_was_learnt_is_compared():
+def test_where_the_search_as_it_is_now_wins_what_was_learned_is_compared():
     estimate = adaptation([0.9, 0.9, 0.9], now=[0.9, 0.9, 0.9], dense=[0, 0, 0]).estimate()
     assert estimate.keeps_now
     assert (estimate.winner, estimate.offered) == ('now', 'and fused')

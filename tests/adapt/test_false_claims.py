@@ -85,7 +85,7 @@ def test_nothing_to_learn_is_not_claimed(searcher, judge, n_spellings, one_in):
 
 
 @pytest.mark.slow
-def test_what_was_learnt_is_no_better_than_a_good_fusion(searcher, one_in):
+def test_what_was_learned_is_no_better_than_a_good_fusion(searcher, one_in):
     """Where both rankings know something, some fusion is truly better than interleaving. Maps and
     weights add nothing to the best of them, but in at most 5% of 100 seeds, or of 20.
     """

@@ -1,4 +1,4 @@
-"""The topics that are learnt from, and their folds."""
+"""The topics that are learned from, and their folds."""
 
 import numpy as np
 import pytest

@@ -55,7 +55,7 @@ def test_what_is_truly_worse_does_not_win(searcher, judged):
 
 
 def test_a_ranking_alone_wins_where_the_usual_fusion_spoils_it(searcher, judged):
-    """Interleaving puts a wrong passage first. What was learnt is no better than the right
+    """Interleaving puts a wrong passage first. What was learned is no better than the right
     ranking alone: of equal ways, the first wins.
     """
     learnt = adapt(searcher, [ranked_at(judged, 0)], judged.topics, judged.qrels)

@@ -99,6 +99,18 @@ def test_german_documents_without_e5_are_searched_by_words_alone(
 
 
 @pytest.mark.jvm
+def test_no_hits_by_words_alone_says_so(sync, tmp_path, capsys, without_e5):
+    sync(GERMAN)
+    nothing = ['search', '--index', 'mine', '--query', 'cracked fruit', '--quiet']
+    assert run(main, nothing) == 0
+    said = '   no hits: this collection is searched by words alone\n'
+    assert capsys.readouterr().out == f'? cracked fruit\n{said}'
+    # It is said of words, and not where a filter leaves no document to the vectors.
+    assert run(main, [*nothing, '--rankings', 'dense', '--filter', 'type:pdf']) == 0
+    assert capsys.readouterr().out == '? cracked fruit\n   no hits\n'
+
+
+@pytest.mark.jvm
 def test_a_german_diary_among_english_notes_is_named(sync, search, without_e5):
     lines = sync({**ENGLISH, 'diary': GERMAN['schnecken']}, '--encoder', 'minilm')
     assert len(lines) == 1

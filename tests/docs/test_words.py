@@ -53,6 +53,7 @@ PHRASES = (
     Phrase(r'\bnot any more\b|\bnot \w+ any more\b', '"no longer"'),
     Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
     Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
+    Phrase(r'\blearnt\b', '"learned"'),
 )
 # Messages still have these.
 IN_DOCS = (
@@ -60,7 +61,6 @@ IN_DOCS = (
     Phrase(r'[,;] else\b|\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'),
     Phrase(r'\b(?:is|are) said\b', 'who says it: "the command says"'),
     Phrase(r', say\b', '"for example", or "such as"'),
-    Phrase(r'\blearnt\b', '"learned"'),
     Phrase(r'\bweights of terms\b', '"term weights"'),
     Phrase(r'\bwhole numbers?\b', '"integer"'),
     Phrase(
@@ -131,6 +131,12 @@ def test_words_of_messages_and_help():
             for problem in awkward_phrases(text, PHRASES):
                 found.append(f'{path.relative_to(PACKAGE)}:{line}: {problem}')
     assert found == []
+
+
+def test_the_page_spells_learned_as_docs_do():
+    scripts = [*PACKAGE.rglob('*.js'), *PACKAGE.rglob('*.html')]
+    assert len(scripts) > 40
+    assert [str(path) for path in scripts if 'learnt' in path.read_text('utf-8').lower()] == []
 
 
 def test_phrases_are_found_in_prose_alone(tmp_path):

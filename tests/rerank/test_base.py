@@ -117,7 +117,7 @@ def test_a_document_is_scored_by_the_best_of_the_passages_that_are_read():
 
 
 class Weighted(Reranker):
-    """Scores by the length of the text, times a weight that it has learnt."""
+    """Scores by the length of the text, times a weight that it has learned."""
 
     def __init__(self, weight):
         self.weight = weight
@@ -129,7 +129,7 @@ class Weighted(Reranker):
         ]
 
 
-def test_a_learnt_weight_of_its_own_is_no_share_of_the_score():
+def test_a_learned_weight_of_its_own_is_no_share_of_the_score():
     given = [Candidate('a', 9.0, 'xx'), Candidate('b', 1.0, 'xxxx')]
     ranked = Weighted(0.25).with_settings(reads=2, score_share=None).rerank('q', given)
     assert [(hit.docid, hit.score) for hit in ranked] == [('b', 1.0), ('a', 0.5)]

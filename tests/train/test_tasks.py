@@ -140,7 +140,7 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
 
 
 def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path):
-    """An adapter with a learnt scale, folded into the last layer norm, over its base."""
+    """An adapter with a learned scale, folded into the last layer norm, over its base."""
     recipe = tiny_recipe(
         'repbert', ranking={'max_query_length': 8}, adapter={'rank': 2}, training={'scale': 9.0}
     )

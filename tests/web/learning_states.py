@@ -1,4 +1,4 @@
-"""Answers of a service about what an index has learnt."""
+"""Answers of a service about what an index has learned."""
 
 NOTHING = {
     'api': 'v1',
@@ -13,7 +13,11 @@ NOTHING = {
     'questions_needed': 20,
     'report': None,
 }
-SENTENCE = 'It helps: what was learned is better than the search as it is now.'
+NOW = 'interpolation repbert-demo+bm25 alpha=0.6 background'
+WINNER = 'rrf repbert-demo+bm25 k=60'
+SENTENCE = (
+    f"It helps: '{WINNER}', which learned nothing, is better than the search as it is now ({NOW})."
+)
 REPORT = {
     'gain': 0.031,
     'standard_error': 0.011,
@@ -22,10 +26,17 @@ REPORT = {
     'p': 0.01,
     'is_convincing': True,
     'is_worth_using': True,
-    'baseline': 'dense',
-    'winner': 'learnt',
+    'baseline': NOW,
+    'winner': WINNER,
     'topics': 3,
-    'means': {'dense': 0.5, 'bm25': 0.25, 'learnt': 0.75},
+    'means': {
+        NOW: 0.5,
+        'repbert-demo': 0.375,
+        'bm25': 0.25,
+        'interleave bm25+repbert-demo': 0.125,
+        WINNER: 0.75,
+        'and fused': 0.625,
+    },
     'questions': [
         {'question': 'the same', 'before': 0.5, 'after': 0.5},
         {'question': 'better', 'before': 0.25, 'after': 1.0},

@@ -1,4 +1,4 @@
-"""From a folder of texts to a search that has learnt: all that a person does, with the keyboard.
+"""From a folder of texts to a search that has learned: all that a person does, with the keyboard.
 
 PICTURES=docs/images python -m pytest tests/web/test_judge_and_learn.py also takes the pictures of
 the guide docs/guides/judging.md.
@@ -13,7 +13,7 @@ from web_service import command, run_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-_LEARNT_WITHIN = 240_000  # ms
+_LEARNED_WITHIN = 240_000  # ms
 _PICTURED = 'how to chop onions without crying'
 
 
@@ -59,6 +59,8 @@ def judge_question(page, question):
         progress = page.locator('.judge-progress').inner_text()
         docid = page.locator('.judge-document .docid').inner_text()
         answers = docid.split('.')[0] == QUESTIONS[question]
+        # The type and the day of a file do not help to judge.
+        assert page.locator('.judge-document .hit-fields').count() == 0
         if answers and question == _PICTURED:
             take_picture(page, 'document', height=720)
             take_picture(page, 'phone', width=390, height=844)
@@ -102,7 +104,7 @@ def test_judge_learn_use_and_go_back(opened, served_kitchen):
     learn = page.get_by_role('button', name='Learn', exact=True)
     learn.wait_for()
     learn.press('Enter')
-    page.wait_for_selector('.learn-report', timeout=_LEARNT_WITHIN)
+    page.wait_for_selector('.learn-report', timeout=_LEARNED_WITHIN)
     page.wait_for_selector('.learn-running', state='detached')
     lead = page.locator('.learn-report .lead').inner_text()
     assert ' of 20 questions better and ' in lead

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from learning_states import DONE, ENOUGH, NOTHING, SENTENCE
+from learning_states import DONE, ENOUGH, NOTHING
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
@@ -51,7 +51,7 @@ def test_it_learns_with_progress(panel):
     assert page.get_by_role('button', name='Learn').is_disabled()
     page.wait_for_selector('.learn-report')
     assert [method for method, _ in asked] == ['GET', 'POST', 'GET', 'GET']
-    assert page.locator('#status').inner_text() == 'Learnt'
+    assert page.locator('#status').inner_text() == 'Learned'
 
 
 def test_the_report(panel):
@@ -59,19 +59,53 @@ def test_the_report(panel):
     lead = page.locator('.learn-report .lead')
     lead.wait_for()
     assert lead.inner_text() == (
-        'Searching by learnt would answer 1 of 3 questions better and 1 worse. '
+        'Another mix of meaning and words would answer 1 of 3 questions better and 1 worse. '
         'That is more than chance.'
     )
-    assert not page.get_by_text(SENTENCE).is_visible()
+    assert not page.get_by_text('It helps').is_visible()
     page.get_by_text('Details', exact=True).click()
-    page.get_by_text(SENTENCE).wait_for()
+    page.get_by_text(
+        'It helps: ‘meaning and words, by rank’, which learned nothing, is better than the search '
+        'as it is now (meaning 60 %, words 40 %, scores above the background).'
+    ).wait_for()
     means, questions = page.locator('.learn-report table').all()
-    assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense (now)', 'bm25']
-    assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
+    assert means.locator('tbody th').all_text_contents() == [
+        'meaning and words, by rank',
+        'learned: what questions mean, and the shares',
+        'meaning 60 %, words 40 %, scores above the background (now)',
+        'meaning',
+        'words',
+        'words and meaning, in turn',
+    ]
+    assert means.locator('tbody td').all_text_contents()[0] == '0.7500'
     assert questions.locator('tbody th').all_text_contents() == ['worse', 'better']
     cells = questions.locator('tbody td').all_text_contents()
     assert cells[:3] == ['1.0000', '0.5000', '−0.5000'] and cells[5] == '+0.7500'
     assert '1 question unchanged.' in page.locator('.learn').inner_text()
+
+
+WAYS = """async (names) => {
+  const { wayName } = await import('/js/ways.js');
+  return names.map((name) => wayName(name, { encoder: 'minilm' }));
+}"""
+
+
+def test_ways_of_searching_in_words(opened, served_judging):
+    words_of = {
+        'interpolation minilm+bm25 alpha=0.7': 'meaning 70 %, words 30 %, scores as they are',
+        'interpolation minilm+bm25+epic weights=0.5 0.25 0.25 minmax': (
+            'meaning 50 %, words 25 %, epic 25 %, scores from 0 to 1'
+        ),
+        'rrf minilm+bm25 k=10': 'meaning and words, by rank (k 10)',
+        'rrf minilm+bm25 k=60, mono@10:weight=0.5': (
+            'meaning and words, by rank, reranked by mono@10:weight=0.5'
+        ),
+        'minilm, mono@10': 'meaning, reranked by mono@10',
+        'what is learned and used already, mono@10': 'what was learned before, reranked by mono@10',
+        'another': 'another',
+    }
+    page = opened(address=served_judging, bypass_csp=True).open('?view=judge', '.judge-name')
+    assert page.evaluate(WAYS, list(words_of)) == list(words_of.values())
 
 
 def test_use_it_and_go_back(panel):

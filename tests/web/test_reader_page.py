@@ -110,7 +110,7 @@ def test_filters_are_the_values_of_fields(mine):
     page = mine.open(ASKED, '.hit')
     assert page.locator('.hit').count() == 3
     page.get_by_role('checkbox', name='guide').check()
-    page.wait_for_selector('.chips')
+    page.wait_for_selector('.filter-chips')
     page.wait_for_function('document.querySelectorAll(".hit").length === 2')
     assert 'f.type=guide' in page.url
     page.get_by_role('button', name='Without the filter type: guide').click()
@@ -152,6 +152,44 @@ def test_filters_are_the_folders_own(mine):
     assert term == 'folder:"desk/a" AND modified:[2024 TO 2024]'
     assert dated.endswith('(date:[2024 TO 2024] OR (NOT date:* AND modified:[2024 TO 2024]))')
     assert without == r'docid:desk\/*'
+
+
+FOLDERS = """async () => {
+  const { facets, filterChips, valuesOf } = await import('/js/facets.js');
+  const docids = ['old%20notes/a%25b/1', 'old%20notes/a%25b/2', 'old%20notes/c/3'];
+  const hits = docids.map((docid) => ({ docid }));
+  const about = { fields: {} };
+  const chosen = [['folder', 'old%20notes/c']];
+  const box = facets({ about, values: valuesOf(hits), nHits: 3, chosen, onchange() {} });
+  const shown = [...box.querySelectorAll('.value')].map((own) => own.textContent);
+  return [...shown, filterChips({ filter: '', chosen }, about).textContent];
+}"""
+
+
+def test_folders_of_docids_are_shown_as_a_person_writes_them(mine):
+    shown = mine.open(ASKED, '.hit').evaluate(FOLDERS)
+    assert shown == ['old notes/a%b', 'old notes/c', 'folder: old notes/c ×']
+
+
+SNIPPETS = """async () => {
+  const { hitElements } = await import('/js/reader_hits.js');
+  const hit = (text, start) => ({
+    docid: 'd', rank: 1, doc: text, display: [{ text, match: false }], passage: { start, end: 9 },
+  });
+  const state = { index: 'mine', q: 'q', chosen: [] };
+  const texts = [': the path of it', 'is read.', 'A whole one.'].map((text) => hit(text, 5));
+  const shown = { about: { name: 'mine' }, state, onopen() {} };
+  return [...texts, hit('a first one.', 0)].map((candidate) => {
+    const elements = hitElements({ candidates: [candidate], query: {}, rerank: [] }, shown);
+    const list = elements.flat().find((own) => own?.className === 'hits');
+    return list.querySelector('.snippet').textContent;
+  });
+}"""
+
+
+def test_a_passage_from_within_a_sentence_says_so(mine):
+    shown = mine.open(ASKED, '.hit').evaluate(SNIPPETS)
+    assert shown == ['… the path of it', '… is read.', 'A whole one.', 'a first one.']
 
 
 def test_the_start_tells_the_types_of_files(mine):

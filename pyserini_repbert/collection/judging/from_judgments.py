@@ -121,7 +121,7 @@ def _learn(
         present: Any = search_as_now(resolved.index, first, machine)
         dense: Any
         dense, *others = learned_parts(first)
-        learnt = adapt(
+        adaptation = adapt(
             dense,
             others,
             store.topics(),
@@ -132,8 +132,8 @@ def _learn(
         )
         settings = first.generation.settings
         names = [dense.name, *(ranker.name for ranker in others)]
-        estimate = learnt.estimate()
-        offered = offered_search(learnt, names)
+        estimate = adaptation.estimate()
+        offered = offered_search(adaptation, names)
         number = store.next_learning()
         name = f'{ADAPTATIONS}/{number:06d}'
         (folder / ADAPTATIONS).mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ def _learn(
         searches = LearnedSearches(
             now=present,
             offered=index.as_learned(str(folder / name), machine),
-            adaptation=learnt,
+            adaptation=adaptation,
             store=store,
             seed=seed,
             rerankers=rerankers,
@@ -166,7 +166,7 @@ def _learn(
         generation = first.generation.number
     finally:
         first.close()
-    report = report_of(learnt, estimate)
+    report = report_of(adaptation, estimate)
     for of_part in more:
         report |= of_part.report
         report['sentence'] += of_part.sentence and f' {of_part.sentence}'

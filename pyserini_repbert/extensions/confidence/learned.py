@@ -82,13 +82,13 @@ class ConfidenceLearner:
 
     Parameters
     ----------
-    learnt : has a query map for each fold of questions, which these did not teach
+    adaptation : has a query map for each fold of questions, which these did not teach
     store : has the judgments
     seed : draws the folds
     """
 
-    def __init__(self, learnt: Adaptation, store: JudgmentStore, seed: int) -> None:
-        self._learnt = learnt
+    def __init__(self, adaptation: Adaptation, store: JudgmentStore, seed: int) -> None:
+        self._adaptation = adaptation
         self._seed = seed
         self._qrels = store.qrels()
         self._topics = judged_topics(store.topics(), self._qrels)
@@ -101,8 +101,8 @@ class ConfidenceLearner:
         own = [search_topics(searcher, self._topics)]
         if searcher.dense.query_map is not None:
             own = []
-            for fold, query_map in enumerate(self._learnt.fold_maps):
-                topics = [t for t in self._topics if self._learnt.fold_of(t.text) == fold]
+            for fold, query_map in enumerate(self._adaptation.fold_maps):
+                topics = [t for t in self._topics if self._adaptation.fold_of(t.text) == fold]
                 own.append(search_topics(searcher.with_query_map(query_map), topics))
         elsewhere = search_topics(searcher, self._others) if self._others else None
         return SearchedQuestions(searcher, own, elsewhere)

@@ -239,7 +239,7 @@ def unit_layer(
     `shapes` are those of the weights that it has.
 
     RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained
-    for cosine, the direction of a mean vector is what it learnt, and its length is noise. A unit
+    for cosine, the direction of a mean vector is what it learned, and its length is noise. A unit
     layer attends to all tokens alike (queries are 0 and keys the identity until queries are
     trained) and adds their mean vector, times ten, to each; layer normalisation then makes the sums
     equally long. The mean of the output has the direction of the input's mean, less its average

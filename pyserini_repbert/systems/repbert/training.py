@@ -142,7 +142,7 @@ class RepBertTask(BiEncoderTask):
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights to be saved.
 
-        A learnt scale s goes into the last layer norm: vectors become sqrt(s) times as long.
+        A learned scale s goes into the last layer norm: vectors become sqrt(s) times as long.
         """
         if self.log_scale is None:
             return tensors

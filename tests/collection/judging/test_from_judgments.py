@@ -220,7 +220,7 @@ def adaptation(learned):
             'It probably helps: what was learned is better than the search as it is now with a '
             'probability of 0.9',
         ),
-        ([0.4, 0.1, 0.1, 0.5], 'No gain can be told from noise. With what was learned nDCG@10'),
+        ([0.4, 0.1, 0.1, 0.5], 'No gain can be told from noise. With what was learned, nDCG@10'),
         ([0.0, 0.1, 0.3, 0.4], 'The search as it is now is the best. With what was learned'),
     ],
 )

@@ -134,7 +134,9 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
       put(part, false);
     }
     const block = blockAt(shown.find(holds), character);
-    block.scrollIntoView({ block: 'start' });
+    // What begins the text is in view, below its title.
+    if (character === 0) window.scrollTo(0, 0);
+    else block.scrollIntoView({ block: 'start' });
     watch();
     return block;
   }
@@ -187,8 +189,7 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
     jump,
     start: async () => {
       article.focus({ preventScroll: true });
-      // What begins the text is in view, below its title.
-      if (at?.start > 0) await goTo(at.start);
+      if (at) await goTo(at.start);
       watch();
     },
     stop: () => watcher.disconnect(),

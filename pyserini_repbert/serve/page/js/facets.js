@@ -1,7 +1,7 @@
 // Filters by the fields of the hits, by their folders and years, each value with how many hits have it.
 
 import { button, h } from './dom.js';
-import { whole } from './words.js';
+import { docidText, whole } from './words.js';
 
 const MOST_FIELDS = 6;
 const FIRST_VALUES = 8;
@@ -28,6 +28,9 @@ export function yearTerm(year, about) {
   if (!own) return within('modified');
   return about.fields.modified ? `(${within('date')} OR (NOT date:* AND ${within('modified')}))` : within('date');
 }
+
+/** A value as a person reads it: without a field of folders, a folder is part of docids. */
+const valueText = (name, value, about) => (name === FOLDER && !about.fields?.[FOLDER] ? docidText(value) : value);
 
 /** The parts of the path of a document's folder. */
 function folderParts({ docid, fields }) {
@@ -101,7 +104,7 @@ function toggledPair(chosen, name, value) {
 }
 
 /** The filters of an answer; null where none narrows it. values: as of `valuesOf`, of so many hits; chosen: [field, value] pairs; onchange(chosen) is called with others. */
-export function facets({ values: counts, nHits, chosen, onchange }) {
+export function facets({ about, values: counts, nHits, chosen, onchange }) {
   const fields = offeredFields(counts, nHits, chosen);
   if (!fields.length) return null;
   let now = chosen;
@@ -110,7 +113,7 @@ export function facets({ values: counts, nHits, chosen, onchange }) {
       now = toggledPair(now, name, value);
       onchange(now);
     } }),
-    h('span', { class: 'value' }, value), documents > 0 && h('span', { class: 'soft' }, whole(documents)));
+    h('span', { class: 'value' }, valueText(name, value, about)), documents > 0 && h('span', { class: 'soft' }, whole(documents)));
   const group = ([name, values]) => {
     const first = values.filter((own, number) => number < FIRST_VALUES || isIn(chosen, name, own.value));
     const others = values.filter((own) => !first.includes(own));
@@ -124,10 +127,10 @@ export function facets({ values: counts, nHits, chosen, onchange }) {
 }
 
 /** What hits are filtered by, each with a button that takes it away; null for nothing. */
-export function filterChips({ filter, chosen }, onchange) {
+export function filterChips({ filter, chosen }, about, onchange) {
   const chip = (text, next) => h('li', null, button([text, h('span', { 'aria-hidden': 'true' }, ' ×')], () => onchange(next), {
     class: 'chip', 'aria-label': `Without the filter ${text}` }));
-  const chips = chosen.map(([name, value]) => chip(`${name}: ${value}`, { chosen: toggledPair(chosen, name, value) }));
+  const chips = chosen.map(([name, value]) => chip(`${name}: ${valueText(name, value, about)}`, { chosen: toggledPair(chosen, name, value) }));
   if (filter) chips.push(chip(filter, { filter: '' }));
-  return chips.length ? h('ul', { class: 'chips', 'aria-label': 'Filters in use' }, chips) : null;
+  return chips.length ? h('ul', { class: 'filter-chips', 'aria-label': 'Filters in use' }, chips) : null;
 }

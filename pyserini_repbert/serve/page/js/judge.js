@@ -1,4 +1,4 @@
-// The judging mode: who judges, the questions, what was judged, and what is learnt from it.
+// The judging mode: who judges, the questions, what was judged, and what is learned from it.
 
 import { askText } from './api.js';
 import { button, field, freshId, h, say } from './dom.js';

@@ -4,11 +4,10 @@ import { address, ask, forget } from './api.js';
 import { button, freshId, h, say } from './dom.js';
 import { table } from './figures.js';
 import { failure, message } from './messages.js';
+import { isLearned, mixedBy, wayName } from './ways.js';
 import { count, measure, signed } from './words.js';
 
 const LOOK_EVERY = 1000; // ms between two looks at a job that runs
-// What is learnt step by step, as `adapt` calls it.
-const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'learnt: the query map and the weights' };
 
 /** The panel; onused() is called when another ranking became the index's default, onlearned() when a learning has ended. */
 export function learnPanel(about, onused, onlearned) {
@@ -32,18 +31,18 @@ export function learnPanel(about, onused, onlearned) {
   }
 
   function ended(now) {
-    say(now.state === 'done' ? 'Learnt' : 'Learning failed');
+    say(now.state === 'done' ? 'Learned' : 'Learning failed');
     onlearned();
   }
 
   const learn = () => take({ method: 'POST', body: {} }, { then: () => say('Learning') });
 
-  /** Use what was learnt, or go back; what is not better than the search as it is now takes a second press. */
+  /** Use what was learned, or go back; what is not better than the search as it is now takes a second press. */
   async function use(isUsed, anyway = false) {
     const body = { in_use: isUsed, ...(anyway && { even_if_worse: true }) };
     try {
       draw(await ask(url, { fresh: true, method: 'PUT', body }));
-      say(isUsed ? 'What was learnt is used' : 'The search is as it was');
+      say(isUsed ? 'What was learned is used' : 'The search is as it was');
       forget();
       onused();
     } catch (error) {
@@ -69,7 +68,7 @@ export function learnPanel(about, onused, onlearned) {
       readiness(now, learn),
       now.state === 'running' && running(now),
       now.state === 'failed' && message('bad', 'Learning failed', [`${now.error}.`]),
-      now.report && report(now, use),
+      now.report && report(now, about, use),
     ].filter(Boolean));
     if (focused) (place.querySelector(`[data-act="${focused}"]:enabled`) ?? place.querySelector('.learn-state')).focus();
   }
@@ -102,33 +101,39 @@ function running({ done, total }) {
 }
 
 /** What a person would gain, in words: how many questions are answered better and worse, and whether that may be chance. */
-function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: isLikely }, { better, worse, total }) {
-  const isLearned = winner === baseline || STEPS[winner];
-  const search = isLearned ? 'What was learned' : `Searching by ${winner}`;
+function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: isLikely }, { better, worse, total }, about) {
+  const mixed = mixedBy(winner, about);
+  let search = mixed ? `${mixedBy(baseline, about) ? 'Another' : 'A'} mix of ${mixed}` : `Searching by ${wayName(winner, about)}`;
+  if (winner === baseline || isLearned(winner)) search = 'What was learned';
   let verdict = winner === baseline ? 'The search as it is now is the best.' : 'That may be chance.';
   if (isSure) verdict = 'That is more than chance.';
   else if (isLikely) verdict = 'That is probably more than chance.';
   return `${search} would answer ${better} of ${count(total, 'question')} better and ${worse} worse. ${verdict}`;
 }
 
+/** The sentence of a report with its figures, which names ways of searching: the winner in quotes, the present one in brackets. */
+function figuresInWords({ sentence, winner, baseline }, about) {
+  return sentence.replace(`'${winner}'`, () => `‘${wayName(winner, about)}’`).replace(`(${baseline})`, () => `(${wayName(baseline, about)})`);
+}
+
 /** The gain in words; behind it the figures, the mean of each ranking, and what became of each question that changed, the greatest loss first. */
-function report({ report: found, in_use: isUsed }, onuse) {
+function report({ report: found, in_use: isUsed }, about, onuse) {
   const questions = [...found.questions].sort((a, b) => (a.after - a.before) - (b.after - b.before));
   const worse = questions.filter((own) => own.after < own.before).length;
   const better = questions.filter((own) => own.after > own.before).length;
   const changed = questions.filter((own) => own.after !== own.before);
   const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
-  const rowName = (name) => `${STEPS[name] ?? name}${name === found.baseline && found.winner ? ' (now)' : ''}`;
+  const rowName = (name) => `${wayName(name, about)}${name === found.baseline && found.winner ? ' (now)' : ''}`;
   const isWorth = found.is_worth_using ?? found.is_convincing;
   return h('div', { class: 'learn-report' },
-    h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, gainInWords(found, { better, worse, total: questions.length })),
+    h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, gainInWords(found, { better, worse, total: questions.length }, about)),
     h('div', { class: 'judge-actions' },
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
         : button('Use it', () => onuse(true), { class: isWorth ? 'strong' : '', 'data-act': 'use' }),
-      h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
+      h('span', { class: 'note' }, isUsed ? 'Searches use what was learned.' : 'Searches are as they were.')),
     h('details', null, h('summary', null, 'Details'),
-      h('p', null, found.sentence),
-      table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
+      h('p', null, figuresInWords(found, about)),
+      table('Mean of each way of searching, nDCG@10', ['Searching by', 'nDCG@10'], means.map(([name, value]) => [rowName(name), measure(value)])),
       changed.length > 0 && table('Each question that changed, the greatest loss first', ['Question', 'before', 'after', 'change'], changed.map(questionRow)),
       h('p', null, `${count(questions.length - changed.length, 'question')} unchanged.`)));
 }

@@ -10,6 +10,7 @@ import { shownDocument } from './results.js';
 import { count, docidText } from './words.js';
 
 const MOST_COMMENT = 1000; // characters
+const OF_FILES = ['type', 'folder', 'modified']; // fields that say nothing of what a document answers
 
 // What was judged in this tab, the last at the end: {index, judge, question, docid, pool}, with grade and comment before the judgment.
 const past = [];
@@ -19,6 +20,12 @@ export function nextQuestion({ questions }, now) {
   const place = questions.findIndex((own) => own.text === now);
   const later = [...questions.slice(place + 1), ...questions.slice(0, Math.max(place, 0))];
   return later.find((own) => own.judged === 0)?.text ?? null;
+}
+
+/** The fields of a document that help to judge it. Where documents come from files, they have others, too. */
+function tellingFields(about, { fields }) {
+  if (!about.fields?.modified) return fields;
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !OF_FILES.includes(name)));
 }
 
 /** Text of a button with its key. */
@@ -142,7 +149,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
       h('h3', { id: title }, own.title || docidText(own.docid)),
       h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, docidText(own.docid)), older.has(own.docid) && ' · changed since you judged it'),
       shownDocument(about, { docid: own.docid, display: own.display }, question),
-      fieldsLine(own.fields),
+      fieldsLine(tellingFields(about, own)),
       gradeButtons({ label: `Your grade of ${own.title || docidText(own.docid)}`, chosen: own.grade, onchoose: judge }),
       h('div', { class: 'judge-actions' },
         button(withKey('←', 'Back'), back, { class: 'quiet', disabled: at === 0, 'aria-keyshortcuts': 'ArrowLeft' }),

@@ -100,7 +100,7 @@ function drawFilters() {
   const box = byId('filters');
   const isOfQuestion = fields.of === questionKey();
   const { values, nHits } = isOfQuestion ? fields : { values: {}, nHits: 0 };
-  const own = state.q.trim() && facets({ values, nHits, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
+  const own = state.q.trim() && facets({ about, values, nHits, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
   const drawnNow = JSON.stringify([about.name, state.q, state.chosen, isOfQuestion]);
   box.hidden = !own;
   if (own && box.dataset.drawn !== drawnNow && !box.contains(document.activeElement)) box.replaceChildren(own);
@@ -126,7 +126,7 @@ function search(shown) {
     remember(about.name, state.q);
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
     return [
-      filterChips(state, (change) => go({ ...state, ...change, hits: HITS })),
+      filterChips(state, about, (change) => go({ ...state, ...change, hits: HITS })),
       ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null }),
     ];
   };

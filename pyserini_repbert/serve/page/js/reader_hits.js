@@ -48,6 +48,15 @@ function titleOf(hit, titles) {
   return saysLittle && name !== title ? `${title} (${name})` : title || docidText(docid);
 }
 
+const WITHIN_SENTENCE = /^\s*[\p{Ll},;:.)\]]/u;
+
+/** The parts {text, match} of a hit's passage; before one that begins within a sentence is a sign of that. */
+function snippetParts({ display = [], passage }) {
+  const [first, ...others] = display;
+  if (!passage?.start || passage.is_code || !WITHIN_SENTENCE.test(first?.text ?? '')) return display;
+  return [{ text: '… ', match: false }, { ...first, text: first.text.replace(/^[\s,;:.)\]]+/, '') }, ...others];
+}
+
 /** Hits {hit, copies}: those of other files with the same text stand with the first of them. */
 function withoutCopies(hits) {
   const groups = new Map();
@@ -82,7 +91,7 @@ function card({ hit, copies }, { about, answer, state, titles, onopen }) {
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, link), partsOf('hit', hit)),
     breadcrumb(hit, copies),
-    h('p', { class: `snippet${hit.passage?.is_code ? ' code' : ''}` }, snippetNodes(hit.display ?? [], { isCode: hit.passage?.is_code })),
+    h('p', { class: `snippet${hit.passage?.is_code ? ' code' : ''}` }, snippetNodes(snippetParts(hit), { isCode: hit.passage?.is_code })),
     h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
     why?.panel);
   return article;
