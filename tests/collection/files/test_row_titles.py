@@ -15,6 +15,9 @@ from pyserini_repbert.names.corpora import open_corpus
     [
         (['code', 'country'], [['LI', 'Liechtenstein'], ['FR', 'France']], 'country'),
         (['country', 'Name'], [['here', 'x1']], 'Name'),
+        (['plant', 'label'], [['Pear', '1'], ['Fig', '0'], ['Ash', '1'], ['Oak', '0']], 'plant'),
+        (['name', 'tree'], [['here', 'Ash'], ['here', 'Oak']], 'tree'),
+        (['name', 'n'], [['', 1], [None, 2]], ''),
         (['day', 'n'], [['2024-01-01', '3']], ''),
         (
             ['kind', 'plant'],
