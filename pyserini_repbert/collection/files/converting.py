@@ -29,6 +29,7 @@ _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
 # Seconds of waiting that another process has to save: it takes three to start.
 _LONG_WAIT = 12.0
+_CLOSING_SECONDS = 0.1
 
 
 @dataclass
@@ -96,10 +97,12 @@ class FileConverter:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        for reader in self._readers:
-            reader.close()
         for thread in self._threads:
-            thread.join()
+            while thread.is_alive():
+                # A thread that was about to ask a process would start it again.
+                for reader in self._readers:
+                    reader.close()
+                thread.join(_CLOSING_SECONDS)
 
     def content_of(self, file: FileToRead) -> FileContent | None:
         """The content of a file before it was converted; None for one that changed meanwhile."""
