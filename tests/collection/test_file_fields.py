@@ -96,6 +96,26 @@ def test_documents_with_each_value_are_counted(synced):
     assert counts['modified'].documents == 7
 
 
+def test_values_of_several_types_are_counted_once(open_collection, tmp_path):
+    """A day that a document names, and that of two files: it was counted for the files twice."""
+    folder = tmp_path / 'desk'
+    folder.mkdir()
+    rows = ['{"id": "r", "text": "cat", "modified": "2024-01-15"}']
+    rows.append('{"id": "s", "text": "dog", "modified": 5}')
+    (folder / 'rows.jsonl').write_text('\n'.join(rows))
+    for name in ('a.md', 'b.md'):
+        (folder / name).write_text('# Sea')
+        noon = np.datetime64('2024-01-15T12:00', 's').astype(int)
+        os.utime(folder / name, (noon, noon))
+    with open_collection() as opened:
+        opened.sync(folder)
+        assert len(matching(opened.generation, 'modified:2024-01-15')) == 3
+        with closing(FieldCounter(opened.generation)) as counter:
+            count = counter.counts()['modified']
+    assert count.documents == 4
+    assert {value.value: value.documents for value in count.values} == {'2024-01-15': 3, '5': 1}
+
+
 def test_two_sources_with_a_file_of_the_same_name(open_collection, tmp_path):
     """Each has the time of its own file."""
     with open_collection() as opened:
