@@ -101,6 +101,9 @@ def test_more_files_than_are_held_by_several_threads(files, monkeypatch):
     with converter_of(files) as converter:
         assert texts_of(converter, files) == [f'text {name}' for name in NAMES]
         assert len(converter._threads) == 3
+        # Each has a process of 190 MB: the others end, and one that is asked for again has one.
+        wait_until(lambda: [thread.is_alive() for thread in converter._threads] == [1, 0, 0])
+        assert texts_of(converter, files[:1]) == ['text 0.docx']
 
 
 def test_a_file_that_is_asked_for_again_is_read_again(files):
