@@ -122,3 +122,11 @@ def test_many_marks_of_one_letter_take_time_that_grows_with_their_number():
 def test_as_many_marks_as_a_word_may_have_are_in_one_order():
     marks = '\u0300\u0316' * 15
     assert unite(f'a{marks}') == unicodedata.normalize('NFKC', f'a{marks}')
+
+
+def test_two_words_of_one_sign_are_marked_once():
+    """'½' is '1' and '2': it was shown twice."""
+    text = 'Add ½ cup, or ½kg.'
+    parts = mark_words('1 2 cup 2kg', text)
+    assert ''.join(part.text for part in parts) == text
+    assert [part.text for part in parts if part.match] == ['½', 'cup', '½kg']
