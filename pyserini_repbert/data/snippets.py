@@ -53,7 +53,7 @@ def find_words(query: str, text: str) -> list[WordMatch]:
 
 
 def add_match(matches: list[WordMatch], match: WordMatch) -> None:
-    """Add a word behind others; with the last one, if they overlap: '½' is two words in one sign."""
+    """Add a word behind others. One that overlaps the last is one with it: '½' has two words."""
     if not matches or match.start >= matches[-1].end:
         matches.append(match)
         return
