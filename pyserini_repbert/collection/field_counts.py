@@ -87,7 +87,7 @@ class FieldCounter:
         for field in self._generation.file_fields.types:
             of_files = self._count_files(field)
             if of_files.documents:
-                counts[field] = _sum_of(counts.get(field), of_files)
+                counts[field] = self._sum_of(field, counts.get(field), of_files)
         return dict(sorted(counts.items()))
 
     def _count_files(self, field: str) -> FieldCount:
@@ -116,7 +116,6 @@ class FieldCounter:
     def _value_counts(self) -> dict[str, tuple[ValueCount, ...]]:
         """The values of each field of few, the most frequent first."""
         documents: dict[str, dict[str, int]] = {}
-        types = self._generation.field_types
         rows = self._select(
             'SELECT field, value, n FROM (SELECT field, value, n, '
             'COUNT(*) OVER (PARTITION BY field) AS different, '
@@ -128,12 +127,32 @@ class FieldCounter:
         for field, value, n_documents in rows:
             of_field = documents.setdefault(field, {})
             text = _value_text(value)
-            # Of a damaged row, no type is known.
-            if len(types.get(field, ())) > 1:
+            if self._has_types(field):
                 # A filter names the number 2020 and the text '2020' alike, and finds both.
                 n_documents = len(set(self._generation.docnos_of_value(field, text)))
             of_field[text] = n_documents
         return {field: _by_frequency(of_field) for field, of_field in documents.items()}
+
+    def _has_types(self, field: str) -> bool:
+        """Whether a field has values of several types; of a damaged row, no type is known."""
+        return len(self._generation.field_types.get(field, ())) > 1
+
+    def _sum_of(self, field: str, own: FieldCount | None, of_files: FieldCount) -> FieldCount:
+        """The count of a field that some documents have of their own, and others of their files."""
+        if own is None:
+            return of_files
+        n_documents = own.documents + of_files.documents
+        if not (own.values and of_files.values):
+            return FieldCount(n_documents, ())
+        counts = _counter_of(own)
+        if self._has_types(field):
+            # What a filter finds was counted, whatever the values are of.
+            counts |= _counter_of(of_files)
+        else:
+            counts += _counter_of(of_files)
+        if len(counts) > _MOST_VALUES:
+            return FieldCount(n_documents, ())
+        return FieldCount(n_documents, _by_frequency(counts))
 
     def _select(self, statement: str) -> list[Any]:
         """The rows of a query that takes long: `Generation.select` does not wait for it."""
@@ -163,14 +182,5 @@ def _by_frequency(counts: Mapping[str, int]) -> tuple[ValueCount, ...]:
     return tuple(ValueCount(value, n_documents) for value, n_documents in pairs)
 
 
-def _sum_of(own: FieldCount | None, of_files: FieldCount) -> FieldCount:
-    """The count of a field that some documents have of their own, and others of their files."""
-    if own is None:
-        return of_files
-    n_documents = own.documents + of_files.documents
-    counts: Counter[str] = Counter()
-    for count in (*own.values, *of_files.values):
-        counts[count.value] += count.documents
-    if not (own.values and of_files.values) or len(counts) > _MOST_VALUES:
-        return FieldCount(n_documents, ())
-    return FieldCount(n_documents, _by_frequency(counts))
+def _counter_of(count: FieldCount) -> Counter[str]:
+    return Counter({value.value: value.documents for value in count.values})

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from pyserini_repbert.collection.stored_values import typed_values
-from pyserini_repbert.data.file_types import file_type, suffix_of
+from pyserini_repbert.data.file_types import file_type, is_table, suffix_of
 from pyserini_repbert.data.word_forms import WordForms
 
 TYPE = 'type'
@@ -42,6 +44,14 @@ class FileOfSource(NamedTuple):
 
     source: int
     file: str
+
+
+@dataclass(frozen=True)
+class FileCounts:
+    """How many files a source has, and how many of its documents are rows of tables."""
+
+    files: int = 0
+    rows: int = 0
 
 
 def file_fields(file: str, modified: int | None) -> dict[str, str]:
@@ -129,12 +139,17 @@ class FileFields:
         return {FileOfSource(source, file): modified for source, file, modified in rows}
 
     @cached_property
-    def documents(self) -> dict[FileOfSource, int]:
-        """How many documents come from each file."""
+    def counts(self) -> dict[int, FileCounts]:
+        """How many files each source has, by its number, and how many rows of tables."""
         if 'origins' not in self._tables:
             return {}
-        rows = self._select(COUNT_DOCUMENTS.format(condition=''), [])
-        return {FileOfSource(source, file): n_documents for source, file, n_documents in rows}
+        n_files: Counter[int] = Counter()
+        n_rows: Counter[int] = Counter()
+        for source, file, n_documents in self._select(COUNT_DOCUMENTS.format(condition=''), []):
+            n_files[source] += 1
+            if is_table(file):
+                n_rows[source] += n_documents
+        return {source: FileCounts(n_files[source], n_rows[source]) for source in n_files}
 
     def docnos_where(self, condition: str, values: Sequence[Any]) -> list[Any]:
         """The numbers of documents whose file has a value that meets a condition.

@@ -353,7 +353,8 @@ class JudgmentStore:
                 rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
                 for row, text in rows:
                     before = self.parsed(text, list)
-                    after = [docids.get(docid) or docid for docid in before]
+                    # The document of a text that is gone may have another one of them.
+                    after = list(dict.fromkeys(docids.get(docid) or docid for docid in before))
                     if after != before:
                         connection.execute(
                             f'UPDATE {table} SET docids = ? WHERE rowid = ?',

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyserini_repbert.collection.file_fields import FileCounts
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.sources import SyncReport, reading_of
-from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.files import files_below
 
 
@@ -46,12 +45,7 @@ def source_states(generation: Generation) -> list[SourceStatus]:
     Raises DamagedFileError for what a sync noted, if that cannot be read.
     """
     counts = generation.documents_by_source
-    n_files: Counter[int] = Counter()
-    n_rows: Counter[int] = Counter()
-    for known, n_documents in generation.file_fields.documents.items():
-        n_files[known.source] += 1
-        if is_table(known.file):
-            n_rows[known.source] += n_documents
+    counts_of_files = generation.file_fields.counts
     states = []
     for row in generation.source_rows():
         try:
@@ -59,6 +53,7 @@ def source_states(generation: Generation) -> list[SourceStatus]:
         except ValueError as error:
             raise generation.damage(f"the note of the last sync of '{row.name}'") from error
         documents = counts.get(row.source, 0)
+        of_files = counts_of_files.get(row.source, FileCounts())
         link = generation.source_links.get(row.source, '')
         reading = reading_of(generation.source_formats.get(row.source, ''))
         states.append(
@@ -68,8 +63,8 @@ def source_states(generation: Generation) -> list[SourceStatus]:
                 link=link,
                 main_content=reading.main_content,
                 documents=documents,
-                files=n_files[row.source],
-                rows=n_rows[row.source],
+                files=of_files.files,
+                rows=of_files.rows,
                 synced=row.synced,
                 report=report,
             )

@@ -39,17 +39,26 @@ def find_words(query: str, text: str) -> list[WordMatch]:
     """The words of a query in a text, in order.
 
     They match regardless of case, a plural ending, and their form (see `unite`); frequent English
-    words do not count.
+    words do not count. Words that overlap are one.
     """
     wanted = {_stem(word) for word in _WORD.findall(unite(query))} - _STOPWORDS
     united = unite_with_places(text)
-    matches = []
+    matches: list[WordMatch] = []
     for match in _WORD.finditer(united.form):
         stem = _stem(match.group())
         if stem in wanted:
             start, end = united.written_span(match.start(), match.end())
-            matches.append(WordMatch(start, end, stem))
+            add_match(matches, WordMatch(start, end, stem))
     return matches
+
+
+def add_match(matches: list[WordMatch], match: WordMatch) -> None:
+    """Add a word behind others. One that overlaps the last is one with it: '½' has two words."""
+    if not matches or match.start >= matches[-1].end:
+        matches.append(match)
+        return
+    last = matches.pop()
+    matches.append(WordMatch(last.start, max(last.end, match.end), last.stem))
 
 
 def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None) -> list[TextPart]:

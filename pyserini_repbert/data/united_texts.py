@@ -70,19 +70,21 @@ def _start_of(part: _Part) -> int:
 
 def unite_with_places(text: str, language: str = '') -> UnitedText:
     """A text in the form of `unite`, with the places where its characters were written."""
-    form = unite(text, language)
-    if form == text:
-        return UnitedText(form)
+    if unite(text, language) == text:
+        return UnitedText(text)
     spaced = with_spaces(text)
     parts: list[_Part] = []
+    # The form is that of the parts, so that places fit in a text without sense, too.
+    forms: list[str] = []
     length = 0
     for start, end in _pieces(spaced):
         piece = spaced[start:end]
         united = unite(piece, language)
         if united:
             parts.append(_Part(length, start, end - start, is_changed=united != text[start:end]))
+            forms.append(united)
             length += len(united)
-    return UnitedText(form, tuple(parts))
+    return UnitedText(''.join(forms), tuple(parts))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

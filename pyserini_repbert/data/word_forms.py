@@ -39,6 +39,11 @@ UNSEEN_SIGNS = re.compile(f'[{_UNSEEN}]+')
 # Thai, Lao, Myanmar, Khmer: writers set a zero-width space between words.
 _WITHOUT_SPACES = '\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f'
 _BETWEEN_WORDS = re.compile(f'(?<=[{_WITHOUT_SPACES}]){_ZERO_WIDTH_SPACE}+(?=[{_WITHOUT_SPACES}])')
+# NFKC sorts the marks of a letter, in time that grows with the square of their number. So a sign
+# that is not seen is set behind 30 of them (Unicode Standard Annex 15, definition D4). No word has
+# so many; the pattern takes other signs, too, and two that NFKC makes marks of.
+_MANY_MARKS = re.compile(r'(?:[^\w\x00-\x7f]|[\uff9e\uff9f]){30}')
+_BETWEEN_MARKS = '\u034f'
 # Lucene's analyzer of Persian makes a space of it.
 _KEEP_NON_JOINER = 'fa'
 
@@ -73,12 +78,18 @@ def unite(text: str, language: str = '') -> str:
         seen = _NON_JOINER.join(UNSEEN_SIGNS.sub('', part) for part in spaced.split(_NON_JOINER))
     else:
         seen = UNSEEN_SIGNS.sub('', spaced)
-    return unicodedata.normalize('NFKC', seen).translate(_SIGNS)
+    return _normalize(seen).translate(_SIGNS)
 
 
 def unite_value(text: str) -> str:
     """A value of a field as filters compare it: united, and regardless of case."""
-    return unicodedata.normalize('NFKC', unite(text).casefold())
+    return _normalize(unite(text).casefold())
+
+
+def _normalize(text: str) -> str:
+    """NFKC of a text without signs that are not seen, in time that grows with its length."""
+    parted = _MANY_MARKS.sub(lambda match: match[0] + _BETWEEN_MARKS, text)
+    return unicodedata.normalize('NFKC', parted).replace(_BETWEEN_MARKS, '')
 
 
 def docid_form(docid: str) -> str:

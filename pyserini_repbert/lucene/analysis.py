@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pyserini_repbert.data.snippets import WordMatch
+from pyserini_repbert.data.snippets import WordMatch, add_match
 from pyserini_repbert.data.united_texts import unite_with_places
 from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
@@ -70,12 +70,7 @@ class Analyzer:
             if token.term not in wanted:
                 continue
             start, end = united.written_span(token.start, token.end)
-            if matches and start < matches[-1].end:
-                before = matches.pop()
-                end = max(before.end, end)
-                matches.append(WordMatch(before.start, end, before.stem))
-            else:
-                matches.append(WordMatch(start, end, token.term))
+            add_match(matches, WordMatch(start, end, token.term))
         return matches
 
 

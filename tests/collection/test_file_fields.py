@@ -7,6 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from pyserini_repbert.collection import file_fields
 from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.index.store import CollectionStore
@@ -96,6 +97,26 @@ def test_documents_with_each_value_are_counted(synced):
     assert counts['modified'].documents == 7
 
 
+def test_values_of_several_types_are_counted_once(open_collection, tmp_path):
+    """A day that a document names, and that of two files: it was counted for the files twice."""
+    folder = tmp_path / 'desk'
+    folder.mkdir()
+    rows = ['{"id": "r", "text": "cat", "modified": "2024-01-15"}']
+    rows.append('{"id": "s", "text": "dog", "modified": 5}')
+    (folder / 'rows.jsonl').write_text('\n'.join(rows))
+    for name in ('a.md', 'b.md'):
+        (folder / name).write_text('# Sea')
+        noon = np.datetime64('2024-01-15T12:00', 's').astype(int)
+        os.utime(folder / name, (noon, noon))
+    with open_collection() as opened:
+        opened.sync(folder)
+        assert len(matching(opened.generation, 'modified:2024-01-15')) == 3
+        with closing(FieldCounter(opened.generation)) as counter:
+            count = counter.counts()['modified']
+    assert count.documents == 4
+    assert {value.value: value.documents for value in count.values} == {'2024-01-15': 3, '5': 1}
+
+
 def test_two_sources_with_a_file_of_the_same_name(open_collection, tmp_path):
     """Each has the time of its own file."""
     with open_collection() as opened:
@@ -110,9 +131,12 @@ def test_two_sources_with_a_file_of_the_same_name(open_collection, tmp_path):
         assert matching(opened.generation, 'modified:2021*') == ['two/a.md']
 
 
-def test_rows_count_as_rows_of_files(synced):
-    (state,) = source_states(synced.generation)
-    assert (state.documents, state.files, state.rows) == (7, 6, 2)
+def test_rows_count_as_rows_of_files(synced, monkeypatch):
+    """They are counted once in a generation: the start page of a service shows them."""
+    for _ in range(2):
+        (state,) = source_states(synced.generation)
+        assert (state.documents, state.files, state.rows) == (7, 6, 2)
+        monkeypatch.setattr(file_fields, 'is_table', None)
 
 
 def test_a_moved_file_has_its_new_folder(synced, tmp_path):

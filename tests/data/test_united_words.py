@@ -1,6 +1,7 @@
 """Words have one form in which they are compared, and are marked where they were written."""
 
 import re
+import time
 import unicodedata
 
 import pytest
@@ -105,3 +106,27 @@ def test_a_text_is_cut_around_a_word_as_it_was_written():
 def test_marks_within_a_word_stay_together():
     (match,) = find_words('café', 'un cafe\u0301!')
     assert (match.start, match.end) == (3, 8)
+
+
+def test_many_marks_of_one_letter_take_time_that_grows_with_their_number():
+    """NFKC alone takes five seconds for these, and nine minutes for ten times as many."""
+    marks = '\u0300\u0316' * 50_000
+    began = time.process_time()
+    united = unite_with_places(f'a{marks} tulip')
+    assert unite_value(marks)
+    assert time.process_time() - began < 2
+    assert united.form == unite(f'a{marks} tulip')
+    assert united.written_span(len(united.form) - 5, len(united.form)) == (100_002, 100_007)
+
+
+def test_as_many_marks_as_a_word_may_have_are_in_one_order():
+    marks = '\u0300\u0316' * 15
+    assert unite(f'a{marks}') == unicodedata.normalize('NFKC', f'a{marks}')
+
+
+def test_two_words_of_one_sign_are_marked_once():
+    """'½' is '1' and '2': it was shown twice."""
+    text = 'Add ½ cup, or ½kg.'
+    parts = mark_words('1 2 cup 2kg', text)
+    assert ''.join(part.text for part in parts) == text
+    assert [part.text for part in parts if part.match] == ['½', 'cup', '½kg']

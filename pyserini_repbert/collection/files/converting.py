@@ -29,6 +29,7 @@ _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
 # Seconds of waiting that another process has to save: it takes three to start.
 _LONG_WAIT = 12.0
+_CLOSING_SECONDS = 0.1
 
 
 @dataclass
@@ -96,10 +97,12 @@ class FileConverter:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        for reader in self._readers:
-            reader.close()
         for thread in self._threads:
-            thread.join()
+            while thread.is_alive():
+                # A thread that was about to ask a process would start it again.
+                for reader in self._readers:
+                    reader.close()
+                thread.join(_CLOSING_SECONDS)
 
     def content_of(self, file: FileToRead) -> FileContent | None:
         """The content of a file before it was converted; None for one that changed meanwhile."""
@@ -154,23 +157,32 @@ class FileConverter:
 
     def _start_thread(self) -> None:
         # A daemon, for a file of which the process does not end.
-        thread = threading.Thread(target=self._work, name='convert-files', daemon=True)
+        is_first = not self._threads
+        thread = threading.Thread(
+            target=self._work, args=(is_first,), name='convert-files', daemon=True
+        )
         self._threads.append(thread)
         thread.start()
 
-    def _work(self) -> None:
-        """Convert files until none is left."""
+    def _work(self, is_first: bool) -> None:
+        """Convert files until none is left; the first thread waits for one that is asked for again.
+
+        So one process stays while a caller reads the files that are not converted.
+        """
         with OfficeReader() as office, PandocReader() as pandoc:
             with self._changed:
                 self._readers += [office, pandoc]
-            while conversion := self._next():
+            while conversion := self._next(is_first):
                 reader = office if conversion.kind == 'office' else pandoc
                 self._convert(conversion, reader)
 
-    def _next(self) -> _Conversion | None:
-        """The next file to convert, once there is room for it; None if there is none."""
+    def _next(self, waits: bool) -> _Conversion | None:
+        """The next file to convert, once there is room for it; None if there is none.
+
+        `waits`: whether to wait for a file that is asked for again.
+        """
         with self._changed:
-            while not self._is_closed:
+            while not self._is_closed and (waits or self._waiting):
                 is_asked = bool(self._waiting) and self._waiting[0].file.path == self._asked
                 if self._waiting and (is_asked or self._n_held < _MOST_HELD):
                     return self._waiting.popleft()

@@ -214,14 +214,13 @@ class FolderCorpus(Corpus):
     def _kinds_and_files(
         self, files: Sequence[PlannedFile]
     ) -> Iterator[tuple[FileKind, FileToRead]]:
-        opened = [self._file_to_read(planned) for planned in files]
         converted = []
-        for planned, file in zip(files, opened, strict=True):
+        for planned in files:
             if planned.kind in CONVERTED:
-                converted.append((planned.kind, file))
+                converted.append((planned.kind, self._file_to_read(planned)))
         with FileConverter(converted, looks=self.records is not None) as converter:
-            for planned, file in zip(files, opened, strict=True):
-                yield _kind_of(planned, converter), file
+            for planned in files:
+                yield _kind_of(planned, converter), self._file_to_read(planned)
 
     def _file_to_read(self, planned: PlannedFile) -> FileToRead:
         return FileToRead(planned.path, planned.docid, self._fields, self._is_alone, self.encodings)

@@ -44,9 +44,9 @@ _FORBIDDEN = (
     'os.system',
 )
 _READING = ('r', 'rb', 'rt')
-# The number of a note in the text, as mammoth writes it.
 # What MarkItDown writes of a book in front of its chapters: '**Authors:** Ada'.
 _OF_BOOK = re.compile(r'\*\*(\w+:)\*\* ')
+# The number of a note in the text, as mammoth writes it.
 _NOTE_SIGN = re.compile(r'<sup><a href="#(?:foot|end)note-[^"]*" id="[^"]*">\[\d+\]</a></sup>')
 
 

@@ -73,7 +73,6 @@ def _headers(properties: Any) -> dict[str, str]:
     def text(number: int) -> str:
         return str(properties.str_prop_value(number) or '')
 
-    sent = properties.date_prop_value(constants.PID_CLIENT_SUBMIT_TIME)
     address = text(constants.PID_SENDER_SMTP_ADDRESS)
     address = address or text(constants.PID_SENDER_EMAIL_ADDRESS)
     name = text(constants.PID_SENDER_NAME)
@@ -81,7 +80,7 @@ def _headers(properties: Any) -> dict[str, str]:
         # Within one organisation, Outlook's addresses are none of mail.
         'From': formataddr((name, address)) if '@' in address else name,
         'Subject': text(constants.PID_SUBJECT),
-        'Date': format_datetime(sent) if sent else '',
+        'Date': _date_sent(properties),
         'Message-ID': text(_MESSAGE_ID),
     }
     values.update({name: text(number) for name, number in _DISPLAYED.items()})
@@ -91,6 +90,17 @@ def _headers(properties: Any) -> dict[str, str]:
         if name != 'Subject' or not values[name]:
             values[name] = str(came.get(name) or values[name])
     return values
+
+
+def _date_sent(properties: Any) -> str:
+    """When a message was sent; '' where it does not say so, or names a time of no calendar."""
+    from oxmsg.domain import constants
+
+    try:
+        sent = properties.date_prop_value(constants.PID_CLIENT_SUBMIT_TIME)
+    except OverflowError:
+        return ''
+    return format_datetime(sent) if sent else ''
 
 
 def _alternatives(properties: Any, outer: str, boundary: str) -> Iterator[str]:

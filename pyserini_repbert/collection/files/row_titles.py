@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-# Columns that are called so come first, in this order.
+# Columns that are called so come first, in this order, unless they name few kinds: a 'label' is
+# often one of two classes.
 _NAMING = ('name', 'label', 'subject')
 _LONGEST = 80  # characters of a title
 # A word with a small letter, or in a script without them: codes such as 'LI' are no names.
@@ -16,8 +17,8 @@ _WORD = re.compile(r'[^\W\d_]{2}')
 def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The name of the column that is the title of rows; '' for none.
 
-    That is a column called 'name', 'label' or 'subject', or the first column of short texts: most
-    of its values have a word, and most differ.
+    That is a column called 'name', 'label' or 'subject', or the first column of short texts, most
+    of which have a word. Most values of the column differ.
 
     Parameters
     ----------
@@ -26,21 +27,27 @@ def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """
     named = [name.lower() for name in names]
     for wanted in _NAMING:
-        if wanted in named:
+        if wanted in named and _most_differ(_values_of(rows, named.index(wanted))):
             return names[named.index(wanted)]
     for number, name in enumerate(names):
-        values = [
-            row[number] for row in rows if number < len(row) and row[number] not in (None, '')
-        ]
-        if name and _are_titles(values):
+        if name and _are_titles(_values_of(rows, number)):
             return name
     return ''
 
 
+def _values_of(rows: Sequence[Sequence[Any]], number: int) -> list[Any]:
+    """The values of a column, by its number, without empty ones."""
+    return [row[number] for row in rows if number < len(row) and row[number] not in (None, '')]
+
+
 def _are_titles(values: Sequence[Any]) -> bool:
     """Whether the values of a column name its rows."""
-    texts = [value.strip() for value in values if isinstance(value, str) and _is_name(value)]
-    return 2 * len(texts) > len(values) and 2 * len(set(texts)) > len(texts)
+    texts = [value for value in values if isinstance(value, str) and _is_name(value)]
+    return 2 * len(texts) > len(values) and _most_differ(texts)
+
+
+def _most_differ(values: Sequence[Any]) -> bool:
+    return 2 * len({str(value).strip() for value in values}) > len(values)
 
 
 def _is_name(text: str) -> bool:

@@ -11,6 +11,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from io import StringIO
 from itertools import chain, count, islice
@@ -39,7 +40,9 @@ from pyserini_repbert.files import human_size, numbered_bytes, open_binary
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
 _ROWS_AT_ONCE = 1_024
-_ROWS_OF_TITLES = 100  # that decide which column is the title
+# So many rows decide which column is the title, or fewer with so many characters.
+_ROWS_OF_TITLES = 100
+_CHARACTERS_OF_TITLES = 1_000_000
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
@@ -388,13 +391,15 @@ class _Table:
         """The documents of the rows, in their order."""
         docids = _Docids(self._file)
         remaining = iter(rows)
-        first = list(islice(remaining, _ROWS_OF_TITLES))
-        title_name = self._title_name(first)
-        for row in chain(first, remaining):
+        first = _read_first(remaining)
+        title_name = self._title_name(first.rows)
+        for row in chain(first.rows, remaining):
             document = _Row(self._names, row.values).document(
                 docids, self._file.fields, title_name=title_name
             )
             yield document.at_line(row.line) if row.line else document.at_row(row.row)
+        if first.error is not None:
+            raise first.error
 
     def _title_name(self, rows: Sequence[_NumberedRow]) -> str:
         """The column that is the title of rows; '' where a column says so, or has their text."""
@@ -402,6 +407,30 @@ class _Table:
         if self._file.fields or named & {TITLE_KEY, *TEXT_COLUMNS}:
             return ''
         return title_column(self._names, [row.values for row in rows])
+
+
+@dataclass(frozen=True)
+class _FirstRows:
+    """The first rows of a table, and what reading the one behind them raised."""
+
+    rows: Sequence[_NumberedRow]
+    error: Exception | None
+
+
+def _read_first(rows: Iterator[_NumberedRow]) -> _FirstRows:
+    """The rows that decide which column is the title."""
+    first: list[_NumberedRow] = []
+    size = 0
+    try:
+        for row in islice(rows, _ROWS_OF_TITLES):
+            first.append(row)
+            size += sum(len(value) for value in row.values if isinstance(value, str))
+            if size > _CHARACTERS_OF_TITLES:
+                break
+    except Exception as error:
+        # The documents of the rows before it come first.
+        return _FirstRows(first, error)
+    return _FirstRows(first, None)
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

@@ -41,6 +41,12 @@ class Reader:
             # As a process that is killed.
             self.closed.wait(SECONDS)
             raise UnreadableFile('its reader ended')
+        if text == 'starts again':
+            # As a process that starts after its reader was closed.
+            self.closed.wait(SECONDS)
+            self.closed.clear()
+            self.closed.wait(SECONDS)
+            raise UnreadableFile('its reader ended')
         file.note_encoding('cp1252' if text == 'Café' else '')
         yield Document(file.docid, text)
 
@@ -95,6 +101,9 @@ def test_more_files_than_are_held_by_several_threads(files, monkeypatch):
     with converter_of(files) as converter:
         assert texts_of(converter, files) == [f'text {name}' for name in NAMES]
         assert len(converter._threads) == 3
+        # Each has a process of 190 MB: the others end, and one that is asked for again has one.
+        wait_until(lambda: [thread.is_alive() for thread in converter._threads] == [1, 0, 0])
+        assert texts_of(converter, files[:1]) == ['text 0.docx']
 
 
 def test_a_file_that_is_asked_for_again_is_read_again(files):
@@ -134,8 +143,9 @@ def test_a_file_is_looked_at_before_it_is_read(files):
         assert texts_of(converter, files[:1]) == ['text 0.docx']
 
 
-def test_whoever_stops_waits_for_no_file(files):
-    files[1].path.write_text('hangs')
+@pytest.mark.parametrize('text', ['hangs', 'starts again'])
+def test_whoever_stops_waits_for_no_file(files, text):
+    files[1].path.write_text(text)
     began = time.monotonic()
     with converter_of(files) as converter:
         texts_of(converter, files[:1])

@@ -61,6 +61,12 @@ def test_a_message_has_its_subject_its_text_and_its_fields(document_of):
     }
 
 
+def test_a_time_that_no_calendar_has_is_left_out(document_of):
+    """A message with such a time was not read."""
+    document = document_of({SUBJECT: 'A', BODY: 'x', SENT: 2**64 - 1})
+    assert (document.text, document.fields) == ('x', {})
+
+
 def test_headers_as_they_came(document_of):
     headers = (
         'Received: x\r\nFrom: =?utf-8?q?Gr=C3=A4ce?=\r\n <g@example.org>\r\n'

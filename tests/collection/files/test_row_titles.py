@@ -1,7 +1,11 @@
 """Rows of a table have a title: the column that names them."""
 
+import itertools
+
 import pytest
 
+from pyserini_repbert.collection.files import table_documents
+from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.row_titles import title_column
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -11,6 +15,9 @@ from pyserini_repbert.names.corpora import open_corpus
     [
         (['code', 'country'], [['LI', 'Liechtenstein'], ['FR', 'France']], 'country'),
         (['country', 'Name'], [['here', 'x1']], 'Name'),
+        (['plant', 'label'], [['Pear', '1'], ['Fig', '0'], ['Ash', '1'], ['Oak', '0']], 'plant'),
+        (['name', 'tree'], [['here', 'Ash'], ['here', 'Oak']], 'tree'),
+        (['name', 'n'], [['', 1], [None, 2]], ''),
         (['day', 'n'], [['2024-01-01', '3']], ''),
         (
             ['kind', 'plant'],
@@ -54,3 +61,25 @@ def test_a_row_has_its_title_once(tmp_path):
 def test_a_title_that_a_table_says_stays(tmp_path, text, title, content):
     document = read_table(tmp_path, text)[0]
     assert (document.title, document.text) == (title, content)
+
+
+def test_rows_before_one_that_cannot_be_read_stay(tmp_path):
+    """Where parts of files are read, the rows above a stray quotation mark were lost."""
+    (tmp_path / 'a.csv').write_text('id,plant\n1,Pear\n2,Fig\n3,"Plum\n4,Ash\n')
+    corpus = open_corpus(tmp_path)
+    assert [(document.docid, document.title) for document in corpus.documents()] == [
+        ('a.csv#1', 'Pear'),
+        ('a.csv#2', 'Fig'),
+    ]
+    assert corpus.unread
+
+
+def test_few_rows_are_held_for_the_title_where_they_are_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_documents, '_CHARACTERS_OF_TITLES', 10)
+    path = tmp_path / 'a.csv'
+    path.write_text('plant\n' + 'A pear tree\n' * 5)
+    lines = iter(path.read_text().splitlines(keepends=True))
+    monkeypatch.setattr(table_documents, '_text_lines', lambda _: lines)
+    documents = table_documents.table_documents(FileToRead(path, 'a.csv'))
+    assert [document.title for document in itertools.islice(documents, 1)] == ['A pear tree']
+    assert len(list(lines)) == 4

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.checking import check_collection
-from pyserini_repbert.collection.judgments import Judgment
+from pyserini_repbert.collection.judgments import Judgment, JudgmentStore
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.systems.encoders import document_encoder
 
@@ -97,6 +97,14 @@ def test_documents_that_are_added_swap_their_texts(open_collection):
         collection.add([{'id': 'a', 'text': 'big dog'}, {'id': 'b', 'text': 'red cat'}])
         assert grades_in(collection.folder) == {'b': 3}
         assert store.pool_sizes() == {'which?': 2}
+
+
+def test_a_pool_has_each_document_once(tmp_path):
+    """The text of `a` is in `b` now, whose own is gone: `b` was in the pool twice."""
+    store = JudgmentStore(tmp_path / 'judgments.sqlite')
+    store.add_pool('p1', 'which?', ['a', 'b', 'c'])
+    store.rename({'a': 'b', 'b': ''}, versions={'b': 'red', 'a': '', '': ''})
+    assert store.pool_sizes() == {'which?': 2}
 
 
 @pytest.mark.parametrize('killed', ['before the judgments follow', 'before that is noted'])
