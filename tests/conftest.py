@@ -470,10 +470,13 @@ CHROMIUM = next(
 )
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope='module')
 def browser():
     """Chromium; without it, or without Playwright, the tests are skipped before a service is
     started.
+
+    Playwright's event loop runs in this thread until the module ends: tests after it have their
+    own.
     """
     playwright = pytest.importorskip(
         'playwright.sync_api', reason='the web extra is not installed: make test-web'

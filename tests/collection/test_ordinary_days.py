@@ -244,7 +244,7 @@ def test_status_says_what_could_not_be_read(sync, folder, capsys):
     assert main(['index', 'status', '--index', 'mine']) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith('mine: 8 documents, 8 passages, generation 1, ')
-    assert lines[1].startswith(f'  {folder}: 8 documents, synced 20')
+    assert lines[1].startswith(f'  {folder}: 8 documents (6 files, 2 rows), synced 20')
     assert lines[2] == '    not read: 1 .md that cannot be read, 1 .zip'
     assert lines[3].startswith('      docs/beds/kale.md: the header')
     assert len(lines) == 4
