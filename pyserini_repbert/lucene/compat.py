@@ -175,10 +175,10 @@ def topics_of_file(search: ModuleType, reader: str, path: Path) -> Mapping[Any, 
     """
     read = getattr(search, 'get_topics_with_reader', None)
     if read is not None:
-        topics: Mapping[Any, Any] = read(reader, str(path))
+        topics: Mapping[Any, Any] = read(reader, str(path.absolute()))
         return topics
     # Pyserini 2.x has another name, and the two in another order.
-    topics = _attribute(search, 'load_topics_from_file')(str(path), reader)
+    topics = _attribute(search, 'load_topics_from_file')(str(path.absolute()), reader)
     return topics
 
 

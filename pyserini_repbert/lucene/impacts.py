@@ -55,7 +55,7 @@ class ImpactSearcher(Searcher, recorded_as='ImpactSearcher'):
             # A model may weigh more terms than the question has words.
             lift_clause_limit()
             searcher = java_class('io.anserini.search.SimpleImpactSearcher')
-            self._java = calling(searcher, str(self.index))
+            self._java = calling(searcher, str(self.index.absolute()))
             self._map = java_class('java.util.HashMap')
             self._list = java_class('java.util.ArrayList')
             self._whole = java_class('java.lang.Integer')

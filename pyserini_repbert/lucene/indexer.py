@@ -106,7 +106,7 @@ def _indexer_options(folder: Path, threads: int, impact: bool, language: str) ->
     """The command line of Anserini's indexer."""
     heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
     buffer = max(16, min(MAX_BUFFER, heap // 4))
-    options = ['-input', '', '-index', str(folder), '-threads', str(threads)]
+    options = ['-input', '', '-index', str(folder.absolute()), '-threads', str(threads)]
     options += ['-memoryBuffer', str(buffer), '-storeRaw']
     if impact:
         return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']

@@ -38,7 +38,7 @@ import sys
 import torch
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map
 
-learnt = learn_query_map(
+learned = learn_query_map(
     TrainingVectors(
         queries=torch.eye(2),
         random=torch.eye(2),

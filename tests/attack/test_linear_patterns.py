@@ -208,7 +208,7 @@ def other_patterns():
 def script_patterns(path):
     """The patterns of a script of the page."""
     for text, flags in SCRIPT_PATTERN.findall(path.read_text()):
-        as_python = re.sub(r'\\p\{[LN]\}', lambda _: r'\w', text)
+        as_python = re.sub(r'\\p\{(?:[LN]|Ll)\}', lambda _: r'\w', text)
         used = Used(re.compile(as_python, re.DOTALL if 's' in flags else 0), {'finditer'})
         yield f'{path.name}: {text}', used
 
