@@ -259,3 +259,17 @@ def test_the_history_of_any_syncs_is_that_of_their_rankings(encoder, steps):
         for choices, n_newcomers, grades, is_watched in steps:
             watched.judge(grades)
             watched.sync(change_texts(watched.texts, choices, n_newcomers, numbers), is_watched)
+
+
+def test_a_document_with_the_text_of_a_lower_one_left_nothing(encoder, tmp_path):
+    """The best document has the text of the last one now: that was never among the best ten."""
+    watched = Watched(tmp_path / 'mine', encoder)
+    pairs = [f'{first} {second}' for first in FIRST for second in SECOND]
+    watched.sync(dict(zip(DOCIDS, pairs, strict=True)), is_watched=False)
+    with Collection.open(watched.folder) as collection:
+        best, *_, last = (hit.docid for hit in collection.search(QUESTIONS[0], 100))
+    watched.judge([(QUESTIONS[0], last, 3, 'ann')])
+    after = watched.texts | {best: watched.texts[last]}
+    del after[last]
+    watched.sync(after, is_watched=True)
+    assert watched.newest.change.questions == ()
