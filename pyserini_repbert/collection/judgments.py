@@ -321,7 +321,7 @@ class JudgmentStore:
     def rename(
         self, docids: Mapping[str, str], versions: Mapping[str, str], generation: str = ''
     ) -> int:
-        """Let judgments and pools follow texts that have other docids now.
+        """Let judgments, pools and measured rankings follow texts that have other docids now.
 
         A judgment that was given to the text under its new docid stays, in place of the one that
         would follow. A judgment of another text that had this docid is deleted.
@@ -353,8 +353,8 @@ class JudgmentStore:
                 rows = connection.execute(f'SELECT rowid, docids FROM {table}').fetchall()
                 for row, text in rows:
                     before = self.parsed(text, list)
-                    # The document of a text that is gone may have another one of them.
-                    after = list(dict.fromkeys(docids.get(docid) or docid for docid in before))
+                    # A pool asks about documents, a ranking has texts.
+                    after = _renamed(before, docids, keeps_gone=table == 'pools')
                     if after != before:
                         connection.execute(
                             f'UPDATE {table} SET docids = ? WHERE rowid = ?',
@@ -728,6 +728,25 @@ def _add_topic(connection: sqlite3.Connection, qid: str, text: str) -> None:
             'here: give topics whose qids and questions are new, or the same ones'
         )
     connection.execute('INSERT INTO questions (qid, text) VALUES (?, ?)', [qid, text])
+
+
+def _renamed(before: Sequence[str], docids: Mapping[str, str], keeps_gone: bool) -> list[str]:
+    """A list of docids as `JudgmentStore.rename` says, each once.
+
+    Parameters
+    ----------
+    before : the list
+    docids : the new docid by the old one; '' for a text that is gone
+    keeps_gone : whether the document of such a text stays, though it has another text now
+    """
+    after = []
+    for old in before:
+        new = docids.get(old, old)
+        if not new and keeps_gone:
+            new = old
+        if new:
+            after.append(new)
+    return list(dict.fromkeys(after))
 
 
 def _rename_judged(

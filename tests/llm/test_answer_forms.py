@@ -30,6 +30,9 @@ from pyserini_repbert.systems.llm.windows import sliding_windows
         '2 > 1 > 3',
         '[2]\n[1]\n[3]',
         '<think>[3] > [1] > [2]</think>[2] > [1] > [3]',
+        '```json\n{"ranking": [2, 1, 3]}\n```',
+        '**[2]** > **[1]** > **[3]**',
+        '【2】 > 【1】 > 【3】',
     ],
 )
 def test_the_last_whole_order_counts(text):
@@ -43,6 +46,7 @@ def test_the_last_whole_order_counts(text):
     [
         ('<think>\nPassage [3] is wrong. So [2] is', (0, 1, 2)),
         ('[2] > [1]', (1, 0, 2)),
+        ('[2] > [2] > [1]', (1, 0, 2)),
         ('[2] > [2] > [9] > [3]', (1, 2, 0)),
         ('', (0, 1, 2)),
     ],
@@ -97,6 +101,27 @@ def test_a_thought_without_an_end_is_asked_for_again(tmp_path):
         ('2', 2),
         ('<think>the grade is 3', None),
         ('1 or 2', None),
+        ('Grade: 2/3', 2),
+        ('Grade: 2 out of 3', 2),
+        ('Grade - 2', 2),
+        ('##final score: 2', 2),
+        ('{"score": 2}', 2),
+        ('{"grade": 2, "reason": "names 3 plants"}', 2),
+        ('A grade of 3 asks for more. Final grade: 1', 1),
+        ('The passage deserves a score of 2', 2),
+        ('The grade is 2.', 2),
+        ('score is [[2]]. It is scored 2/3', 2),
+        ('0-3 scale: 2', 2),
+        ('O: 2', 2),
+        ('２', 2),
+        ('I refuse to grade 18+ content', None),
+        ('grade:-1', None),
+        # The model is asked again.
+        ('{"M": 2, "T": 3, "O": 1}', None),
+        ('I would grade this 1 because it has 3 facts', None),
+        ('Relevance: 2 - partially relevant\n\nReason: mentions 2020', None),
+        ('Grade: two', None),
+        ('Score: 2.0', None),
     ],
 )
 def test_a_stated_grade_counts(text, grade):

@@ -287,7 +287,22 @@ def test_a_body_without_end_is_refused():
 
 
 @pytest.mark.parametrize(
-    'body', [b'', b'<html>', b'[]', b'{}', b'{"choices": []}', b'{"choices": [7]}', b'[' * 100_000]
+    'body',
+    [
+        b'',
+        b'<html>',
+        b'[]',
+        b'[1]',
+        b'{}',
+        b'{"choices": []}',
+        b'{"choices": [7]}',
+        b'{"choices": {"0": 1}}',
+        b'[' * 100_000,
+        # A stream, another encoding, a number without an end.
+        b'data: {"choices": [{"delta": {"content": "[2] > [1]"}}]}\n\ndata: [DONE]\n\n',
+        b'{"choices": [{"message": {"content": "\xe9"}}]}',
+        b'{"choices": [{"message": {"content": "a"}}], "n": ' + b'9' * 100_000 + b'}',
+    ],
 )
 def test_what_is_not_of_the_form_is_refused(body):
     with pytest.raises(LanguageModelError, match='OpenAI-style server'):
@@ -304,6 +319,44 @@ def test_strange_values_within_an_answer_are_left_out():
     assert answer == ModelAnswer('')
     answer, _ = answer_of(lambda prompt: reply('half \ud800', {'x': float('nan')}))
     assert answer.text == 'half ?' and answer.top_tokens == ()
+    answer, _ = answer_of(lambda prompt: reply('yes', {'yes': True, 'no': -2}))
+    assert answer.top_tokens == (('no', -2.0),)
+
+
+@pytest.mark.parametrize('before', [b'\xef\xbb\xbf', b'\n\n\n'])
+def test_signs_before_an_answer_are_no_part_of_it(before):
+    answer, _ = answer_of(lambda prompt: before + reply('hi'))
+    assert answer.text == 'hi'
+
+
+@pytest.mark.parametrize(
+    'more', [{'refusal': 'I cannot.'}, {'tool_calls': [{'function': {'name': 'rank'}}]}]
+)
+def test_a_refusal_of_the_model_is_an_empty_answer(more):
+    message = {'role': 'assistant', 'content': None, **more}
+    answer, _ = answer_of(lambda prompt: body_of({'choices': [{'message': message}]}))
+    assert answer == ModelAnswer('')
+
+
+@pytest.mark.parametrize(
+    'raw',
+    [
+        b'',
+        b'no status line',
+        b'HTTP/1.1 204 none\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}',
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nX: ' + b'a' * 200_000 + b'\r\n\r\n',
+    ],
+)
+def test_what_is_no_response_is_one_line(raw):
+    def speak(handler):
+        handler.wfile.write(raw)
+        handler.close_connection = True
+
+    with pytest.raises(LanguageModelError) as refused:
+        answer_of(lambda prompt: speak)
+    assert '\n' not in str(refused.value) and len(str(refused.value)) < 500
 
 
 def test_a_redirect_is_not_followed(monkeypatch):

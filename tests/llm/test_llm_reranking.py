@@ -10,8 +10,9 @@ from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.errors import InputError, LanguageModelError
 from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.systems.llm.client import ModelAnswer
 from pyserini_repbert.systems.llm.permutation import parse_permutation
-from pyserini_repbert.systems.llm.reranker import LanguageModelReranker
+from pyserini_repbert.systems.llm.reranker import LanguageModelReranker, yes_log_odds
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 from pyserini_repbert.systems.llm.windows import sliding_windows
 
@@ -67,6 +68,12 @@ def test_pointwise_scores_are_log_odds():
         ranked = LanguageModelReranker(llm=settings, method='pointwise').rerank('q', hits)
     assert [hit.docid for hit in ranked] == ['a', 'c', 'b']
     assert [hit.score for hit in ranked] == pytest.approx([math.log(4), 0, -math.log(9)])
+
+
+@pytest.mark.parametrize('form', ['▁{}', 'Ġ{}', ' {}', '"{}', '**{}**', '{}'])
+def test_a_token_counts_in_the_form_of_its_vocabulary(form):
+    top = {form.format('Yes'): -0.1, form.format('no'): -3.0}
+    assert yes_log_odds(ModelAnswer('', top_tokens=tuple(top.items()))) == pytest.approx(2.9)
 
 
 def test_a_server_without_probabilities_is_refused_pointwise():

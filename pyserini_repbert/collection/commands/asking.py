@@ -13,7 +13,8 @@ def warn_of_few(n_questions: int) -> None:
 
     if n_questions < FEW_QUESTIONS:
         questions = command.count_text(n_questions, 'judged question')
+        verb = 'says' if n_questions == 1 else 'say'
         print(
-            f'warning: {questions} say little of others: judge {FEW_QUESTIONS} or more',
+            f'warning: {questions} {verb} little of others: judge {FEW_QUESTIONS} or more',
             file=sys.stderr,
         )

@@ -263,7 +263,7 @@ def _top_tokens(choice: Any) -> tuple[tuple[str, float], ...]:
         return ()
     top = []
     for token, logprob in pairs:
-        is_number = isinstance(logprob, int | float) and math.isfinite(logprob)
-        if isinstance(token, str) and is_number:
+        is_number = isinstance(logprob, int | float) and not isinstance(logprob, bool)
+        if isinstance(token, str) and is_number and math.isfinite(logprob):
             top.append((token.encode('utf-8', 'replace').decode('utf-8'), float(logprob)))
     return tuple(top)

@@ -26,6 +26,9 @@ WORDS = 300
 # More than an order of 20 passages takes; a model that thinks first needs the rest.
 _LISTWISE_TOKENS = 4096
 _POINTWISE_TOKENS = 1
+# Some servers show a token as it is in the vocabulary, with the sign of the blank before it:
+# SentencePiece's, and that of byte-level BPE. Some models begin with quotes or bold.
+_SIGNS_AROUND = '▁Ġ"\'*'
 
 
 class RankingMethod(Choice, what='method of a language model'):
@@ -220,7 +223,8 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
 def yes_log_odds(answer: ModelAnswer) -> float | None:
     """ln P(yes) - ln P(no) of an answer's first token; None where both are not among the likeliest.
 
-    Tokens that differ in case and in white space around them are one. Where one of the two is not
+    Tokens that differ in case, and in white space, quotes or signs of a blank around them, are one.
+    Where one of the two is not
     among the likeliest, it is taken to be as likely as the least likely of those.
     """
     yes = _log_probability(answer, 'yes')
@@ -235,7 +239,7 @@ def _log_probability(answer: ModelAnswer, word: str) -> float | None:
     """ln of the probability of a word as the first token; None where it is not listed."""
     logprobs = []
     for token, logprob in answer.top_tokens:
-        if token.strip().casefold() == word:
+        if token.strip().strip(_SIGNS_AROUND).casefold() == word:
             logprobs.append(logprob)
     if not logprobs:
         return None
