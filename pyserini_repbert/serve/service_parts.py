@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,12 +11,12 @@ if TYPE_CHECKING:
     from pyserini_repbert.serve.settings import ServeSettings
 
 
-class RunningPart:
+class RunningPart(ABC):
     """Works beside a service, until it is stopped."""
 
+    @abstractmethod
     def stop(self) -> None:
         """End the work; returns when it has ended."""
-        raise NotImplementedError
 
 
 class ServicePart:

@@ -224,8 +224,8 @@ def yes_log_odds(answer: ModelAnswer) -> float | None:
     """ln P(yes) - ln P(no) of an answer's first token; None where both are not among the likeliest.
 
     Tokens that differ in case, and in white space, quotes or signs of a blank around them, are one.
-    Where one of the two is not
-    among the likeliest, it is taken to be as likely as the least likely of those.
+    Where one of the two is not among the likeliest, it is taken to be as likely as the least likely
+    of those.
     """
     yes = _log_probability(answer, 'yes')
     no = _log_probability(answer, 'no')
