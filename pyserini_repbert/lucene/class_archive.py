@@ -27,10 +27,11 @@ logger = logging.getLogger(__name__)
 # In a process of its own, which lists the classes that one index and one search load.
 _LIST_CLASSES = """
 import sys
+from pathlib import Path
 from pyserini_repbert.lucene import jvm
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-folder, names = sys.argv[1:]
+folder, names = Path(sys.argv[1]), sys.argv[2]
 with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList={names}']):
     with LuceneWriter(folder) as writer:
         writer.add(['{"id": "d1", "contents": "one passage of some words"}'])
@@ -98,7 +99,8 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
             dump += [f'-XX:SharedClassListFile={names}', f'-XX:SharedArchiveFile={archive}']
             _run([*dump, '-cp', str(jar)], dict(os.environ))
             archive.replace(path)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError) as error:
+        logger.info('no archive of classes was made: %s', getattr(error, 'stderr', None) or error)
         return None
     return path
 
@@ -132,4 +134,11 @@ def make_in_background(java: Java, jar: Path) -> None:
 
 
 def _run(words: Sequence[str], environment: dict[str, str]) -> None:
-    subprocess.run(words, env=environment, capture_output=True, check=True, timeout=_MOST_SECONDS)
+    subprocess.run(
+        words,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=_MOST_SECONDS,
+    )
