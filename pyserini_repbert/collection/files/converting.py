@@ -29,6 +29,8 @@ _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
 # Seconds of waiting that another process has to save: it takes three to start.
 _LONG_WAIT = 12.0
+# Waits that say how long the next ones are: a folder's PDF files may come before its Office files.
+_LAST_WAITS = 8
 _CLOSING_SECONDS = 0.1
 
 
@@ -83,8 +85,7 @@ class FileConverter:
         self._readers: list[OfficeReader | PandocReader] = []
         self._n_converted = 0
         self._n_held = 0
-        self._n_waits = 0
-        self._waited = 0.0
+        self._waits: deque[float] = deque(maxlen=_LAST_WAITS)
         self._asked: Path | None = None
         self._is_closed = False
 
@@ -147,12 +148,10 @@ class FileConverter:
 
     def _note_wait(self, seconds: float) -> None:
         """Start another process, if the caller would wait long without it."""
-        self._n_waits += 1
-        self._waited += seconds
-        expected = self._waited / self._n_waits * len(self._waiting)
+        self._waits.append(seconds)
+        expected = sum(self._waits) / len(self._waits) * len(self._waiting)
         if expected > _LONG_WAIT and len(self._threads) < self._most_processes:
-            self._n_waits = 0
-            self._waited = 0.0
+            self._waits.clear()
             self._start_thread()
 
     def _start_thread(self) -> None:
