@@ -24,6 +24,7 @@ from pyserini_repbert.commands.terminal import say_encodings, say_unread, skippe
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.extension import commands_below
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
+from pyserini_repbert.missing_extensions import refuse_missing_command
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.passages import Corpus
@@ -82,6 +83,8 @@ def main(arguments: list[str]) -> int:
 
     Returns the exit status.
     """
+    if arguments:
+        refuse_missing_command(f'index {arguments[0]}')
     options = make_parser(arguments).parse_args(arguments)
     return int(options.action(options) or 0)
 

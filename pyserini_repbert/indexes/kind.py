@@ -7,6 +7,7 @@ Nothing else lists kinds.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
+from pyserini_repbert.missing_extensions import WordOf, how_to_get
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
@@ -436,15 +438,24 @@ def kinds() -> Mapping[str, IndexKind]:
 def kind_of(location: str) -> IndexKind:
     """The kind of the index that a folder is, or that a name of the catalog means.
 
-    Raises InputError for a collection where the package was installed without collections.
+    Raises InputError for one that only an extension opens which is not installed.
     """
     for kind in kinds().values():
         if kind.holds(Path(location)):
             return kind
-    if is_collection(Path(location)):
-        raise InputError(
-            f"'{location}' is a collection, and this installation opens none: install "
-            'pyserini_repbert with its folder `collection`',
-            parameters=('index',),
-        )
+    what = _what_is_missing(location)
+    if what:
+        advice = how_to_get(WordOf.INDEX_KIND, what)
+        problem = f"'{location}' is {what}, which this installation does not open{advice}"
+        raise InputError(problem, parameters=('index',))
     return kinds()[_USUAL]
+
+
+def _what_is_missing(location: str) -> str:
+    """What a location is that no kind knows, as the kinds of extensions call it; '' for others."""
+    if is_collection(Path(location)):
+        return 'a collection'
+    folders = location.split(os.pathsep)
+    if len(folders) > 1 and all(is_collection(Path(folder)) for folder in folders):
+        return 'several collections'
+    return ''

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import open_by_extension
+from pyserini_repbert.missing_extensions import WordOf, how_to_get
 from pyserini_repbert.ranking import Candidate, Ranker
 
 
@@ -30,7 +31,7 @@ def search_of_arguments(
         if search is None:
             raise InputError(
                 f"no extension that is installed takes '{name}' with this search: search a "
-                'collection, or leave it out'
+                f'collection, or leave it out{how_to_get(WordOf.ARGUMENT, name)}'
             )
         if value:
             asked[name] = search
