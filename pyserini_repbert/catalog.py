@@ -12,7 +12,7 @@ from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
-from pyserini_repbert.missing_extensions import WordOf, how_to_get
+from pyserini_repbert.extension import missing_extension
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
@@ -63,7 +63,7 @@ def get(kind: str, name: str) -> Entry:
     """The entry. Raises UnknownNameError with the nearest names."""
     known = entries(kind)
     if name not in known:
-        advice = how_to_get(WordOf.SYSTEM, name)
+        advice = missing_extension(name)
         if advice:
             raise UnknownNameError(f"'{name}' is not one of the catalog's {kind}{advice}")
         raise UnknownNameError(

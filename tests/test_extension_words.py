@@ -5,15 +5,19 @@
 
 import argparse
 import json
-from itertools import chain
 
 import pytest
 
-from pyserini_repbert import missing_extensions
+from pyserini_repbert import extension as extension_module
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.extension import Extension, extensions
+from pyserini_repbert.extension import (
+    RECORDED_WORDS,
+    Extension,
+    extensions,
+    missing_extension,
+    missing_extension_of_file,
+)
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.missing_extensions import RECORDED, WordOf, how_to_get
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.rerankers import reranking_system
 from pyserini_repbert.ranking import Searcher
@@ -22,13 +26,17 @@ from pyserini_repbert.serve.refusals import describe_problem
 
 
 def flags_of(extension: Extension):
-    """The flags that an extension adds to commands, behind the command."""
+    """The flags that an extension adds to commands, behind the command, and its judges."""
     for command, part in extension.options.items():
         parser = argparse.ArgumentParser(add_help=False)
-        extension.load(part).add_flags(parser)
+        added = extension.load(part)
+        added.add_flags(parser)
         for action in parser._actions:
             for flag in action.option_strings:
                 yield f'{command} {flag}'
+        # The judge of a `JudgmentsPart`.
+        if hasattr(added, 'judge'):
+            yield added.judge
 
 
 def stage_options_of(system):
@@ -36,11 +44,6 @@ def stage_options_of(system):
     for option in (*system.stage_options, system.wrapping_option):
         if option is not None:
             yield option.key
-
-
-def settings_of(part):
-    """What a part of a service adds to its settings file."""
-    return [*part.index_settings, *part.limits]
 
 
 def files_of(part):
@@ -53,59 +56,59 @@ def files_of(part):
 
 
 def words_of(extension: Extension):
-    """What an extension brings, and the words for it."""
-    load = extension.load
-    systems = [load(name) for name in extension.systems]
-    services = [load(name) for name in extension.in_services]
-    answers = [load(name) for name in extension.in_answers]
-    indexes = [load(name) for name in (*extension.in_bundles, *extension.in_collections)]
-    return {
-        WordOf.COMMAND: extension.commands,
-        WordOf.FLAG: flags_of(extension),
-        WordOf.SYSTEM: [system.name for system in systems],
-        WordOf.STAGE_OPTION: chain.from_iterable(map(stage_options_of, systems)),
-        WordOf.INDEX_KIND: [load(name).what for name in extension.index_kinds],
-        WordOf.SETTING: chain.from_iterable(map(settings_of, services)),
-        WordOf.ARGUMENT: chain.from_iterable(part.parameters for part in answers),
-        WordOf.FILE: chain.from_iterable(map(files_of, indexes)),
-    }
+    """The words of an extension: of its commands, flags, systems, kinds, settings, arguments."""
+    yield from extension.commands
+    yield from flags_of(extension)
+    for system in map(extension.load, extension.systems):
+        yield system.name
+        yield from stage_options_of(system)
+    for kind in map(extension.load, extension.index_kinds):
+        yield kind.what
+    for part in map(extension.load, extension.in_services):
+        yield from (*part.index_settings, *part.limits)
+    for part in map(extension.load, extension.in_answers):
+        yield from part.parameters
 
 
 def recorded():
-    """The words of all extensions of this package, as JSON."""
-    packages = {brought: {} for brought in WordOf}
+    """The words and the files of all extensions of this package, as JSON."""
+    words = {}
+    files = {}
     for extension in extensions().values():
-        # Packages of others are none of this release.
+        # Those of other packages are not of this release.
         if extension.package.startswith('pyserini_repbert.'):
-            for brought, words in words_of(extension).items():
-                packages[brought] |= dict.fromkeys(words, extension.package)
-    return json.dumps(packages, indent=1, sort_keys=True)
+            words |= dict.fromkeys(words_of(extension), extension.package)
+            for part in (*extension.in_bundles, *extension.in_collections):
+                files |= dict.fromkeys(files_of(extension.load(part)), extension.package)
+    return json.dumps({'words': words, 'files': files}, indent=1, sort_keys=True)
 
 
 def test_the_words_are_the_recorded_ones():
-    assert f'{recorded()}\n' == RECORDED.read_text(encoding='utf-8')
+    assert f'{recorded()}\n' == RECORDED_WORDS.read_text(encoding='utf-8')
 
 
 def test_a_word_of_an_installed_extension_needs_nothing():
-    assert how_to_get(WordOf.COMMAND, 'index sync') == ''
-    assert how_to_get(WordOf.SETTING, 'colour') == ''
+    assert missing_extension('index sync') == ''
+    assert missing_extension('colour') == ''
 
 
 @pytest.fixture
 def no_extensions(monkeypatch):
     """An installation of the plugin alone."""
-    monkeypatch.setattr(missing_extensions, 'extensions', dict)
+    monkeypatch.setattr(extension_module, 'extensions', dict)
 
 
 def needs(extension):
     """What an error says that names the extension."""
-    return f'it needs the extension in pyserini_repbert/{extension}, which is not installed'
+    name = extension.rpartition('/')[2]
+    folder = f'pyserini_repbert/{extension}'
+    return f"install the extension '{name}' for it, or put back its folder {folder}"
 
 
 @pytest.mark.usefixtures('no_extensions')
 def test_a_word_of_no_extension_needs_none():
-    assert how_to_get(WordOf.SETTING, 'colour') == ''
-    assert how_to_get(WordOf.FILE, 'notes/off_topic.safetensors') == ''
+    assert missing_extension('colour') == ''
+    assert missing_extension_of_file('notes/off_topic.safetensors') == ''
 
 
 @pytest.mark.usefixtures('no_extensions')
@@ -141,4 +144,4 @@ def test_a_checkpoint_of_a_system_names_its_extension(tmp_path):
 
 
 if __name__ == '__main__':
-    RECORDED.write_text(f'{recorded()}\n', encoding='utf-8')
+    RECORDED_WORDS.write_text(f'{recorded()}\n', encoding='utf-8')

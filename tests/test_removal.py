@@ -59,7 +59,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -145,6 +145,7 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
+    'extensions/language_models': ('--judge-prompt',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
@@ -219,6 +220,7 @@ NEEDING = {
         'serve --config follow.yaml',
     ),
     'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
+    'extensions/language_models': ('index judgments --index mine --judge llm',),
     'extensions/model_server': ('serve --config embedding_inputs.yaml',),
     'extensions/neighbours': (
         'index neighbours --index mine',
@@ -267,8 +269,9 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
     errors = [line for line in shown.splitlines() if line.startswith('error: ')]
     assert len(errors) == shown.count('status 2\n') == len(commands), shown
     for folder, words, error in zip(folders, commands, errors, strict=True):
-        needs = f'it needs the extension in pyserini_repbert/{folder}, which is not installed'
-        assert needs in error, words
+        name = folder.rpartition('/')[2]
+        needs = f"install the extension '{name}' for it, or put back its folder pyserini_repbert/"
+        assert f'{needs}{folder}' in error, words
 
 
 def names_imported(path, package):
@@ -305,6 +308,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/language_models': 'tests/collection/judging',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',

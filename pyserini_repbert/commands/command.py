@@ -23,7 +23,7 @@ from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer, share
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
-from pyserini_repbert.missing_extensions import WordOf, how_to_get
+from pyserini_repbert.extension import missing_extension
 
 EXIT_ERROR = 2
 EXIT_UNREAD = 3  # a file could not be read; all else was done
@@ -247,7 +247,7 @@ def _hint(program: str, unknown: str, known: Collection[str]) -> str:
     command = action.split()[0]
     if (command, unknown) in _LEFT:
         return f'; {_LEFT[command, unknown]}'
-    advice = how_to_get(WordOf.FLAG, f'{action} {unknown}')
+    advice = missing_extension(f'{action} {unknown}')
     if advice:
         return advice
     meant = _OTHER_NAMES.get(unknown.lower(), '')

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, missing_extension
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
-from pyserini_repbert.missing_extensions import WordOf, how_to_get
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
@@ -445,7 +444,7 @@ def kind_of(location: str) -> IndexKind:
             return kind
     what = _what_is_missing(location)
     if what:
-        advice = how_to_get(WordOf.INDEX_KIND, what)
+        advice = missing_extension(what)
         problem = f"'{location}' is {what}, which this installation does not open{advice}"
         raise InputError(problem, parameters=('index',))
     return kinds()[_USUAL]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.missing_extensions import WordOf, how_to_get
+from pyserini_repbert.extension import missing_extension
 
 _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 
@@ -44,5 +44,5 @@ def describe_problem(name: str, problem: Mapping[str, Any]) -> str:
         given = json.dumps(problem.get('input'), default=str)[:_VALUE_CHARACTERS]
     advice = ''
     if problem['type'] == 'extra_forbidden':
-        advice = how_to_get(WordOf.ARGUMENT, str(problem['loc'][-1]))
+        advice = missing_extension(str(problem['loc'][-1]))
     return f'{name}: {problem["msg"]} ({given} was given){advice}'
