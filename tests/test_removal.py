@@ -145,6 +145,7 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
+    'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
@@ -195,6 +196,56 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
         assert said in shown
 
 
+# The model of a collection whose extension may be gone: the option that names it.
+FURTHER = {'learned_sparse': 'sparse'}
+
+
+@pytest.mark.parametrize('extension', FURTHER)
+def test_without_the_extension_of_a_further_model_it_is_named(
+    extension, tiny_checkpoint, tiny_epic, tmp_path
+):
+    """A collection that has such a model is refused in one line, whatever is asked of it."""
+    pytest.importorskip(f'pyserini_repbert.extensions.{extension}')
+    option = FURTHER[extension]
+    encoder = str(tiny_checkpoint())
+    models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
+    for name in ('mine', 'without'):
+        with Collection.open(tmp_path / name, encoder, **models) as collection:
+            collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    with Collection.open(tmp_path / 'without', encoder, **models | {option: 'none'}) as collection:
+        # Shards still have what the model made.
+        collection.sync([('a', 'the cat'), ('b', 'the dog')], rebuild=True, delete_most=True)
+    (tmp_path / 'corpus.jsonl').write_text('{"id": "d", "contents": "red"}\n', encoding='utf-8')
+    flag = f'--{option.replace("_", "-")}'
+    commands = [
+        'search --index mine --query cat --quiet',
+        'search --index without --query cat --quiet',
+        'index check --index mine',
+        'index status --index mine',
+        'index copy --index mine --output copy',
+        'index add --index mine --corpus corpus.jsonl --quiet',
+        f'index sync --index new --corpus corpus.jsonl --encoder tiny --quiet {flag} weighing',
+    ]
+    shown = subprocess.run(
+        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            'PYTHONPATH': str(take_away([f'extensions/{extension}'], tmp_path / 'tree')),
+            'OMP_NUM_THREADS': '1',
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    refused = [line for line in shown.splitlines() if line.startswith('error: ')]
+    assert len(refused) == len(commands) == shown.count('\nstatus 2'), shown
+    for line in refused:
+        assert f"install the extension '{extension}'" in line
+    assert not (tmp_path / 'new').exists()
+    assert not (tmp_path / 'copy').exists()
+
+
 def names_imported(path, package):
     """The modules that a file imports, lazily and for types too."""
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
@@ -229,6 +280,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
