@@ -33,12 +33,21 @@ def entries(kind: str) -> dict[str, Entry]:
 
 
 @cache
-def _shipped() -> dict[str, dict[str, Entry]]:
+def _content() -> dict[str, Any]:
+    """What catalog.yaml has."""
     import yaml
 
     # In C, where PyYAML was built with it: a tenth of the time.
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    content = yaml.load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'), loader)
+    content: dict[str, Any] = yaml.load(
+        Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'), loader
+    )
+    return content
+
+
+@cache
+def _shipped() -> dict[str, dict[str, Entry]]:
+    content = _content()
     shipped: dict[str, dict[str, Entry]] = {}
     for kind in KINDS:
         shipped[kind] = {name: Entry(kind, name, values) for name, values in content[kind].items()}
@@ -48,6 +57,14 @@ def _shipped() -> dict[str, dict[str, Entry]]:
 def find(kind: str, name: str) -> Entry | None:
     """The entry, or None."""
     return entries(kind).get(name)
+
+
+def extension_of(name: str) -> str | None:
+    """The extension of this package that brings a name, installed or not; None for any other."""
+    for extension, names in _content()['extensions'].items():
+        if name in names:
+            return str(extension)
+    return None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -29,6 +29,7 @@ from functools import cache, cached_property
 from importlib import metadata
 from typing import Any
 
+from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
 
 _ROOT = __name__.rpartition('.')[0]
@@ -119,7 +120,7 @@ class Extension:
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
-        `collection.commands.parts.WritePart`
+        `collection.commands.parts.WritePart`, of 'index judgments' a `JudgmentsPart`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
@@ -160,6 +161,16 @@ def extensions() -> Mapping[str, Extension]:
     Raises InputError for two extensions of one name.
     """
     return by_name('extension', _defined())
+
+
+def missing_extension(name: str) -> str:
+    """': install the extension …', for a name that an extension of this package brings, and that
+    was taken away; '' for any other name.
+    """
+    extension = catalog.extension_of(name)
+    if extension is None or extension in extensions():
+        return ''
+    return f": install the extension '{extension}', which brings it"
 
 
 def by_name(what: str, defined: Iterable[Any]) -> dict[str, Any]:

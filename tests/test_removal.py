@@ -59,7 +59,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -145,6 +145,7 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
+    'extensions/language_models': ('--judge-prompt',),
     'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
@@ -173,18 +174,38 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
         collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
     graph = f'neighbours --index {tmp_path}/mine --neighbours 2 --quiet'
     assert command.run(index_command, graph.split()) == 0
-    tree = take_away(['extensions/neighbours'], tmp_path / 'tree')
     search = 'search --index mine --query cat --quiet'
-    commands = {
-        search: 'status 0',
+    refusals = {
         f'{search} --rerank ladr@2': "'ladr' is neither one of the catalog's rerankers",
         f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
         'index check --index mine': 'move it out of mine, or install the extension that keeps it',
         graph.replace('neighbours --', 'index neighbours --'): "invalid choice: 'neighbours'",
     }
+    check_refusals('extensions/neighbours', {search: 'status 0', **refusals}, tmp_path)
+
+
+def test_without_language_models_what_needs_one_is_refused(tiny_checkpoint, tmp_path):
+    """An error says which extension is missing."""
+    pytest.importorskip('pyserini_repbert.extensions.language_models')
+    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **settings) as collection:
+        collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    missing = "install the extension 'language_models'"
+    commands = {
+        'search --index mine --query cat --quiet': 'status 0',
+        'index judgments --index mine --judge llm': missing,
+    }
+    check_refusals('extensions/language_models', commands, tmp_path)
+
+
+def check_refusals(taken_away, commands, folder):
+    """Run commands in a folder without an extension; each prints its words, and all but the first
+    end with one line and status 2.
+    """
+    tree = take_away([taken_away], folder / 'tree')
     shown = subprocess.run(
         [sys.executable, '-c', ONLY_HERE + RUN, *commands],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
         capture_output=True,
         text=True,
@@ -280,6 +301,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/language_models': 'tests/collection/judging',
     'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
