@@ -6,20 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import representations
+from pyserini_repbert.extension import missing_extension, representations
 
 # Says what ranks beside vectors: BM25, nothing, or a further model.
 SPARSE = 'sparse'
 BM25 = 'bm25'
 NONE = 'none'
-# Which extension of this package stores a further model, by the option that names the model, and by
-# what the record of a shard calls it.
-_STORED_BY = {
-    SPARSE: 'learned_sparse',
-    'terms': 'learned_sparse',
-    'multi_vector': 'token_vectors',
-    'tokens': 'token_vectors',
-}
 
 
 def model_options() -> tuple[str, ...]:
@@ -44,17 +36,7 @@ def check_options(given: Mapping[str, Any]) -> None:
         is_own = option == SPARSE and not names_model(option, model)
         if model is not None and not is_own and option not in stored:
             raise InputError(
-                f"no extension stores the model that '{option}' names: {missing_advice(option)}, "
-                'or leave it out',
+                f"'{option}' names a model, and no extension that is installed stores what it makes"
+                f'{missing_extension(f"{option}_model")}',
                 parameters=(option,),
             )
-
-
-def missing_advice(name: str) -> str:
-    """What to do where no extension stores a further model.
-
-    `name` is of the option that names the model, or of what shards have of it.
-    """
-    if name in _STORED_BY:
-        return f"install the extension '{_STORED_BY[name]}', which does"
-    return 'install the extension that does'

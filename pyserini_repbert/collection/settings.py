@@ -18,7 +18,6 @@ from pyserini_repbert.collection.model_options import (
     BM25,
     NONE,
     SPARSE,
-    missing_advice,
     model_options,
     names_model,
 )
@@ -35,7 +34,7 @@ from pyserini_repbert.encode.representations import (
     RepresentationModel,
 )
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.extension import Representation, representations
+from pyserini_repbert.extension import Representation, missing_extension, representations
 from pyserini_repbert.index.records import (
     MODEL_DIGESTS,
     Length,
@@ -266,10 +265,9 @@ class CollectionSettings:
             if name in kinds:
                 further[name] = adapter(kinds[name].work.model_type).validate_python(value)
             elif name.endswith(_MODEL):
-                option = name.removesuffix(_MODEL)
                 raise InputError(
-                    f"the collection has a '{name}', and no extension stores what it makes: "
-                    f'{missing_advice(option)}'
+                    f"the collection has a '{name}', and no extension that is installed stores "
+                    f'what it makes{missing_extension(name)}'
                 )
             else:
                 others[name] = value

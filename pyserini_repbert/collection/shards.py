@@ -30,11 +30,10 @@ from pydantic import ConfigDict, StringConstraints
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
-from pyserini_repbert.collection.model_options import missing_advice
 from pyserini_repbert.data.values import adapter, parse_json
 from pyserini_repbert.encode.representations import Rows
 from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
-from pyserini_repbert.extension import Representation, representations
+from pyserini_repbert.extension import Representation, missing_extension, representations
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import mapped
@@ -382,8 +381,8 @@ def _parse_record(content: bytes) -> _ShardRecord:
     for name, value in values.items():
         if name != 'files' and isinstance(value, dict):
             raise InputError(
-                f"a shard of the collection has '{name}' of its passages, which no extension "
-                f'stores: {missing_advice(name)}'
+                f"a shard of the collection has '{name}' of its passages, which no extension that "
+                f'is installed stores{missing_extension(name)}'
             )
     return _ShardRecord(_checked(values, PassageShardRecord), further)
 
