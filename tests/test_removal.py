@@ -222,7 +222,7 @@ NEEDING = {
     ),
     'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
     'extensions/language_models': ('index judgments --index mine --judge llm',),
-    'extensions/learned_sparse': ('index sync --corpus docs --index new --sparse weighing',),
+    'extensions/learned_sparse': ('index sync --corpus docs.jsonl --index new --sparse weighing',),
     'extensions/model_server': ('serve --config embedding_inputs.yaml',),
     'extensions/neighbours': (
         'index neighbours --index mine',
@@ -239,7 +239,8 @@ NEEDING = {
         'index sync --corpus docs --index mine --watch',
     ),
 }
-SETTINGS = {
+FILES = {
+    'docs.jsonl': '{"id": "d", "contents": "red"}\n',
     'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
     'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
 }
@@ -263,7 +264,7 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
     for kept in ('neighbours', 'off_topic.safetensors', 'trial'):
         shutil.copytree(tmp_path / 'mine', tmp_path / f'with_{kept}')
         (tmp_path / f'with_{kept}' / kept).mkdir()
-    for name, text in SETTINGS.items():
+    for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding='utf-8')
     folders = [folder for folder in needed for _ in NEEDING[folder]]
     commands = [f'{words} --quiet' for folder in needed for words in NEEDING[folder]]
