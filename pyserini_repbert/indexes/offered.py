@@ -15,7 +15,7 @@ class OfferedRankings:
     names : of all; the usual one of vectors, and the usual one of words, come first
     of_vectors : of dense vectors
     of_models : whose queries a model reads
-    of_documents : take a document in place of a question
+    of_documents : take a document instead of a question
     with_feedback : move a query's vector towards its best hits
     approximate : by the name of each that searches an approximate index, the ranking whose hits it
         finds

@@ -124,7 +124,9 @@ class AnnSettings:
 
 @dataclass(frozen=True)
 class BuiltAnn:
-    """An approximate index in memory, of FAISS, and its record but for the sha256 of its file."""
+    """An approximate index in memory, of FAISS, and its record except for the sha256 of its
+    file.
+    """
 
     index: Any
     record: AnnRecord
@@ -388,7 +390,7 @@ def _sample_queries(vectors: SizedVectors) -> NDArray[np.float32]:
 
 
 def allowed_rows(rows: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Candidates, int64 (n, m), with -1 in place of those that are not allowed, bool (rows,)."""
+    """Candidates, int64 (n, m), with -1 instead of those that are not allowed, bool (rows,)."""
     if allowed is None:
         return rows
     # A -1 stays what it is, whatever the last row is.

@@ -104,7 +104,7 @@ class IndexSettings(_Settings):
     Attributes
     ----------
     path : the index folder
-    name : of an index of the catalog, in place of a path
+    name : of an index of the catalog, instead of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
         (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
         'collection'; None: recognised by the files in the folder

@@ -1,4 +1,4 @@
-"""Which corpora are a person's files, for whoever opens a corpus by a path."""
+"""Which corpora are a person's files, for code that opens a corpus by a path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_corpus(
 ) -> Corpus | None:
     """A folder, or a file that holds no records of one format.
 
-    None for a file that does, and for a format that is no person's.
+    None for a file that does, and for a format of passages.
     `names.corpora.open_corpus` explains the parameters.
     """
     selection = selection or FileSelection()
