@@ -164,7 +164,7 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
     if trial.returncode:
         raise ExhaustedError(
             f'the memory that this process may take is too small for Java ({left // 10**6} MB are '
-            f'left): raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
+            f'left): raise the limit (ulimit -v), or set {HEAP_VARIABLE} to a size such as 512m'
         )
 
 

@@ -210,7 +210,7 @@ class PipelineSpec(CheckedValues):
     )
     language: str | None = Field(
         default=None,
-        description="language of Lucene indexes that do not record theirs, as 'de'; default: en",
+        description="language of Lucene indexes that do not record it, such as 'de'; default: en",
         json_schema_extra={'metavar': 'CODE'},
     )
     rankings: tuple[str, ...] = Field(
@@ -294,8 +294,8 @@ class PipelineSpec(CheckedValues):
     )
     llm: str | None = Field(
         default=None,
-        description='address of an OpenAI-style server, as http://127.0.0.1:8000/v1, which gets '
-        'questions and passages; none: kept answers alone are used',
+        description='address of an OpenAI-style server that gets questions and passages, such as '
+        'http://127.0.0.1:8000/v1; none: use only stored answers',
         json_schema_extra={'metavar': 'ADDRESS'},
     )
     llm_model: str | None = Field(
@@ -305,7 +305,7 @@ class PipelineSpec(CheckedValues):
     )
     llm_answers: str | None = Field(
         default=None,
-        description='the file that keeps its answers, so that a run is repeated without it',
+        description='the file that stores its answers: a run can be repeated without the server',
         json_schema_extra={'metavar': 'FILE'},
     )
     precision: str = Field(default='float32', description='what models run in')

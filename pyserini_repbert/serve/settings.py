@@ -137,13 +137,13 @@ class IndexSettings(_Settings):
     adapted: PathOrName | None = None
     language: LanguageCode | None = Field(
         default=None,
-        description='of a Lucene index that does not say it: de, for its analyzer; default: en',
+        description='language of a Lucene index that does not record it, such as de; default: en',
     )
     topics: PathOrName | None = Field(
-        default=None, description='topics of --index, if there is one only'
+        default=None, description='topics of --index, if only one is given'
     )
     qrels: PathOrName | None = Field(
-        default=None, description='judgments of --index, if there is one only'
+        default=None, description='judgments of --index, if only one is given'
     )
 
     writable: bool = False

@@ -153,7 +153,7 @@ def test_the_command_sets_shows_and_goes_back(mine, capsys):
     assert 'has no settings of its own' in printed.err
     status, printed = command('--rerank', 'evil:Class@5')
     assert status == 2
-    assert 'name any other where you search' in printed.err
+    assert 'name another one when you search' in printed.err
 
 
 def test_a_number_of_another_hand_is_no_number_of_a_setting(mine):
