@@ -43,6 +43,9 @@ HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 # where the machine has more; it is faster where several threads write an index.
 _ONE_THREAD = '-XX:+UseSerialGC'
 _SEVERAL_THREADS = '-XX:+UseG1GC'
+# Java would change this process's folder for a moment, to tidy what `jps` reads: another thread that
+# opens a file by its relative path would not find it.
+_NO_PERF_DATA = '-XX:-UsePerfData'
 # By itself, Java begins with a 64th of the machine's memory.
 _FIRST_HEAP = '-Xms64m'
 # A process that ends soon takes 25 MB less with such a heap. The second compiler would take longer
@@ -226,6 +229,7 @@ def _memory_options(collector: str) -> list[str]:
 def _options(java: Java, jar: Path) -> list[str]:
     """The options that the virtual machine gets."""
     options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
+    options.append(_NO_PERF_DATA)
     if java.major >= 24:
         # Lucene unmaps its files with it; this silences four lines of warnings.
         options.append('--sun-misc-unsafe-memory-access=allow')
