@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -47,6 +46,8 @@ def end_with_parent(grace_seconds: float = 0.0) -> None:
 
 
 def _wait_for_parent(grace_seconds: float) -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is None:
         return
