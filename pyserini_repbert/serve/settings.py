@@ -18,6 +18,7 @@ from pydantic import (
 from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.serve.added_fields import with_added_settings
 from pyserini_repbert.serve.setting_values import (
@@ -291,4 +292,5 @@ def _problem(error: ValidationError) -> str:
     elif len(location) > 1:
         settings = IndexSettings
     near = catalog.did_you_mean(str(location[-1]), settings.model_fields)
-    return f"'{name}': is unknown{near}"
+    advice = missing_extension(str(location[-1]))
+    return f"'{name}': is unknown{advice or near}"
