@@ -87,6 +87,9 @@ def recorded():
             words |= dict.fromkeys(words_of(extension), extension.package)
             for part in (*extension.in_bundles, *extension.in_collections):
                 files |= dict.fromkeys(files_of(extension.load(part)), extension.package)
+            for kind in extension.representations:
+                array_file = rf'shards/[0-9a-f]+/({"|".join(kind.files)})\.npy'
+                files[array_file] = extension.package
     return json.dumps({'words': words, 'files': files}, indent=1, sort_keys=True)
 
 

@@ -288,14 +288,15 @@ def test_without_the_extension_of_a_further_model_it_is_named(
     """A collection that has such a model is refused in one line, whatever is asked of it."""
     pytest.importorskip(f'pyserini_repbert.extensions.{extension}')
     option = FURTHER[extension]
+    documents = [('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')]
     encoder = str(tiny_checkpoint())
     models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
     for name in ('mine', 'without'):
         with Collection.open(tmp_path / name, encoder, **models) as collection:
-            collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+            collection.sync(documents)
     with Collection.open(tmp_path / 'without', encoder, **models | {option: 'none'}) as collection:
         # Shards still have what the model made.
-        collection.sync([('a', 'the cat'), ('b', 'the dog')], rebuild=True, delete_most=True)
+        assert collection.sync(documents, rebuild=True).encoded == 0
     (tmp_path / 'corpus.jsonl').write_text('{"id": "d", "contents": "red"}\n', encoding='utf-8')
     flag = f'--{option.replace("_", "-")}'
     commands = [
