@@ -71,7 +71,7 @@ def with_pool_orders(model: _Model) -> _Model:
 def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
     """A decorator of settings: they have those, too, that extensions add.
 
-    `hook` is 'index_settings' or 'limits' of `ServicePart`.
+    `hook` is 'service_settings', 'index_settings' or 'limits' of `ServicePart`.
     """
 
     def extend(model: _Model) -> _Model:

@@ -6,9 +6,10 @@ import pytest
 from chat_server import by_last_number, chat_server, status
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.serving import ModelSettings
 from pyserini_repbert.serve import command
 from pyserini_repbert.serve.rerankers import Rerankers
-from pyserini_repbert.serve.settings import ModelSettings, ServeSettings, read_settings
+from pyserini_repbert.serve.settings import ServeSettings, read_settings
 
 SEARCH = '/v1/tiny/search'
 QUESTION = {'query': 'cat', 'hits': 3, 'rerank': 'llm@3'}
