@@ -44,7 +44,7 @@ import contextlib, importlib, json, pkgutil, sys
 import pyserini_repbert
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import MissingDependencyError, PyseriniRepbertError
 
 failed = []
 imports = sys.argv[2] == 'all'
@@ -59,18 +59,20 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
-    # An action may be gone.
-    with contextlib.suppress(SystemExit, InputError):
+COMMANDS = ['', 'search', 'rerank', 'adapt', 'evaluate', 'index', 'serve']
+for command in (*COMMANDS, 'index sync', 'index judgments'):
+    # A command or an action may be gone.
+    with contextlib.suppress(SystemExit, PyseriniRepbertError):
         main([*command.split(), '--help'])
 with contextlib.suppress(ImportError):
     # The HTTP description and the page; the service may be gone, or its extra not installed.
     from pyserini_repbert.serve.app import create_app, page_text
-    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path='mine')})
     print(json.dumps(create_app(settings).openapi()))
     print('settings of an index:', list(IndexSettings.model_fields))
+    print('settings of a service:', list(FileSettings.model_fields))
     print(page_text('index.html') + page_text('lab.html'))
 sys.stderr = sys.stdout
 print('status', run(main, ['search', '--index', sys.argv[1], '--query', 'slugs']))
@@ -145,7 +147,9 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
-    'extensions/language_models': ('--judge-prompt',),
+    'extensions/language_models': (
+        *('--rewrite', '--llm-model', '--judge-prompt', ', costs', "'llm'"),
+    ),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
@@ -175,7 +179,7 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
     assert command.run(index_command, graph.split()) == 0
     search = 'search --index mine --query cat --quiet'
     refusals = {
-        f'{search} --rerank ladr@2': "'ladr' is neither one of the catalog's rerankers",
+        f'{search} --rerank ladr@2': "install the extension 'neighbours'",
         f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
         'index check --index mine': 'move it out of mine, or install the extension that keeps it',
         graph.replace('neighbours --', 'index neighbours --'): "invalid choice: 'neighbours'",
@@ -189,31 +193,48 @@ def test_without_language_models_what_needs_one_is_refused(tiny_checkpoint, tmp_
     settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
     with Collection.open(tmp_path / 'mine', **settings) as collection:
         collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    (tmp_path / 'serve.yaml').write_text('indexes: {mine: {path: mine}}\nllm: {model: m}\n')
     missing = "install the extension 'language_models'"
+    search = 'search --index mine --query cat --quiet'
     commands = {
-        'search --index mine --query cat --quiet': 'status 0',
-        'index judgments --index mine --judge llm': missing,
+        search: 'status 0',
+        f'{search} --rerank llm@2': f"there is no reranker 'llm' here: {missing}",
+        'index judgments --index mine --judge llm': f'there are none: {missing}',
+        'evaluate costs run.txt': f"no analysis 'costs' here: {missing}",
+        'serve --config serve.yaml': f"serve.yaml:2: 'llm': is unknown: {missing}",
     }
     check_refusals('extensions/language_models', commands, tmp_path)
+    asks = (
+        'from pyserini_repbert.pipeline.spec import PipelineSpec\n'
+        "PipelineSpec(index='mine', rewrite='hyde')"
+    )
+    refused = run_without(tmp_path, '-c', ONLY_HERE + asks, is_refused=True)
+    assert f"InputError: a pipeline has no 'rewrite' here: {missing}" in refused
 
 
 def check_refusals(taken_away, commands, folder):
     """Run commands in a folder without an extension; each prints its words, and all but the first
     end with one line and status 2.
     """
-    tree = take_away([taken_away], folder / 'tree')
-    shown = subprocess.run(
-        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
-        cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    take_away([taken_away], folder / 'tree')
+    shown = run_without(folder, '-c', ONLY_HERE + RUN, *commands)
     assert shown.count('\nstatus ') == len(commands)
     assert shown.count('error: ') == shown.count('\nstatus 2') == len(commands) - 1
     for said in commands.values():
         assert said in shown
+
+
+def run_without(folder, *arguments, is_refused=False):
+    """What Python prints in a folder, with the package of the folder `tree` in it."""
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, 'PYTHONPATH': str(folder / 'tree'), 'OMP_NUM_THREADS': '1'},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode != 0) == is_refused, ended.stderr
+    return ended.stderr if is_refused else ended.stdout
 
 
 def names_imported(path, package):
@@ -250,7 +271,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
-    'extensions/language_models': 'tests/collection/judging',
+    'extensions/language_models': 'tests/pipeline',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',

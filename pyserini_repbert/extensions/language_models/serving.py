@@ -11,10 +11,10 @@ from pydantic import model_validator
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.settings import NAME, LanguageModelSettings
 from pyserini_repbert.serve.offered_rerankers import OfferedReranker
 from pyserini_repbert.serve.service_parts import ServePart, ServicePart
 from pyserini_repbert.serve.setting_values import NewFile, StrictSettings
-from pyserini_repbert.systems.llm.settings import NAME, LanguageModelSettings
 
 if TYPE_CHECKING:
     from pyserini_repbert.rerank.base import Reranker
@@ -67,7 +67,7 @@ class LanguageModelsInServices(ServicePart):
         model = named.as_language_model()
 
         def open_model() -> Reranker:
-            from pyserini_repbert.systems.llm.reranker import LanguageModelReranker
+            from pyserini_repbert.extensions.language_models.reranker import LanguageModelReranker
 
             # An answer costs: nothing is asked before a client asks.
             return LanguageModelReranker(llm=model)

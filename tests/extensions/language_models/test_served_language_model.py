@@ -18,7 +18,7 @@ QUESTION = {'query': 'cat', 'hits': 3, 'rerank': 'llm@3'}
 @pytest.fixture(autouse=True)
 def _may_ask(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange.TRIES', 2)
+    monkeypatch.setattr('pyserini_repbert.extensions.language_models.exchange.TRIES', 2)
     monkeypatch.setattr('openai._base_client.INITIAL_RETRY_DELAY', 0.0)
 
 
