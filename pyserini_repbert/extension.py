@@ -29,7 +29,6 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
 
 _ROOT = __name__.rpartition('.')[0]
@@ -125,7 +124,10 @@ def missing_extension(name: str) -> str:
     """': install the extension …', for a name that an extension of this package brings, and that
     was taken away; '' for any other name.
     """
-    extension = catalog.extension_of(name)
+    # Finding extensions imports nothing else.
+    from pyserini_repbert.catalog import extension_of
+
+    extension = extension_of(name)
     if extension is None or extension in extensions():
         return ''
     return f": install the extension '{extension}', which brings it"
