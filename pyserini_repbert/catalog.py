@@ -12,6 +12,7 @@ from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
+from pyserini_repbert.extension import missing_extension
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
@@ -33,21 +34,12 @@ def entries(kind: str) -> dict[str, Entry]:
 
 
 @cache
-def _content() -> dict[str, Any]:
-    """What catalog.yaml has."""
+def _shipped() -> dict[str, dict[str, Entry]]:
     import yaml
 
     # In C, where PyYAML was built with it: a tenth of the time.
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    content: dict[str, Any] = yaml.load(
-        Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'), loader
-    )
-    return content
-
-
-@cache
-def _shipped() -> dict[str, dict[str, Entry]]:
-    content = _content()
+    content = yaml.load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'), loader)
     shipped: dict[str, dict[str, Entry]] = {}
     for kind in KINDS:
         shipped[kind] = {name: Entry(kind, name, values) for name, values in content[kind].items()}
@@ -57,14 +49,6 @@ def _shipped() -> dict[str, dict[str, Entry]]:
 def find(kind: str, name: str) -> Entry | None:
     """The entry, or None."""
     return entries(kind).get(name)
-
-
-def extension_of(name: str) -> str | None:
-    """The extension of this package that brings a name, installed or not; None for any other."""
-    for extension, names in _content()['extensions'].items():
-        if name in names:
-            return str(extension)
-    return None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -79,6 +63,9 @@ def get(kind: str, name: str) -> Entry:
     """The entry. Raises UnknownNameError with the nearest names."""
     known = entries(kind)
     if name not in known:
+        advice = missing_extension(name)
+        if advice:
+            raise UnknownNameError(f"'{name}' is not one of the catalog's {kind}{advice}")
         raise UnknownNameError(
             f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an "
             f'existing path: known are {", ".join(known)}'

@@ -44,7 +44,7 @@ import contextlib, importlib, json, pkgutil, sys
 import pyserini_repbert
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.errors import MissingDependencyError, PyseriniRepbertError
+from pyserini_repbert.errors import InputError, MissingDependencyError
 
 failed = []
 imports = sys.argv[2] == 'all'
@@ -59,10 +59,10 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-COMMANDS = ['', 'search', 'rerank', 'adapt', 'evaluate', 'index', 'serve']
+COMMANDS = ['', 'search', 'rerank', 'adapt', 'evaluate', 'index']
 for command in (*COMMANDS, 'index sync', 'index judgments'):
-    # A command or an action may be gone.
-    with contextlib.suppress(SystemExit, PyseriniRepbertError):
+    # An action may be gone.
+    with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
 with contextlib.suppress(ImportError):
     # The HTTP description and the page; the service may be gone, or its extra not installed.
@@ -120,7 +120,7 @@ def test_everything_else_imports(folders, tmp_path):
     for words in words_of(folders):
         assert words not in shown
     if folders == PARTS:
-        assert "error: 'mine' is a collection, and this installation opens none" in shown
+        assert "error: 'mine' is a collection, which this installation does not open" in shown
         assert shown.endswith('status 2\n')
 
 
@@ -178,63 +178,113 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
     graph = f'neighbours --index {tmp_path}/mine --neighbours 2 --quiet'
     assert command.run(index_command, graph.split()) == 0
     search = 'search --index mine --query cat --quiet'
-    refusals = {
-        f'{search} --rerank ladr@2': "install the extension 'neighbours'",
-        f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
-        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
-        graph.replace('neighbours --', 'index neighbours --'): "invalid choice: 'neighbours'",
-    }
-    check_refusals('extensions/neighbours', {search: 'status 0', **refusals}, tmp_path)
-
-
-def test_without_language_models_what_needs_one_is_refused(tiny_checkpoint, tmp_path):
-    """An error says which extension is missing."""
-    pytest.importorskip('pyserini_repbert.extensions.language_models')
-    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
-    with Collection.open(tmp_path / 'mine', **settings) as collection:
-        collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
-    (tmp_path / 'serve.yaml').write_text('indexes: {mine: {path: mine}}\nllm: {model: m}\n')
-    missing = "install the extension 'language_models'"
-    search = 'search --index mine --query cat --quiet'
     commands = {
         search: 'status 0',
-        f'{search} --rerank llm@2': f"there is no reranker 'llm' here: {missing}",
-        'index judgments --index mine --judge llm': f'there are none: {missing}',
-        'evaluate costs run.txt': f"no analysis 'costs' here: {missing}",
-        'serve --config serve.yaml': f"serve.yaml:2: 'llm': is unknown: {missing}",
+        f'{search} --rerank ladr@2': "'ladr' is not one of the catalog's rerankers",
+        f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
+        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
+        graph.replace('neighbours --', 'index neighbours --'): 'not a command here',
     }
-    check_refusals('extensions/language_models', commands, tmp_path)
-    asks = (
-        'from pyserini_repbert.pipeline.spec import PipelineSpec\n'
-        "PipelineSpec(index='mine', rewrite='hyde')"
-    )
-    refused = run_without(tmp_path, '-c', ONLY_HERE + asks, is_refused=True)
-    assert f"InputError: a pipeline has no 'rewrite' here: {missing}" in refused
-
-
-def check_refusals(taken_away, commands, folder):
-    """Run commands in a folder without an extension; each prints its words, and all but the first
-    end with one line and status 2.
-    """
-    take_away([taken_away], folder / 'tree')
-    shown = run_without(folder, '-c', ONLY_HERE + RUN, *commands)
+    shown = run_without(['extensions/neighbours'], list(commands), tmp_path)
     assert shown.count('\nstatus ') == len(commands)
     assert shown.count('error: ') == shown.count('\nstatus 2') == len(commands) - 1
     for said in commands.values():
         assert said in shown
 
 
-def run_without(folder, *arguments, is_refused=False):
-    """What Python prints in a folder, with the package of the folder `tree` in it."""
+def run_without(folders, commands, tmp_path):
+    """What commands print, without some folders of the package."""
+    tree = take_away(folders, tmp_path / 'tree')
     ended = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(folder / 'tree'), 'OMP_NUM_THREADS': '1'},
+        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
         capture_output=True,
         text=True,
+        check=True,
     )
-    assert (ended.returncode != 0) == is_refused, ended.stderr
-    return ended.stderr if is_refused else ended.stdout
+    return ended.stdout
+
+
+# Commands that need a folder: a command, a flag, a stage, an index, a settings file.
+NEEDING = {
+    'collection': (
+        'index sync --corpus docs --index new',
+        'search --index mine --query cat --filter a:b',
+        'search --index mine --query cat',
+        'adapt --index mine --topics t.tsv --qrels q.txt --go-back',
+    ),
+    'serve': ('serve --index mine',),
+    'extensions/confidence': (
+        'search --index mine --query cat --min-confidence .5',
+        'evaluate calibration run.txt',
+    ),
+    'extensions/following': (
+        'index sync --corpus docs --index mine --follow',
+        'serve --config follow.yaml',
+    ),
+    'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
+    'extensions/language_models': (
+        'search --index mine --query cat --rerank llm@2',
+        'search --index mine --query cat --rewrite hyde',
+        'rerank --run run.txt --topics t.tsv --output new.txt --llm-model m',
+        'index judgments --index mine --judge llm',
+        'evaluate costs run.txt',
+        'serve --config llm.yaml',
+        'serve --index mine --llm-model m',
+    ),
+    'extensions/model_server': ('serve --config embedding_inputs.yaml',),
+    'extensions/neighbours': (
+        'index neighbours --index mine',
+        'index check --index with_neighbours',
+        'search --index mine --query cat --rerank ladr@2',
+        'search --index mine --query cat --rerank monobert-demo@2:neighbours=2',
+        'serve --index mine --rerankers ladr',
+    ),
+    'extensions/off_topic': ('index check --index with_off_topic.safetensors',),
+    'extensions/several': ('search --index mine --index with_trial --query cat',),
+    'extensions/trials': ('index try --index mine', 'index check --index with_trial'),
+    'extensions/watching': (
+        'index history --index mine',
+        'index sync --corpus docs --index mine --watch',
+    ),
+}
+SETTINGS = {
+    'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
+    'llm.yaml': 'indexes:\n  mine: mine\nllm:\n  model: m\n',
+    'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
+}
+REFUSING = {
+    'the parts': pytest.param(('collection', 'serve'), PARTS),
+    'no extension': pytest.param(tuple(SHELF), tuple(SHELF)),
+    **{
+        folder: pytest.param((folder,), (folder,), marks=pytest.mark.slow)
+        for folder in ('serve', *SHELF)
+    },
+}
+
+
+@pytest.mark.parametrize(('needed', 'gone'), REFUSING.values(), ids=REFUSING)
+def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
+    needed, gone, tiny_checkpoint, tmp_path
+):
+    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **settings) as collection:
+        collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    for kept in ('neighbours', 'off_topic.safetensors', 'trial'):
+        shutil.copytree(tmp_path / 'mine', tmp_path / f'with_{kept}')
+        (tmp_path / f'with_{kept}' / kept).mkdir()
+    for name, text in SETTINGS.items():
+        (tmp_path / name).write_text(text, encoding='utf-8')
+    folders = [folder for folder in needed for _ in NEEDING[folder]]
+    commands = [f'{words} --quiet' for folder in needed for words in NEEDING[folder]]
+    shown = run_without(gone, commands, tmp_path)
+    errors = [line for line in shown.splitlines() if line.startswith('error: ')]
+    assert len(errors) == shown.count('status 2\n') == len(commands), shown
+    for folder, words, error in zip(folders, commands, errors, strict=True):
+        name = folder.rpartition('/')[2]
+        needs = f"install the extension '{name}' for it, or put back its folder pyserini_repbert/"
+        assert f'{needs}{folder}' in error, words
 
 
 def names_imported(path, package):

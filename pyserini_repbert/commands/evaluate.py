@@ -37,7 +37,7 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
-from pyserini_repbert.extension import commands_below, missing_extension
+from pyserini_repbert.extension import commands_below, refuse_missing_command
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
@@ -75,8 +75,7 @@ def main(arguments: list[str]) -> None:
         of_extensions[arguments[0]].run(arguments[1:])
         return
     if arguments:
-        missing = missing_extension(f'evaluate {arguments[0]}')
-        refuse(missing, f"there is no analysis '{arguments[0]}' here{missing}")
+        refuse_missing_command(f'evaluate {arguments[0]}')
     _evaluate(_parse(arguments))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
@@ -41,16 +41,13 @@ def open_reranker(
     Raises
     ------
     MismatchError : the checkpoint is for a system that does not rerank
-    InputError : the reranker lacks an option, or it belongs to an extension that was taken away
+    InputError : the reranker lacks an option
     """
     if names_class(str(name)):
         return _open_own(str(name), options or {}, {'device': device, **settings})
     model: str | Path | Checkpoint = name
     system = recognised_system(name)
     if system is None:
-        missing = missing_extension(str(name))
-        if missing and not Path(name).exists():
-            raise InputError(f"there is no reranker '{name}' here{missing}")
         model = open_checkpoint(name, 'rerankers')
         system = reranking_system(model)
     reranker_class = load(str(system.reranker))
@@ -70,7 +67,7 @@ def reranking_system(checkpoint: Checkpoint) -> System:
     if named not in rerankers():
         raise MismatchError(
             f"checkpoint '{checkpoint.name}' is for system '{named}', expected a reranker: "
-            f'{", ".join(rerankers())}'
+            f'{", ".join(rerankers())}{missing_extension(str(named))}'
         )
     return systems()[named]
 

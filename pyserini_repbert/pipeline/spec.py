@@ -144,7 +144,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
     if key not in options:
         raise InputError(
             f"stage '{stage}': there is no option '{key}', and no extension that is installed has "
-            f'one: expected {_form()}'
+            f'one: expected {_form()}{missing_extension(key)}'
         )
     option = options[key]
     try:

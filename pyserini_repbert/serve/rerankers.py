@@ -212,7 +212,7 @@ def _system_at(location: str) -> str:
     if system not in rerankers():
         raise MismatchError(
             f"'{location}' is for the system '{system}', a reranker was expected: "
-            f'{", ".join(rerankers())}'
+            f'{", ".join(rerankers())}{missing_extension(system)}'
         )
     return system
 

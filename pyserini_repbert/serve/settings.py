@@ -249,7 +249,8 @@ def _problem(error: ValidationError) -> str:
     if first['type'] != 'extra_forbidden':
         return f"'{name}': {first['msg'].removeprefix('Value error, ')}"
     near = catalog.did_you_mean(str(location[-1]), _settings_at(location).model_fields)
-    return f"'{name}': is unknown{near}{missing_extension(str(location[-1]))}"
+    advice = missing_extension(str(location[-1]))
+    return f"'{name}': is unknown{advice or near}"
 
 
 def _settings_at(location: list[str | int]) -> type[BaseModel]:
