@@ -8,7 +8,6 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.parts import CommandPart
-from pyserini_repbert.extensions.language_models.settings import is_language_model, named_model
 from pyserini_repbert.trace import Notes
 
 
@@ -21,13 +20,19 @@ class LanguageModelsInRerank(CommandPart):
 
     def check(self, options: argparse.Namespace) -> None:
         """As in `CommandPart`. Raises InputError for a wrong name or address, too."""
+        named = (options.llm_model, options.llm, options.llm_answers)
+        if named == (None, None, None):
+            return
+        from pyserini_repbert.extensions.language_models.settings import (
+            is_language_model,
+            named_model,
+        )
         from pyserini_repbert.pipeline.spec import parse_stage
 
-        model = named_model(options.llm_model, options.llm, options.llm_answers)
+        named_model(*named)
         names = [parse_stage(stage).name for stage in options.stages or ()]
-        asks = self.rewrites(options) or any(map(is_language_model, names))
         command.refuse(
-            model is not None and not asks,
+            not self.rewrites(options) and not any(map(is_language_model, names)),
             '--llm-model is for a stage llm@K, or for --rewrite: name one, or leave it out',
         )
 

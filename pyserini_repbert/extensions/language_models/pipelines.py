@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from pyserini_repbert.extensions.language_models.settings import is_language_model, named_model
 from pyserini_repbert.pipeline.parts import PipelinePart
 
 if TYPE_CHECKING:
+    from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
@@ -58,10 +58,11 @@ class LanguageModelsInPipelines(PipelinePart):
 
     def reranker_settings(self, spec: PipelineSpec) -> Mapping[str, Any]:
         """As in `PipelinePart`. Raises InputError for an address or a file without a model."""
-        asked: Any = spec
-        return {'llm': named_model(asked.llm_model, asked.llm, asked.llm_answers)}
+        return {'llm': _model_of(spec)}
 
     def needs_identities(self, spec: PipelineSpec) -> bool:
+        from pyserini_repbert.extensions.language_models.settings import is_language_model
+
         asked: Any = spec
         if asked.rewrite is not None:
             return True
@@ -77,8 +78,15 @@ class LanguageModelsInPipelines(PipelinePart):
             return pipeline
         from pyserini_repbert.extensions.language_models.rewriting import open_rewriting
 
-        model = named_model(asked.llm_model, asked.llm, asked.llm_answers)
-        return pipeline.with_rewriting(open_rewriting(asked.rewrite, model))
+        return pipeline.with_rewriting(open_rewriting(asked.rewrite, _model_of(spec)))
+
+
+def _model_of(spec: PipelineSpec) -> LanguageModelSettings | None:
+    """The language model that a spec names. Raises the errors of `named_model`."""
+    from pyserini_repbert.extensions.language_models.settings import named_model
+
+    asked: Any = spec
+    return named_model(asked.llm_model, asked.llm, asked.llm_answers)
 
 
 IN_PIPELINES = LanguageModelsInPipelines()

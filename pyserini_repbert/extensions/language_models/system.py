@@ -8,11 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.data.values import one_or_more
-from pyserini_repbert.extensions.language_models.windows import (
-    DEFAULT_STEP,
-    DEFAULT_WINDOW,
-    sliding_windows,
-)
 from pyserini_repbert.systems.registry import StageOption, System
 
 
@@ -20,6 +15,12 @@ def count_answers(k: int, options: Mapping[str, Any]) -> int:
     """The answers for k candidates: one a window; pointwise, one a candidate."""
     if options.get('method') == 'pointwise':
         return k
+    from pyserini_repbert.extensions.language_models.windows import (
+        DEFAULT_STEP,
+        DEFAULT_WINDOW,
+        sliding_windows,
+    )
+
     window = options.get('window', DEFAULT_WINDOW)
     return len(sliding_windows(k, window, options.get('step', min(DEFAULT_STEP, window))))
 
