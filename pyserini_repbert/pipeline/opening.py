@@ -96,14 +96,9 @@ def _needs_identities(spec: PipelineSpec) -> bool:
     return any(part.needs_identities(spec) for part in loaded('in_pipelines'))
 
 
-def open_pipeline(
-    spec: PipelineSpec, machine: Machine | None = None, on_build: OnBuild = build_silently
-) -> OpenedPipeline:
-    """Open everything that a spec names; `on_build` hears of each index before it is built.
-
-    Raises the errors of `resolve`.
-    """
-    return open_resolved(resolve(spec, machine), machine, on_build)
+def open_pipeline(spec: PipelineSpec, machine: Machine | None = None) -> OpenedPipeline:
+    """Open everything that a spec names. Raises the errors of `resolve`."""
+    return open_resolved(resolve(spec, machine), machine)
 
 
 def open_resolved(

@@ -23,7 +23,7 @@ import kill_at
 import numpy as np
 import pytest
 import torch
-from folders import make_older
+from folders import make_older, passage_vectors
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -236,7 +236,7 @@ def answers(folder):
     vectors = {}
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
         for span in generation.passages([docno])[docno]:
-            vector = generation.passage_vectors([span])[0]
+            vector = passage_vectors(generation, [span])[0]
             values = vector.tolist()
             if generation.settings.sparse_model is not None:
                 values.append(
