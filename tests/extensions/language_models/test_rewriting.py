@@ -20,6 +20,8 @@ from pyserini_repbert.trace import Notes
 
 DOCUMENTS = [('a', 'cat sat on the mat'), ('b', 'sea sky sun moon'), ('c', 'tree leaf root seed')]
 TOPICS = [Query('1', 'cat')]
+# A search that asks a model, which is not there.
+ASKED = ['--rewrite', 'hyde', '--llm-model', 'm', '--llm', 'http://127.0.0.1:9/v1']
 
 
 @pytest.fixture
@@ -177,6 +179,7 @@ def test_wrong_settings_are_refused(text, problem):
         (['--query', 'cat', '--rewrite', 'hyde'], 'none was named'),
         (['--like', 'a', '--rewrite', 'hyde'], '--rewrite is for questions'),
         (['--query', 'cat', '--llm-model', 'm', '--llm', 'http://a/v1'], 'or for --rewrite'),
+        (['--query', 'cat', '--confidence', *ASKED], 'of the question as it was asked'),
     ],
 )
 def test_what_does_not_go_together_is_refused(folder, capsys, words, problem):
