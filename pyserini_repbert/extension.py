@@ -27,7 +27,7 @@ import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,49 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Representation:
+    """What a model makes of each passage beside its dense vector, as collections store it: how it
+    is called everywhere. `work` encodes, stores and scores, and is imported on first use.
+
+    Attributes
+    ----------
+    name : in the record of a shard, and of the folder of an approximate index: 'tokens'
+    option : the argument of `Collection.open` that names the model: 'multi_vector'. The flag has
+        dashes in place of underscores. 'sparse' is for models that rank in place of BM25
+    ranking : what a collection calls its ranking by it: 'multi'
+    what : the model in prose: 'multi-vector model'
+    files : the names of the arrays that a shard may have
+    work_name : an `encode.representations.RepresentationWork`, as 'MODULE:ATTRIBUTE'
+    metavar : of a model in the help of the flag: 'FOLDER'
+    help : of the flag: which models it takes, and what they do
+    rescores : whether it scores the best hits of the other rankings, unless a user says
+    has_ann : whether an approximate index can find passages by it: its rows are
+        `encode.representations.VectorRows`
+    """
+
+    name: str
+    option: str
+    ranking: str
+    what: str
+    files: tuple[str, ...]
+    work_name: str
+    metavar: str
+    help: str
+    rescores: bool = False
+    has_ann: bool = False
+
+    @property
+    def setting(self) -> str:
+        """What the settings of a collection call the model: 'multi_vector_model'."""
+        return f'{self.option}_model'
+
+    @cached_property
+    def work(self) -> Any:
+        """What encodes, stores and scores: an `encode.representations.RepresentationWork`."""
+        return pkgutil.resolve_name(self.work_name)
+
+
+@dataclass(frozen=True)
 class Extension:
     """What an extension brings, by 'module:attribute' below its package.
 
@@ -71,6 +114,7 @@ class Extension:
     package : the package that defines it: `__name__`
     systems : families of models: each a `systems.registry.System`
     index_kinds : each an `indexes.kind.IndexKind`
+    representations : what collections may store of a further model
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
         name alone; 'filter', with the text of a filter; 'search', with an open search, an
@@ -101,6 +145,7 @@ class Extension:
     package: str
     systems: tuple[str, ...] = ()
     index_kinds: tuple[str, ...] = ()
+    representations: tuple[Representation, ...] = ()
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -249,6 +294,19 @@ def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
         if opened is not None:
             return opened
     return None
+
+
+@cache
+def representations() -> tuple[Representation, ...]:
+    """What collections may store of passages beside dense vectors, in the order of their names.
+
+    Raises InputError for two of one name.
+    """
+    brought: list[Representation] = []
+    for extension in extensions().values():
+        brought += extension.representations
+    by_names = by_name('representation', brought)
+    return tuple(by_names[name] for name in sorted(by_names))
 
 
 @dataclass(frozen=True)

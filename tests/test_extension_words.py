@@ -9,6 +9,7 @@ import json
 import pytest
 
 from pyserini_repbert import extension as extension_module
+from pyserini_repbert.collection.model_options import SPARSE
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.extension import (
     RECORDED_WORDS,
@@ -65,6 +66,12 @@ def words_of(extension: Extension):
         yield from stage_options_of(system)
     for kind in map(extension.load, extension.index_kinds):
         yield kind.what
+    for kind in extension.representations:
+        yield from (kind.setting, kind.name)
+        # 'sparse' is an option of any collection.
+        if kind.option != SPARSE:
+            flag = f'--{kind.option.replace("_", "-")}'
+            yield from (f'index {action} {flag}' for action in ('sync', 'add', 'try'))
     for part in map(extension.load, extension.in_services):
         yield from (*part.service_settings, *part.index_settings, *part.limits)
     for part in map(extension.load, extension.in_pipelines):
@@ -83,6 +90,9 @@ def recorded():
             words |= dict.fromkeys(words_of(extension), extension.package)
             for part in (*extension.in_bundles, *extension.in_collections):
                 files |= dict.fromkeys(files_of(extension.load(part)), extension.package)
+            for kind in extension.representations:
+                array_file = rf'shards/[0-9a-f]+/({"|".join(kind.files)})\.npy'
+                files[array_file] = extension.package
     return json.dumps({'words': words, 'files': files}, indent=1, sort_keys=True)
 
 

@@ -150,6 +150,7 @@ WORDS = {
     'extensions/language_models': (
         *('--rewrite', '--llm-model', '--judge-prompt', ', costs', "'llm'"),
     ),
+    'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
@@ -233,6 +234,7 @@ NEEDING = {
         'serve --config llm.yaml',
         'serve --index mine --llm-model m',
     ),
+    'extensions/learned_sparse': ('index sync --corpus docs.jsonl --index new --sparse weighing',),
     'extensions/model_server': ('serve --config embedding_inputs.yaml',),
     'extensions/neighbours': (
         'index neighbours --index mine',
@@ -249,7 +251,8 @@ NEEDING = {
         'index sync --corpus docs --index mine --watch',
     ),
 }
-SETTINGS = {
+FILES = {
+    'docs.jsonl': '{"id": "d", "contents": "red"}\n',
     'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
     'llm.yaml': 'indexes:\n  mine: mine\nllm:\n  model: m\n',
     'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
@@ -274,7 +277,7 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
     for kept in ('neighbours', 'off_topic.safetensors', 'trial'):
         shutil.copytree(tmp_path / 'mine', tmp_path / f'with_{kept}')
         (tmp_path / f'with_{kept}' / kept).mkdir()
-    for name, text in SETTINGS.items():
+    for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding='utf-8')
     folders = [folder for folder in needed for _ in NEEDING[folder]]
     commands = [f'{words} --quiet' for folder in needed for words in NEEDING[folder]]
@@ -285,6 +288,46 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
         name = folder.rpartition('/')[2]
         needs = f"install the extension '{name}' for it, or put back its folder pyserini_repbert/"
         assert f'{needs}{folder}' in error, words
+
+
+# The model of a collection whose extension may be gone: the option that names it.
+FURTHER = {'learned_sparse': 'sparse'}
+
+
+@pytest.mark.parametrize('extension', FURTHER)
+def test_without_the_extension_of_a_further_model_it_is_named(
+    extension, tiny_checkpoint, tiny_epic, tmp_path
+):
+    """A collection that has such a model is refused in one line, whatever is asked of it."""
+    pytest.importorskip(f'pyserini_repbert.extensions.{extension}')
+    option = FURTHER[extension]
+    documents = [('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')]
+    encoder = str(tiny_checkpoint())
+    models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
+    for name in ('mine', 'without'):
+        with Collection.open(tmp_path / name, encoder, **models) as collection:
+            collection.sync(documents)
+    with Collection.open(tmp_path / 'without', encoder, **models | {option: 'none'}) as collection:
+        # Shards still have what the model made.
+        assert collection.sync(documents, rebuild=True).encoded == 0
+    (tmp_path / 'corpus.jsonl').write_text('{"id": "d", "contents": "red"}\n', encoding='utf-8')
+    flag = f'--{option.replace("_", "-")}'
+    commands = [
+        'search --index mine --query cat --quiet',
+        'search --index without --query cat --quiet',
+        'index check --index mine',
+        'index status --index mine',
+        'index copy --index mine --output copy',
+        'index add --index mine --corpus corpus.jsonl --quiet',
+        f'index sync --index new --corpus corpus.jsonl --encoder tiny --quiet {flag} weighing',
+    ]
+    shown = run_without([f'extensions/{extension}'], commands, tmp_path)
+    refused = [line for line in shown.splitlines() if line.startswith('error: ')]
+    assert len(refused) == len(commands) == shown.count('\nstatus 2'), shown
+    for line in refused:
+        assert f"install the extension '{extension}'" in line
+    assert not (tmp_path / 'new').exists()
+    assert not (tmp_path / 'copy').exists()
 
 
 def names_imported(path, package):
@@ -322,6 +365,7 @@ def test_nothing_else_names_it(folders):
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
     'extensions/language_models': 'tests/pipeline',
+    'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
