@@ -125,9 +125,12 @@ class Extension:
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
-        `commands.parts.CommandPart`, with flags of its own. The commands are 'search', 'explain',
-        'adapt', 'index sync', which takes a `collection.commands.parts.WritePart`, and
-        'index judgments', which takes a `JudgmentsPart`
+        `commands.parts.CommandPart`, with flags of its own. The commands are 'search', 'rerank',
+        'explain', 'adapt'; 'serve', which takes a `serve.service_parts.ServePart`; 'index sync',
+        which takes a `collection.commands.parts.WritePart`; and 'index judgments', which takes a
+        `JudgmentsPart`
+    in_pipelines : what it adds to pipelines, fields of their spec too: a
+        `pipeline.parts.PipelinePart`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
@@ -149,6 +152,7 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    in_pipelines: tuple[str, ...] = ()
     in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
@@ -293,8 +297,8 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_bundles',
-    'in_collections', 'in_answers', 'in_services' or 'routes'.
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_pipelines',
+    'in_bundles', 'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):
