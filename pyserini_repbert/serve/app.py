@@ -110,7 +110,7 @@ def _check_addresses(routes: Sequence[BaseRoute]) -> None:
     for route in routes:
         if not isinstance(route, APIRoute):
             continue
-        for method in route.methods:
+        for method in route.methods or ():
             address = f'{method} {route.path}'
             module = route.endpoint.__module__
             if address in modules:
