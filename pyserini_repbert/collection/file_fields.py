@@ -1,7 +1,9 @@
-"""The fields that documents have because they come from files: `type`, `folder` and `modified`.
+"""The fields that documents have because they come from files: `type`, `folder` and `modified`;
+and `source`, where a collection has several.
 
-No document stores them. They follow from the file's name in `origins`, and from the time that the
-last sync noted in `source_files`. A document's own field of the same name comes first.
+No document stores them. They follow from the file's name in `origins`, from the time that the last
+sync noted in `source_files`, and from the source's name. A document's own field of the same name
+comes first.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
+from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.collection.stored_values import typed_values
 from pyserini_repbert.data.file_types import file_type, is_table, suffix_of
 from pyserini_repbert.data.word_forms import WordForms
@@ -24,6 +27,7 @@ from pyserini_repbert.data.word_forms import WordForms
 TYPE = 'type'
 FOLDER = 'folder'
 MODIFIED = 'modified'
+SOURCE = 'source'
 FILE_FIELDS = (TYPE, FOLDER, MODIFIED)
 # Of rows that a generation sees, of both tables.
 BOTH_ALIVE = (
@@ -80,6 +84,20 @@ def _day_of(modified: int) -> str:
         return ''
 
 
+def shown_sources(names: Mapping[int, str]) -> dict[int, str]:
+    """What sources are called in answers, by number: the last part of a path, if no other has it.
+
+    `names` are those that the collection stores, by number.
+    """
+    last_parts = {number: PurePath(name).name or name for number, name in names.items()}
+    n_having = Counter(last_parts.values())
+    shown = {}
+    for number, name in names.items():
+        is_distinct = n_having[last_parts[number]] == 1
+        shown[number] = last_parts[number] if is_distinct else name
+    return shown
+
+
 def compared_fields(fields: Mapping[str, str]) -> dict[str, str | list[str]]:
     """The fields of a file with all values that are counted: the folders around its own, too."""
     compared: dict[str, str | list[str]] = dict(fields)
@@ -107,7 +125,18 @@ class FileFields:
 
     @cached_property
     def types(self) -> dict[str, set[str]]:
-        """The types of the fields that files have here."""
+        """The types of the fields that files and sources have here."""
+        types = self._types_of_files()
+        if len(self.source_names) > 1:
+            types[SOURCE] = {'text'}
+        return types
+
+    @cached_property
+    def source_names(self) -> dict[int, str]:
+        """The names of all sources, by number."""
+        return dict(self._select('SELECT source, name FROM sources', []))
+
+    def _types_of_files(self) -> dict[str, set[str]]:
         if 'origins' not in self._tables:
             return {}
         ((has_files,),) = self._select(
@@ -160,6 +189,13 @@ class FileFields:
         values : the field, and what its values are compared with
         """
         files = self._compared.files_where(condition, values)
+        if values[0] == SOURCE:
+            rows = self._select(
+                f'SELECT docno FROM fields WHERE {ALIVE} '
+                'AND source IN (SELECT value FROM json_each(:rows))',
+                [source for source, _ in files],
+            )
+            return [docno for (docno,) in rows]
         rows = self._select(
             'SELECT origins.docno FROM json_each(:rows) AS wanted CROSS JOIN origins '
             "ON file = json_extract(wanted.value, '$[1]') CROSS JOIN fields "
@@ -172,6 +208,8 @@ class FileFields:
     @cached_property
     def _compared(self) -> _ComparedFiles:
         """The values of all files, which are read when a filter first names one."""
+        if 'origins' not in self._tables:
+            return _ComparedFiles([], {}, self.source_names, self._forms)
         # Seeks the next file, as DISTINCT would read the rows of all documents.
         rows = self._select(
             "WITH RECURSIVE names (name) AS (SELECT MIN(file) FROM origins WHERE file > '' "
@@ -179,11 +217,33 @@ class FileFields:
             'WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL',
             [],
         )
-        return _ComparedFiles([file for (file,) in rows], self.times, self._forms)
+        files = [file for (file,) in rows]
+        return _ComparedFiles(files, self.times, self.source_names, self._forms)
 
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
-        """The fields of the files from which documents come, by the document's number."""
-        if not self.types:
+        """The fields of the files and sources from which documents come, by the document's number.
+
+        Those of files come first.
+        """
+        fields = self._of_files(docnos)
+        for docno, source in self._source_names_of(docnos).items():
+            fields.setdefault(docno, {})[SOURCE] = source
+        return fields
+
+    def _source_names_of(self, docnos: Sequence[int]) -> dict[int, str]:
+        """What the sources of documents are called, by the document's number."""
+        if SOURCE not in self.types:
+            return {}
+        shown = shown_sources(self.source_names)
+        rows = self._select(
+            f'SELECT docno, source FROM fields WHERE {ALIVE} '
+            'AND docno IN (SELECT value FROM json_each(:rows))',
+            docnos,
+        )
+        return {docno: shown[source] for docno, source in rows if source in shown}
+
+    def _of_files(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
+        if TYPE not in self.types:
             return {}
         rows = self._select(
             f'SELECT origins.docno, source, file FROM origins JOIN fields USING (docno) '
@@ -219,11 +279,16 @@ class _ComparedFiles:
     ----------
     files : the paths of all
     times : when they were changed, in nanoseconds, of those of which that is known
+    sources : the names of sources, by number
     forms : in which filters compare words
     """
 
     def __init__(
-        self, files: Iterable[str], times: Mapping[FileOfSource, int], forms: WordForms
+        self,
+        files: Iterable[str],
+        times: Mapping[FileOfSource, int],
+        sources: Mapping[int, str],
+        forms: WordForms,
     ) -> None:
         self._asking = threading.Lock()
         self._connection = sqlite3.connect(':memory:', check_same_thread=False)
@@ -231,7 +296,8 @@ class _ComparedFiles:
             'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
             'file TEXT)'
         )
-        for rows in (_values_of_names(files, forms), _values_of_times(times)):
+        of_sources = _values_of_sources(sources, forms)
+        for rows in (_values_of_names(files, forms), _values_of_times(times), of_sources):
             self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
 
     def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
@@ -259,3 +325,13 @@ def _values_of_times(times: Mapping[FileOfSource, int]) -> Iterator[tuple[object
         fields = file_fields(known.file, modified)
         if MODIFIED in fields:
             yield MODIFIED, 'date', fields[MODIFIED], known.source, known.file
+
+
+def _values_of_sources(
+    sources: Mapping[int, str], forms: WordForms
+) -> Iterator[tuple[object, ...]]:
+    """The names of sources: in whole, and their last parts."""
+    for number, name in sources.items():
+        fields = {SOURCE: [name, PurePath(name).name or name]}
+        for field, kind, value in typed_values(fields, forms):
+            yield field, kind, value, number, ''
