@@ -1,8 +1,10 @@
 """How often a hit names the section that answers: heading, address, line and snippet follow it.
 
-The 60 questions of heading_questions.tsv about the pages in docs/, each with the section that
-answers it, are asked of a collection of these pages, as `index sync` makes it. A hit names a
-section if its anchor is that of the section, or of one within it.
+Questions about the pages in docs/, each with the section that answers it, are asked of a collection
+of these pages, as `index sync` makes it. A hit names a section if its anchor is that of the
+section, or of one within it. With the 60 questions of heading_questions.tsv, the choice of what is
+shown was made; the 20 of section_questions.tsv, about sections drawn at random, were written
+before they were asked. Beside it stands what the nearest vector alone would show.
 
     python benchmarks/sections.py
     python benchmarks/sections.py --list     # also the hits that name another section
@@ -21,6 +23,7 @@ from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
 
+FURTHER_QUESTIONS = Path(__file__).with_name('section_questions.tsv')
 HITS = 10
 
 
@@ -34,16 +37,14 @@ class Answer:
     wanted : the anchors of the section that answers, and of those within it
     rank : of the page, from 1; 0 where it is not among the hits
     anchor : of the section that its hit names
+    nearest : of the section that the nearest vector alone would name
     """
 
     question: str
     wanted: frozenset[str]
     rank: int
     anchor: str
-
-    @property
-    def is_right(self):
-        return self.anchor in self.wanted
+    nearest: str
 
 
 def anchors_of(page, anchor):
@@ -58,31 +59,36 @@ def anchors_of(page, anchor):
     return frozenset(anchors)
 
 
-def answers_of(searcher, pages):
-    """The answers to all questions."""
+def answers_of(searcher, pages, questions):
+    """The answers to the questions of a file."""
     answers = []
-    for line in QUESTIONS.read_text(encoding='utf-8').splitlines():
+    for line in questions.read_text(encoding='utf-8').splitlines():
         question, _, address = line.partition('\t')
         docid, _, anchor = address.partition('#')
         wanted = anchors_of(pages[docid], anchor)
-        rank = 0
-        found = ''
-        for number, hit in enumerate(searcher.search(question, HITS), 1):
-            if hit.docid == docid:
-                rank = number
-                found = hit.excerpts[0].anchor
-        answers.append(Answer(question, wanted, rank, found))
+        docids = [hit.docid for hit in searcher.search(question, HITS)]
+        rank = docids.index(docid) + 1 if docid in docids else 0
+        (shown,) = searcher.dense.answering_excerpts(question, [docid])[docid]
+        (nearest,) = searcher.dense.excerpts(question, [docid])[docid]
+        answers.append(Answer(question, wanted, rank, shown.anchor, nearest.anchor))
     return answers
 
 
-def ask(encoder, pages, index):
-    """The answers of a collection of the pages; `index` has it, or gets it."""
-    with Collection.open(index, encoder=encoder) as collection:
-        if not is_collection(index):
-            corpus = open_corpus(ROOT / 'docs', selection=FileSelection(include=('*.md',)))
-            collection.sync(corpus)
-        with closing(collection.searcher()) as searcher:
-            return answers_of(searcher, pages)
+def print_answers(answers, lists):
+    """Print how many name the right section; `lists`: also those that do not."""
+    for answer in answers:
+        if lists and answer.rank and answer.anchor not in answer.wanted:
+            wanted = sorted(answer.wanted)[:3]
+            print(f'  {answer.rank} {answer.question}: {answer.anchor}, not {wanted}')
+    first = [answer for answer in answers if answer.rank == 1]
+    found = [answer for answer in answers if answer.rank]
+    for what, some in (('first', first), (f'among {HITS} hits', found), ('whatever', answers)):
+        n_right = sum(answer.anchor in answer.wanted for answer in some)
+        n_nearest = sum(answer.nearest in answer.wanted for answer in some)
+        print(
+            f'page {what}: {len(some)} of {len(answers)}, section right: {n_right}, '
+            f'by vectors alone {n_nearest}'
+        )
 
 
 def main():
@@ -93,17 +99,15 @@ def main():
     options = parser.parse_args()
     pages = {page.docid: page for page in read_pages()}
     with tempfile.TemporaryDirectory() as folder:
-        answers = ask(options.encoder, pages, options.index or Path(folder) / 'docs')
-    first = [answer for answer in answers if answer.rank == 1]
-    found = [answer for answer in answers if answer.rank]
-    for answer in found:
-        if options.list and not answer.is_right:
-            wanted = sorted(answer.wanted)[:3]
-            print(f'{answer.rank} {answer.question}: {answer.anchor}, not {wanted}')
-    print(f'{len(answers)} questions')
-    for what, some in (('the first hit', first), (f'among {HITS} hits', found)):
-        n_right = sum(answer.is_right for answer in some)
-        print(f'page {what}: {len(some)}, section right: {n_right}')
+        index = options.index or Path(folder) / 'docs'
+        with Collection.open(index, encoder=options.encoder) as collection:
+            if not is_collection(index):
+                corpus = open_corpus(ROOT / 'docs', selection=FileSelection(include=('*.md',)))
+                collection.sync(corpus)
+            with closing(collection.searcher()) as searcher:
+                for questions in (QUESTIONS, FURTHER_QUESTIONS):
+                    print(f'{questions.name}:')
+                    print_answers(answers_of(searcher, pages, questions), options.list)
 
 
 if __name__ == '__main__':

@@ -96,12 +96,6 @@ def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
 
 
 def _corpus_of_format(asked: CorpusRequest, fmt: str) -> Corpus:
-    if asked.selection.title_column:
-        raise InputError(
-            f"the column '{asked.selection.title_column[:60]}' is to be a title, but the corpus is "
-            f"read as '{fmt}', which has no named columns: leave it out",
-            parameters=('title=',),
-        )
     if fmt in FORMATS:
         corpus = corpus_of_records(asked, fmt)
     else:
