@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pyserini_repbert.data.snippets import find_words
 
 # A longer passage is no passage, but a document whose encoder reads all of it.
-_MOST_PARTS = 200
+MOST_PARTS = 200
 # Of a document, the nearest to the question: words are looked for in these.
 MOST_PASSAGES = 10
 
@@ -78,38 +78,6 @@ def _word_scores(query: str, parts: Sequence[PassagePart]) -> list[float]:
         scores.append(sum(weights))
     most = max(scores, default=0.0) or 1.0
     return [score / most for score in scores]
-
-
-def answering_parts(query: str, passages: Sequence[Sequence[str]]) -> list[int]:
-    """The part of each passage that answers a question, by its position.
-
-    A word counts the more, the fewer of all parts have it.
-
-    Parameters
-    ----------
-    query : the question
-    passages : the parts of each passage, in their order
-    """
-    words_by_passage = []
-    n_having: Counter[str] = Counter()
-    n_parts = 0
-    for parts in passages:
-        words = [_words(query, part) for part in parts[:_MOST_PARTS]]
-        words_by_passage.append(words)
-        n_parts += len(words)
-        for stems in words:
-            n_having.update(stems)
-    chosen = []
-    for parts, words in zip(passages, words_by_passage, strict=True):
-        weights = []
-        for stems in words:
-            weights.append(sum(math.log(1 + n_parts / n_having[stem]) for stem in sorted(stems)))
-        lengths = [len(part) for part in parts[:_MOST_PARTS]]
-        order = sorted(
-            range(len(weights)), key=lambda row: (-round(weights[row], 9), -lengths[row], row)
-        )
-        chosen.append(order[0])
-    return chosen
 
 
 def _words(query: str, part: str) -> set[str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pyserini_repbert.collection.file_fields import (
-    COUNT_DOCUMENTS,
+from pyserini_repbert.collection.file_fields import COUNT_DOCUMENTS
+from pyserini_repbert.collection.file_values import (
     SOURCE,
     FileOfSource,
     compared_fields,

@@ -8,27 +8,28 @@ comes first.
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import PurePath, PurePosixPath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.collection.file_values import (
+    FOLDER,
+    MODIFIED,
+    SOURCE,
+    TYPE,
+    FileOfSource,
+    file_fields,
+    shown_sources,
+)
 from pyserini_repbert.collection.store import ALIVE
-from pyserini_repbert.collection.stored_values import typed_values
-from pyserini_repbert.data.file_types import file_type, is_table, suffix_of
+from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.data.word_forms import WordForms
 
-TYPE = 'type'
-FOLDER = 'folder'
-MODIFIED = 'modified'
-SOURCE = 'source'
-FILE_FIELDS = (TYPE, FOLDER, MODIFIED)
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.compared_files import ComparedFiles
+
 # Of rows that a generation sees, of both tables.
 BOTH_ALIVE = (
     'origins.since <= :generation AND origins.until > :generation '
@@ -39,15 +40,7 @@ COUNT_DOCUMENTS = (
     'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
     f"WHERE {BOTH_ALIVE} AND file > '' {{condition}} GROUP BY source, file"
 )
-_NANOSECONDS = 10**9
 _Select = Callable[[str, Sequence[Any]], list[Any]]
-
-
-class FileOfSource(NamedTuple):
-    """A file of a source, by the source's number and the file's path in it."""
-
-    source: int
-    file: str
 
 
 @dataclass(frozen=True)
@@ -56,56 +49,6 @@ class FileCounts:
 
     files: int = 0
     rows: int = 0
-
-
-def file_fields(file: str, modified: int | None) -> dict[str, str]:
-    """The fields of a file, as an answer shows them.
-
-    Parameters
-    ----------
-    file : its path in its source, with slashes
-    modified : when it was last changed, in nanoseconds; None where that is not known
-    """
-    fields = {TYPE: file_type(file)}
-    folder = str(PurePosixPath(file).parent)
-    if folder != '.':
-        fields[FOLDER] = folder
-    day = '' if modified is None else _day_of(modified)
-    if day:
-        fields[MODIFIED] = day
-    return fields
-
-
-def _day_of(modified: int) -> str:
-    """A day in UTC, as an ISO date; '' for a time that no calendar has."""
-    try:
-        return datetime.fromtimestamp(modified // _NANOSECONDS, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return ''
-
-
-def shown_sources(names: Mapping[int, str]) -> dict[int, str]:
-    """What sources are called in answers, by number: the last part of a path, if no other has it.
-
-    `names` are those that the collection stores, by number.
-    """
-    last_parts = {number: PurePath(name).name or name for number, name in names.items()}
-    n_having = Counter(last_parts.values())
-    shown = {}
-    for number, name in names.items():
-        is_distinct = n_having[last_parts[number]] == 1
-        shown[number] = last_parts[number] if is_distinct else name
-    return shown
-
-
-def compared_fields(fields: Mapping[str, str]) -> dict[str, str | list[str]]:
-    """The fields of a file with all values that are counted: the folders around its own, too."""
-    compared: dict[str, str | list[str]] = dict(fields)
-    if FOLDER in fields:
-        folder = PurePosixPath(fields[FOLDER])
-        around = [str(parent) for parent in folder.parents]
-        compared[FOLDER] = [str(folder), *around[:-1]]
-    return compared
 
 
 class FileFields:
@@ -206,10 +149,12 @@ class FileFields:
         return [docno for (docno,) in rows]
 
     @cached_property
-    def _compared(self) -> _ComparedFiles:
+    def _compared(self) -> ComparedFiles:
         """The values of all files, which are read when a filter first names one."""
+        from pyserini_repbert.collection.compared_files import ComparedFiles
+
         if 'origins' not in self._tables:
-            return _ComparedFiles([], {}, self.source_names, self._forms)
+            return ComparedFiles([], {}, self.source_names, self._forms)
         # Seeks the next file, as DISTINCT would read the rows of all documents.
         rows = self._select(
             "WITH RECURSIVE names (name) AS (SELECT MIN(file) FROM origins WHERE file > '' "
@@ -218,7 +163,7 @@ class FileFields:
             [],
         )
         files = [file for (file,) in rows]
-        return _ComparedFiles(files, self.times, self.source_names, self._forms)
+        return ComparedFiles(files, self.times, self.source_names, self._forms)
 
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
         """The fields of the files and sources from which documents come, by the document's number.
@@ -268,70 +213,3 @@ class FileFields:
             sorted(files),
         )
         return {FileOfSource(source, file): modified for source, file, modified in rows}
-
-
-class _ComparedFiles:
-    """The values of files' fields, in a table like `field_values`: filters read both alike.
-
-    Threads may share it.
-
-    Parameters
-    ----------
-    files : the paths of all
-    times : when they were changed, in nanoseconds, of those of which that is known
-    sources : the names of sources, by number
-    forms : in which filters compare words
-    """
-
-    def __init__(
-        self,
-        files: Iterable[str],
-        times: Mapping[FileOfSource, int],
-        sources: Mapping[int, str],
-        forms: WordForms,
-    ) -> None:
-        self._asking = threading.Lock()
-        self._connection = sqlite3.connect(':memory:', check_same_thread=False)
-        self._connection.execute(
-            'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
-            'file TEXT)'
-        )
-        of_sources = _values_of_sources(sources, forms)
-        for rows in (_values_of_names(files, forms), _values_of_times(times), of_sources):
-            self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
-
-    def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
-        """(source, path) of the files with a value that meets a condition; None: of any source."""
-        statement = f'SELECT DISTINCT source, file FROM file_values WHERE {condition}'
-        with self._asking:
-            return self._connection.execute(statement, {'rows': json.dumps(values)}).fetchall()
-
-
-def _values_of_names(files: Iterable[str], forms: WordForms) -> Iterator[tuple[object, ...]]:
-    """The values that follow from the names of files, in all sources."""
-    for file in files:
-        fields = compared_fields(file_fields(file, modified=None))
-        for name, kind, value in typed_values(fields, forms):
-            yield name, kind, value, None, file
-        # A person may ask for the suffix: `type:docx`.
-        suffix = suffix_of(file)
-        if suffix not in ('', fields[TYPE]):
-            yield TYPE, 'text', suffix, None, file
-
-
-def _values_of_times(times: Mapping[FileOfSource, int]) -> Iterator[tuple[object, ...]]:
-    """The days on which files were changed."""
-    for known, modified in times.items():
-        fields = file_fields(known.file, modified)
-        if MODIFIED in fields:
-            yield MODIFIED, 'date', fields[MODIFIED], known.source, known.file
-
-
-def _values_of_sources(
-    sources: Mapping[int, str], forms: WordForms
-) -> Iterator[tuple[object, ...]]:
-    """The names of sources: in whole, and their last parts."""
-    for number, name in sources.items():
-        fields = {SOURCE: [name, PurePath(name).name or name]}
-        for field, kind, value in typed_values(fields, forms):
-            yield field, kind, value, number, ''

@@ -16,7 +16,7 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.file_fields import FILE_FIELDS, SOURCE
+from pyserini_repbert.collection.file_values import FILE_FIELDS, SOURCE
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,

@@ -10,18 +10,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.answering_parts import (
+    MOST_PARTS,
     MOST_PASSAGES,
     PassagePart,
     answering_part,
-    answering_parts,
 )
-from pyserini_repbert.collection.file_fields import FileFields
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -61,6 +60,9 @@ from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.file_fields import FileFields
 
 _TRIES = 50
 _TEXTS_AT_ONCE = 100
@@ -532,6 +534,9 @@ class Generation:
     @cached_property
     def file_fields(self) -> FileFields:
         """The fields that documents have of their files."""
+        # A search without a filter, whose hits show no fields, loads no reader of them.
+        from pyserini_repbert.collection.file_fields import FileFields
+
         return FileFields(self.select, self._read_table_names(), self.settings.word_forms)
 
     @cached_property
@@ -681,12 +686,14 @@ class Generation:
         Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
         not here.
         """
-        placed = self._placed_passages(numbers)
-        passages = [passage for of_document in placed.values() for passage in of_document]
-        chosen = iter(answering_parts(query, [passage.part_texts() for passage in passages]))
         excerpts = {}
-        for docno, of_document in placed.items():
-            excerpts[docno] = tuple(self._excerpt(own, next(chosen)) for own in of_document)
+        for docno, of_document in self._placed_passages(numbers).items():
+            chosen = []
+            for own in of_document:
+                alone = {own.passage.number: 0.0}
+                part = answering_part(query, alone, own.numbered_parts())
+                chosen.append(self._excerpt(own, part.row))
+            excerpts[docno] = tuple(chosen)
         return excerpts
 
     def answering_excerpts(
@@ -836,14 +843,10 @@ class _PlacedPassage:
         """The parts into which headings cut the passage."""
         return self.origin.parts(self.passage.start, self.passage.end)
 
-    def part_texts(self) -> list[str]:
-        """Their texts."""
-        return [self.text[part.start : part.end] for part in self.parts()]
-
     def numbered_parts(self) -> list[PassagePart]:
         """The parts, with the number of the passage and the headings above each."""
         parts = []
-        for row, part in enumerate(self.parts()):
+        for row, part in enumerate(self.parts()[:MOST_PARTS]):
             headings = ' '.join(heading.title for heading in self.origin.headings_at(part.start))
             text = self.text[part.start : part.end]
             parts.append(PassagePart(self.passage.number, row, text, headings))

@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.collection import file_fields
 from pyserini_repbert.collection.field_counts import FieldCounter
+from pyserini_repbert.collection.file_values import shown_sources
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.index.store import CollectionStore
 from pyserini_repbert.collection.status import source_states
@@ -247,7 +248,7 @@ def test_one_source_is_no_field(synced):
 
 def test_sources_whose_last_parts_are_alike_have_their_whole_names():
     names = {1: '/home/ada/notes', 2: '/work/notes', 3: '/work/mail', 4: 'add'}
-    assert file_fields.shown_sources(names) == {
+    assert shown_sources(names) == {
         1: '/home/ada/notes',
         2: '/work/notes',
         3: 'mail',
