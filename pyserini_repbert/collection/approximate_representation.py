@@ -28,15 +28,18 @@ from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation, open_generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.rankings import CollectionRanking
-from pyserini_repbert.encode.representations import Representation, RepresentationModel, VectorRows
+from pyserini_repbert.encode.representations import (
+    RepresentationModel,
+    VectorRows,
+)
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.index.ann import candidate_rows, write_ann
 from pyserini_repbert.index.ann_form import ANN, CLEARED
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.ann import SEED, AnnSettings, ann_lock, check_count, make_ann
 from pyserini_repbert.search.scores import top_rows
-from pyserini_repbert.systems.registry import representations
 
 # Queries on which recall is measured, where none are given.
 _SAMPLE = 50
@@ -222,7 +225,7 @@ class _PassageRecall:
         first = 0
         for part in self._vectors.rows:
             for row in drawn[(drawn >= first) & (drawn < first + len(part))].tolist():
-                queries.append(self._kind.sample_query(part.value(row - first), random))
+                queries.append(self._kind.work.sample_query(part.value(row - first), random))
             first += len(part)
         return queries
 
@@ -242,7 +245,7 @@ class _PassageRecall:
     def recall(self, index: Any, kind: AnnKind, effort: Effort) -> float:
         shares = []
         for query, best in zip(self.queries, self._truth, strict=True):
-            found = candidate_rows(index, kind, self._kind.query_vectors(query), effort)
+            found = candidate_rows(index, kind, self._kind.work.query_vectors(query), effort)
             passages = np.searchsorted(self._vectors.ends, found[found >= 0], side='right')
             n_found = int(np.isin(best, passages).sum())
             shares.append(min(n_found, self.hits) / self.hits)
@@ -342,7 +345,7 @@ class RepresentationAnn:
         depth = -(-k * self._n_covered // n_counted)
         if depth >= self._n_covered:
             return np.flatnonzero(allowed)
-        found = self.index.rows(self._kind.query_vectors(query), depth)
+        found = self.index.rows(self._kind.work.query_vectors(query), depth)
         positions = np.searchsorted(self._ends, np.unique(found[found >= 0]), side='right')
         rows = self._rows[positions]
         is_candidate = allowed & ~self.is_covered

@@ -14,13 +14,12 @@ from pyserini_repbert.collection.adaptation import JUDGMENTS, LEARNING_LOCK
 from pyserini_repbert.collection.locks import WRITER_LOCK
 from pyserini_repbert.collection.shards import SHARD_FORM
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, missing_extension_of_file, representations
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
-from pyserini_repbert.systems.registry import representations
 
 _NUMBER = '[0-9]{6,}'
 _UNFINISHED = r'\.unfinished'
@@ -87,5 +86,5 @@ def check_layout(folder: Path) -> None:
         )
     raise DamagedFileError(
         f'{folder / name} is not part of a collection: move it out of {folder}, or install the '
-        'extension that keeps it there'
+        f'extension that keeps it there{missing_extension_of_file(name)}'
     )

@@ -17,6 +17,7 @@ from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
+    check_ranking,
     default_fusion,
     first_rankings,
     learned_rankings,
@@ -25,8 +26,8 @@ from pyserini_repbert.collection.rankings import (
     searched_rankings,
 )
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -47,7 +48,6 @@ from pyserini_repbert.search.adapted_folder import (
     read_query_map,
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.systems.registry import representations
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
@@ -96,7 +96,7 @@ class SearchSettings:
     def __post_init__(self) -> None:
         PassageAggregation(self.aggregation)
         for ranking in self.rankings:
-            CollectionRanking(ranking)
+            check_ranking(ranking)
 
 
 def learned_settings(
@@ -217,20 +217,20 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """The search of passages, also where the dense ranking is not asked for."""
         return self._dense.get()
 
-    def ranking(self, ranking: CollectionRanking | str, ann: bool = False) -> DocumentRanking:
+    def ranking(self, ranking: str, ann: bool = False) -> DocumentRanking:
         """A ranking of all documents, whether or not it is among the parts.
 
         With `ann`, it finds passages by its approximate index, whatever the settings say. Raises
         InputError where there is none.
         """
-        ranking = CollectionRanking(ranking)
+        ranking = check_ranking(ranking)
         settings = self._search_settings
-        if ranking is CollectionRanking.DENSE:
+        if ranking == CollectionRanking.DENSE:
             return self.dense.approximately() if ann else self.dense
-        if ranking is CollectionRanking.RESCORED:
+        if ranking == CollectionRanking.RESCORED:
             return self._rescored_ranking()
         for kind in representations():
-            if kind.ranking == ranking.value:
+            if kind.ranking == ranking:
                 further = self._further_ranking(kind)
                 is_approximate = kind.has_ann and (ann or settings.ann)
                 return further.approximately() if is_approximate else further

@@ -16,13 +16,14 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer, share
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
+from pyserini_repbert.extension import missing_extension
 
 EXIT_ERROR = 2
 EXIT_UNREAD = 3  # a file could not be read; all else was done
@@ -242,9 +243,13 @@ class Parser(argparse.ArgumentParser):
 
 def _hint(program: str, unknown: str, known: Collection[str]) -> str:
     """What to give instead of an unknown flag of a program; '' if nothing is near."""
-    command = program.rpartition('.')[2].split()[0]
+    action = program.rpartition('.')[2]
+    command = action.split()[0]
     if (command, unknown) in _LEFT:
         return f'; {_LEFT[command, unknown]}'
+    advice = missing_extension(f'{action} {unknown}')
+    if advice:
+        return advice
     meant = _OTHER_NAMES.get(unknown.lower(), '')
     if meant.partition(' ')[0] not in known:
         meant = ''.join(difflib.get_close_matches(unknown, sorted(known), n=1))
@@ -390,11 +395,27 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     unit : of what is counted: 'passages'
     quiet : no bar at all
     """
+    if quiet or not sys.stderr.isatty():
+        return _NoBar()
     from tqdm import tqdm
 
-    return tqdm(
-        total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr
-    )
+    return tqdm(total=total, desc=what, unit=f' {unit}', file=sys.stderr)
+
+
+class _NoBar:
+    """In place of a bar of tqdm, which is imported where somebody sees it."""
+
+    disable = True
+    smoothing = 0.0
+
+    def update(self, n: int = 1) -> None:
+        """Count n units."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def count_text(number: int, what: str) -> str:

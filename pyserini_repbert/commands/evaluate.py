@@ -37,7 +37,7 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
-from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension import commands_below, refuse_missing_command
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
@@ -55,7 +55,6 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
     'tune': 'evaluate_tune',
-    'costs': 'model_costs',
 }
 _PRINTED = '-'  # the --per-query that is printed
 _UNMARKED = (
@@ -74,8 +73,10 @@ def main(arguments: list[str]) -> None:
     of_extensions = commands_below('evaluate')
     if arguments and arguments[0] in of_extensions:
         of_extensions[arguments[0]].run(arguments[1:])
-    else:
-        _evaluate(_parse(arguments))
+        return
+    if arguments:
+        refuse_missing_command(f'evaluate {arguments[0]}')
+    _evaluate(_parse(arguments))
 
 
 def _evaluate(options: argparse.Namespace) -> None:
