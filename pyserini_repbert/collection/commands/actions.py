@@ -160,6 +160,14 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         'corpus; default: as it is stored, first all that pages show',
     )
     add(
+        '--title',
+        dest='title_column',
+        metavar='COLUMN',
+        help='the column of tables (CSV, TSV, Parquet) that is the title of their rows; a table '
+        "without it is read as usual; a sync stores it with the corpus, '' removes it; default: "
+        'as it is stored, first the column that names the rows',
+    )
+    add(
         '--list-unread',
         action='store_true',
         help='list the files that are not read, with the reasons',
@@ -345,6 +353,7 @@ def _selection(options: argparse.Namespace) -> FileSelection:
         gitignore=options.gitignore,
         readers=dict(map(named_reader, options.reader)),
         main_content=options.main_content,
+        title_column=options.title_column,
     )
 
 
@@ -491,6 +500,8 @@ def _print_source(state: SourceStatus) -> None:
         shown += f', addresses: {state.link}'
     if state.main_content:
         shown += ', main content of pages'
+    if state.title_column:
+        shown += f", titles of rows: column '{state.title_column}'"
     print('  ' + printable(shown))
     if state.report.unread:
         print('    ' + printable(state.report.unread))
