@@ -59,18 +59,20 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
+COMMANDS = ['', 'search', 'rerank', 'adapt', 'evaluate', 'index']
+for command in (*COMMANDS, 'index sync', 'index judgments'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
 with contextlib.suppress(ImportError):
     # The HTTP description and the page; the service may be gone, or its extra not installed.
     from pyserini_repbert.serve.app import create_app, page_text
-    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path='mine')})
     print(json.dumps(create_app(settings).openapi()))
     print('settings of an index:', list(IndexSettings.model_fields))
+    print('settings of a service:', list(FileSettings.model_fields))
     print(page_text('index.html') + page_text('lab.html'))
 sys.stderr = sys.stdout
 print('status', run(main, ['search', '--index', sys.argv[1], '--query', 'slugs']))
@@ -145,7 +147,9 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
-    'extensions/language_models': ('--judge-prompt',),
+    'extensions/language_models': (
+        *('--rewrite', '--llm-model', '--judge-prompt', ', costs', "'llm'"),
+    ),
     'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
@@ -221,7 +225,15 @@ NEEDING = {
         'serve --config follow.yaml',
     ),
     'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
-    'extensions/language_models': ('index judgments --index mine --judge llm',),
+    'extensions/language_models': (
+        'search --index mine --query cat --rerank llm@2',
+        'search --index mine --query cat --rewrite hyde',
+        'rerank --run run.txt --topics t.tsv --output new.txt --llm-model m',
+        'index judgments --index mine --judge llm',
+        'evaluate costs run.txt',
+        'serve --config llm.yaml',
+        'serve --index mine --llm-model m',
+    ),
     'extensions/learned_sparse': ('index sync --corpus docs.jsonl --index new --sparse weighing',),
     'extensions/model_server': ('serve --config embedding_inputs.yaml',),
     'extensions/neighbours': (
@@ -242,6 +254,7 @@ NEEDING = {
 FILES = {
     'docs.jsonl': '{"id": "d", "contents": "red"}\n',
     'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
+    'llm.yaml': 'indexes:\n  mine: mine\nllm:\n  model: m\n',
     'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
 }
 REFUSING = {
@@ -288,14 +301,15 @@ def test_without_the_extension_of_a_further_model_it_is_named(
     """A collection that has such a model is refused in one line, whatever is asked of it."""
     pytest.importorskip(f'pyserini_repbert.extensions.{extension}')
     option = FURTHER[extension]
+    documents = [('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')]
     encoder = str(tiny_checkpoint())
     models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
     for name in ('mine', 'without'):
         with Collection.open(tmp_path / name, encoder, **models) as collection:
-            collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+            collection.sync(documents)
     with Collection.open(tmp_path / 'without', encoder, **models | {option: 'none'}) as collection:
         # Shards still have what the model made.
-        collection.sync([('a', 'the cat'), ('b', 'the dog')], rebuild=True, delete_most=True)
+        assert collection.sync(documents, rebuild=True).encoded == 0
     (tmp_path / 'corpus.jsonl').write_text('{"id": "d", "contents": "red"}\n', encoding='utf-8')
     flag = f'--{option.replace("_", "-")}'
     commands = [
@@ -350,7 +364,7 @@ def test_nothing_else_names_it(folders):
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
     'extensions/confidence': 'tests/collection/judging',
-    'extensions/language_models': 'tests/collection/judging',
+    'extensions/language_models': 'tests/pipeline',
     'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.data.own_readers import OwnReader
 from pyserini_repbert.data.unread_files import (
@@ -26,6 +25,9 @@ from pyserini_repbert.data.unread_files import (
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import leads_somewhere
 
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 _CACHES = frozenset(('node_modules', 'bower_components', '__pycache__', 'site-packages'))
 _BACKUP = re.compile(r'.*~|#.*#|~\$.*|.*\.(?:bak|orig|rej|swp|swo|tmp)', re.IGNORECASE)
 # A file of the system, which no one wrote.
@@ -37,7 +39,7 @@ _MOST_STARS = 3
 
 @dataclass(frozen=True)
 class FileSelection:
-    """Which files of a folder are read, by readers of whose, and what of a page.
+    """Which files of a folder are read, by readers of whose, and what of a page or a table.
 
     Attributes
     ----------
@@ -47,6 +49,8 @@ class FileSelection:
     readers : a user's own readers, by suffix
     main_content : leave out navigation, headers and footers of pages; None: as it is stored with
         the source, else not
+    title_column : the column of tables that is the title of their rows; '': as the tables say;
+        None: as it is stored with the source, else as the tables say
     """
 
     include: tuple[str, ...] = ()
@@ -54,6 +58,7 @@ class FileSelection:
     gitignore: bool = False
     readers: Mapping[str, OwnReader] = field(default_factory=dict)
     main_content: bool | None = None
+    title_column: str | None = None
 
 
 class FolderFiles:
@@ -123,7 +128,7 @@ class _Walk:
         self._root = folder
         self._resolved_root = folder.resolve()
         self._include = checked_patterns(selection.include) if selection.include else None
-        self._exclude = checked_patterns(selection.exclude)
+        self._exclude = checked_patterns(selection.exclude) if selection.exclude else None
         self._gitignore = selection.gitignore
         self._with_hidden = with_hidden
 
@@ -171,7 +176,8 @@ class _Walk:
     def _is_excluded(self, path: Path, is_folder: bool) -> bool:
         """Whether the user's patterns leave out a file or a folder."""
         name = path.relative_to(self._root).as_posix()
-        if self._exclude.match_file(f'{name}/' if is_folder else name):
+        excluded_name = f'{name}/' if is_folder else name
+        if self._exclude is not None and self._exclude.match_file(excluded_name):
             return True
         return not is_folder and self._include is not None and not self._include.match_file(name)
 
@@ -198,6 +204,8 @@ def is_unwanted(name: str, is_folder: bool) -> bool:
 
 def checked_patterns(patterns: Iterable[str]) -> GitIgnoreSpec:
     """Patterns of .gitignore. Raises InputError for one that is none, or would take too long."""
+    from pathspec import GitIgnoreSpec
+
     lines = list(patterns)
     for line in lines:
         if line.replace('**', '').count('*') > _MOST_STARS:

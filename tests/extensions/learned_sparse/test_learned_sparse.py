@@ -230,6 +230,9 @@ def test_a_model_is_added_and_taken_away(make, dense, learned, monkeypatch):
         # The digests of collections without a model are as before there were any.
         manifest = collection.folder / 'generations' / '000001.json'
         assert 'sparse_model' not in manifest.read_text()
+        refusal = 'built without a sparse model: its ranking is dense'
+        with pytest.raises(InputError, match=refusal):
+            collection.searcher(rankings=('sparse',))
     with make() as collection:
         with pytest.raises(MismatchError, match="the collection has sparse 'none', '.*' was given"):
             collection.sync(DOCUMENTS)
