@@ -10,7 +10,6 @@ import lzma
 import os
 import re
 import shutil
-import socket
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -425,6 +424,8 @@ def locked(path: Path, what: str) -> Iterator[None]:
     where another process holds it. On a file system without locks, two processes are not kept
     apart. Raises InputError for a link, whose target would be overwritten.
     """
+    import socket
+
     from filelock import FileLock, Timeout
 
     refuse_link(path)

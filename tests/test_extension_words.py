@@ -21,6 +21,7 @@ from pyserini_repbert.extension import (
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.rerankers import reranking_system
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Searcher
 from pyserini_repbert.search.with_arguments import search_of_arguments
 from pyserini_repbert.serve.refusals import describe_problem
@@ -80,7 +81,9 @@ def words_of(extension: Extension):
             flag = f'--{kind.option.replace("_", "-")}'
             yield from (f'index {action} {flag}' for action in ('sync', 'add', 'try'))
     for part in map(extension.load, extension.in_services):
-        yield from (*part.index_settings, *part.limits)
+        yield from (*part.service_settings, *part.index_settings, *part.limits)
+    for part in map(extension.load, extension.in_pipelines):
+        yield from part.fields
     for part in map(extension.load, extension.in_answers):
         yield from part.parameters
 
@@ -137,6 +140,15 @@ def test_an_argument_of_python_names_its_extension():
 
     with pytest.raises(InputError, match=needs('extensions/confidence')):
         search_of_arguments(Nothing(), {'min_confidence': 0.5})
+
+
+@pytest.mark.usefixtures('no_extensions')
+def test_a_field_of_a_pipeline_names_its_extension():
+    # The class as it is without extensions.
+    plain = PipelineSpec.__base__
+    with pytest.raises(InputError, match=needs('extensions/language_models')):
+        plain(index='mine', rewrite='hyde')
+    assert plain(index='mine').index == 'mine'
 
 
 @pytest.mark.usefixtures('no_extensions')

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
@@ -395,11 +395,27 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     unit : of what is counted: 'passages'
     quiet : no bar at all
     """
+    if quiet or not sys.stderr.isatty():
+        return _NoBar()
     from tqdm import tqdm
 
-    return tqdm(
-        total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr
-    )
+    return tqdm(total=total, desc=what, unit=f' {unit}', file=sys.stderr)
+
+
+class _NoBar:
+    """In place of a bar of tqdm, which is imported where somebody sees it."""
+
+    disable = True
+    smoothing = 0.0
+
+    def update(self, n: int = 1) -> None:
+        """Count n units."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def count_text(number: int, what: str) -> str:

@@ -1,13 +1,30 @@
-"""`CheckedValues`: settings that are checked when they are made."""
+"""`CheckedValues`: settings that are checked when they are made; `with_fields` adds some."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pyserini_repbert.errors import InputError
+
+_Model = TypeVar('_Model', bound=type[BaseModel])
+
+
+def with_fields(model: _Model, fields: Mapping[str, Any]) -> _Model:
+    """A model with further fields, under the same name.
+
+    `fields` are an annotation and a default, by name, as of pydantic's `create_model`.
+    """
+    extended = create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        __module__=model.__module__,
+        **fields,
+    )
+    return cast(_Model, extended)
 
 
 class CheckedValues(BaseModel):
