@@ -23,16 +23,16 @@ import numpy as np
 import torch
 from figures import Figure
 from numpy.typing import NDArray
+from pyserini_repbert.index.ann import open_ann
+from pyserini_repbert.search.ann import AnnSettings, build_ann, mean_recall
 from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search import ann
-from pyserini_repbert.search.ann import AnnSettings, build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex
 
 _SPREAD = 0.7  # within a cluster, of that of the centres

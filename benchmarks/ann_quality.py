@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import figures
 from figures import Figure
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
@@ -27,7 +28,6 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 DENSE = 'repbert-demo'
 _HITS = 1000

@@ -98,8 +98,9 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         found['search peak MB'] = peak()
         if options.ann:
             from pyserini_repbert.index.ann import open_ann
-            from pyserini_repbert.search import ann
             from pyserini_repbert.search.ann import AnnSettings, build_ann
+
+            from pyserini_repbert.search import ann
 
             found['ann build s'] = once(lambda: build_ann(bundle, AnnSettings(recall=0.9)))
             index = open_ann(bundle)

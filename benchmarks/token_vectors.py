@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import fmean
 
 from confidence import MOST_TOPICS, SEED, SOURCES
+from pyserini_repbert.search.ann import AnnSettings
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.qrels import Qrels
@@ -32,7 +33,6 @@ from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measu
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.search.ann import AnnSettings
 
 MEASURE = 'nDCG@10'
 DEPTH = 100

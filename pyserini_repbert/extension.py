@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,6 +37,17 @@ ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
+# What asks for the folders of that folder, by name: flags, actions, settings, stages, and files of
+# indexes. An error names the one that was taken away.
+_ASKED_BY = {
+    'approximate': ('ann',),
+    'confidence': ('confidence', 'min_confidence', 'calibration'),
+    'following': ('follow',),
+    'ir_metadata': ('ir_metadata',),
+    'neighbours': ('neighbours', 'ladr'),
+    'trials': ('try', 'trial'),
+    'watching': ('watch', 'history'),
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,8 @@ class Extension:
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
         `collection.commands.parts.WritePart`
+    scans : other ways than exact search to find the vectors nearest to a question's: each a
+        `collection.scans.CollectionScan`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
@@ -96,6 +110,7 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    scans: tuple[str, ...] = ()
     in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
@@ -146,6 +161,19 @@ def all_entry_points() -> Any:
     return metadata.entry_points()
 
 
+def missing_extension(name: str) -> str:
+    """A clause that names the extension which something is of, where it was taken away; '' for
+    anything else.
+
+    `name` is of a flag, an action, a setting, or a file in an index: '--ann', 'ann', '.ann.lock'.
+    """
+    words = set(re.split(r'[./=@ ]', name.lstrip('-').replace('-', '_')))
+    for extension, asked_by in _ASKED_BY.items():
+        if words.intersection(asked_by) and extension not in extensions():
+            return f": install pyserini_repbert with its extension '{extension}'"
+    return ''
+
+
 def entry_points(group: str) -> Iterable[metadata.EntryPoint]:
     """What installed packages offer to a group."""
     points: metadata.EntryPoints = all_entry_points().select(group=group)
@@ -171,7 +199,7 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_bundles',
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'scans', 'in_bundles',
     'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():

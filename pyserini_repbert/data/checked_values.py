@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension
+
+_Model = TypeVar('_Model', bound=type[BaseModel])
 
 
 class CheckedValues(BaseModel):
@@ -28,6 +31,23 @@ class CheckedValues(BaseModel):
         except ValidationError as error:
             wrong = error.errors()[0]
             names = [str(name) for name in wrong['loc'][:1]]
-            raise InputError(
-                f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names
-            ) from error
+            message = f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}'
+            if wrong['type'] == 'extra_forbidden':
+                message += missing_extension(' '.join(names))
+            raise InputError(message, parameters=names) from error
+
+
+def with_more_fields(model: _Model, fields: Mapping[str, tuple[Any, Any]]) -> _Model:
+    """A model with further fields, under the same name.
+
+    `fields` has an annotation and a default, by name, as of pydantic's `create_model`.
+    """
+    more: Any = fields
+    extended = create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        __module__=model.__module__,
+        **more,
+    )
+    return cast(_Model, extended)

@@ -152,7 +152,7 @@ class Rows(ABC):
 
 
 class VectorRows(Rows):
-    """Rows that have several vectors each, by which an approximate index finds them.
+    """Rows that have several vectors each, by which a scan finds them.
 
     Attributes
     ----------
@@ -237,8 +237,8 @@ class Representation(ABC):
     rescores : whether it scores the best hits of the other rankings, unless a user says
     scores_all : whether each passage that it can match is a hit, whatever its score; else a score
         of 0 is none
-    has_ann : whether an approximate index can find passages by it: its rows are `VectorRows`, and
-        it has `query_vectors` and `sample_query`
+    has_vectors : whether a scan can find passages by it: its rows are `VectorRows`, and it has
+        `query_vectors` and `sample_query`
     """
 
     name: str
@@ -254,7 +254,7 @@ class Representation(ABC):
     shard_rows: int = SHARD_ROWS
     rescores: bool = False
     scores_all: bool = False
-    has_ann: bool = False
+    has_vectors: bool = False
 
     @abstractmethod
     def open(self, name: str, device: str, precision: str) -> Any:
@@ -301,7 +301,7 @@ class Representation(ABC):
         raise NotImplementedError(f'{self.what} has no vectors of queries')
 
     def sample_query(self, passage: Any, random: np.random.Generator) -> Any:
-        """A query that a passage answers, to measure an approximate index with."""
+        """A query that a passage answers, to measure a scan with."""
         raise NotImplementedError(f'{self.what} has no vectors of queries')
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
+from pyserini_repbert.data.checked_values import with_more_fields
 from pyserini_repbert.extension import loaded
 
 # The order of the documents of a pool unless a client asks for another.
@@ -44,7 +45,7 @@ def added_parameters() -> dict[str, tuple[Any, Any]]:
 
 def with_added_parameters(model: _Model) -> _Model:
     """The form of a request, with the parameters that extensions add behind its own."""
-    return _extended(model, added_parameters())
+    return with_more_fields(model, added_parameters())
 
 
 def pool_orders() -> dict[str, PoolOrder]:
@@ -65,7 +66,7 @@ def with_pool_orders(model: _Model) -> _Model:
     literal: Any = Literal
     descriptions = '; '.join(f'{name}: {order.description}' for name, order in orders.items())
     field = Field(RANDOM, description=descriptions)
-    return _extended(model, {'order': (literal[(RANDOM, *orders)], field)})
+    return with_more_fields(model, {'order': (literal[(RANDOM, *orders)], field)})
 
 
 def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
@@ -75,24 +76,27 @@ def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
     """
 
     def extend(model: _Model) -> _Model:
-        settings: dict[str, tuple[Any, Any]] = {}
-        for part in loaded('in_services'):
-            settings |= getattr(part, hook)
-        return _extended(model, settings)
+        return with_more_fields(model, _added_settings(hook))
 
     return extend
 
 
-def _extended(model: _Model, fields: dict[str, Any]) -> _Model:
-    """A model with further fields, under the same name."""
-    extended = create_model(
-        model.__name__,
-        __base__=model,
-        __doc__=model.__doc__,
-        __module__=model.__module__,
-        **fields,
-    )
-    return cast(_Model, extended)
+def _added_settings(hook: str) -> dict[str, tuple[Any, Any]]:
+    settings: dict[str, tuple[Any, Any]] = {}
+    for part in loaded('in_services'):
+        settings |= getattr(part, hook)
+    return settings
+
+
+def settings_with_flags() -> list[str]:
+    """The settings of an index that extensions add and `serve` has flags for: those with a
+    description.
+    """
+    names = []
+    for name, (_, default) in _added_settings('index_settings').items():
+        if getattr(default, 'description', None):
+            names.append(name)
+    return names
 
 
 def with_added_fields(hook: str) -> Callable[[_Form], _Form]:

@@ -8,6 +8,8 @@ import indexes
 import numpy as np
 import pytest
 from folders import tree
+from pyserini_repbert.index.ann_form import ANN_FORM
+from pyserini_repbert.search.ann import ann_lock
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
@@ -15,7 +17,6 @@ from pyserini_repbert.encode.parts import finish_parts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import folds
 from pyserini_repbert.files import check_replaced, locked
-from pyserini_repbert.index.ann_form import ANN_FORM
 from pyserini_repbert.index.bundle_form import bundle_form
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss
@@ -23,7 +24,6 @@ from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.surrounding import surrounding_index
 from pyserini_repbert.record import record_path
 from pyserini_repbert.search.adapted_folder import write_adapted
-from pyserini_repbert.search.ann import ann_lock
 
 THESIS = 'ten years of work'
 

@@ -5,12 +5,12 @@ import re
 
 import pytest
 from doc_runner import ROOT
+from pyserini_repbert.collection.approximate import CollectionAnnRecord, CoveredShard
+from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 
 from pyserini_repbert.collection import generation_manifest as collection
-from pyserini_repbert.collection.approximate import CollectionAnnRecord, CoveredShard
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
-from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 from pyserini_repbert.index.records import (
     DenseSettings,
     Manifest,

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ann_bundles import DIMENSION, RowEncoder, clustered, write_bundle
 from folders import tree
+from pyserini_repbert.search.ann import AnnSettings, build_ann
+from vector_bundles import DIMENSION, RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -22,7 +23,6 @@ from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.ray_parts import EncodeParts
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 
 VECTORS = clustered(1000)

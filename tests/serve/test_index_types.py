@@ -5,6 +5,7 @@ cannot be opened.
 import asyncio
 
 import pytest
+from pyserini_repbert.search.ann import AnnSettings, build_ann
 from starlette.testclient import TestClient
 
 from pyserini_repbert.commands import command
@@ -14,7 +15,6 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings

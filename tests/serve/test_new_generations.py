@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from pyserini_repbert.search.ann import AnnSettings
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.extensions.trials import encode_trial, go_back, use_trial
-from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.serve import routes, service as services
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings

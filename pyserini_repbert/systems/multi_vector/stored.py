@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # Of a document as a query, so many token vectors at most, evenly spaced.
 _QUERY_TOKENS = 256
-# Of a query to measure an approximate index with: tokens of a passage that follow each other, and
+# Of a query to measure a scan with: tokens of a passage that follow each other, and
 # their noise, in standard deviations of the passage's values.
 _SAMPLE_TOKENS = 16
 _SAMPLE_NOISE = 0.5
@@ -215,7 +215,7 @@ class _Tokens(Representation):
     shard_rows = 8192
     rescores = True
     scores_all = True
-    has_ann = True
+    has_vectors = True
 
     def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
         from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder

@@ -109,14 +109,13 @@ def test_more_files_than_are_held_by_several_threads(files, monkeypatch):
 def test_slow_files_after_many_fast_ones_get_another_process(files, monkeypatch):
     monkeypatch.setattr(converting, '_MOST_HELD', 1)
     monkeypatch.setattr(converting, '_n_cores', lambda: 2)
-    with converter_of(files * 40) as converter:
-        with converter._changed:
-            for _ in range(500):
-                converter._note_wait(0.01)
-            assert len(converter._threads) == 1
-            for _ in range(8):
-                converter._note_wait(0.2)
-            assert len(converter._threads) == 2
+    with converter_of(files * 40) as converter, converter._changed:
+        for _ in range(500):
+            converter._note_wait(0.01)
+        assert len(converter._threads) == 1
+        for _ in range(8):
+            converter._note_wait(0.2)
+        assert len(converter._threads) == 2
 
 
 def test_a_file_that_is_asked_for_again_is_read_again(files):

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.search.ann import AnnSettings
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.serve import service as services
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
@@ -55,8 +55,8 @@ def folder(shared, tiny_checkpoint, tmp_path, monkeypatch):
         }
         with Collection.open(template, sparse='none', **models) as collection:
             collection.add(documents())
-            collection.build_ann(COMPLETE)
-            collection.build_ann(COMPLETE, ranking='multi')
+            build_ann(collection.folder, COMPLETE)
+            build_ann(collection.folder, COMPLETE, ranking='multi')
     copy_collection(template, tmp_path / 'mine')
     return tmp_path / 'mine'
 
@@ -136,14 +136,14 @@ def test_each_approximate_ranking_is_a_system(serve, folder):
 def test_they_serve_later_generations(serve, folder, caplog):
     client = serve()
     service = client.app.state.service
-    before = service.served['mine'].ranker('multi-ann').ranker.approximate
+    before = service.served['mine'].ranker('multi-ann').ranker.scan
     add(folder, 'newer')
     wait_for(client, 2)
     assert 'newer' in assert_hits_equal(client)
-    after = service.served['mine'].ranker('multi-ann').ranker.approximate
+    after = service.served['mine'].ranker('multi-ann').ranker.scan
     assert after.index is before.index
     with Collection.open(folder) as collection:
-        collection.build_ann(COMPLETE, ranking='multi', overwrite=True)
+        build_ann(collection.folder, COMPLETE, ranking='multi', overwrite=True)
     assert 'newer' in assert_hits_equal(client)
     shutil.rmtree(folder / DENSE_INDEX)
     shutil.rmtree(folder / TOKEN_INDEX)
