@@ -8,8 +8,6 @@ import indexes
 import numpy as np
 import pytest
 from folders import tree
-from pyserini_repbert.index.ann_form import ANN_FORM
-from pyserini_repbert.search.ann import ann_lock
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
@@ -166,29 +164,6 @@ def test_adapt(tmp_path):
     refuses(
         lambda: write_adapted(folder, query_map, overwrite=True, **values), folder, 'thesis.txt'
     )
-
-
-def test_index_ann(tmp_path):
-    folder = indexes.dense(tmp_path / 'index')
-    put_thesis(folder, 'ann/thesis.txt')
-
-    def build():
-        with ann_lock(folder, overwrite=True):
-            pass
-
-    refuses(build, folder / 'ann', 'thesis.txt')
-    (folder / 'ann').rename(tmp_path / 'ann')
-    (folder / 'ann').symlink_to(tmp_path / 'ann')
-    with pytest.raises(InputError, match='ann is a link'):
-        build()
-    assert (tmp_path / 'ann' / 'thesis.txt').read_text() == THESIS
-
-
-def test_what_a_killed_build_of_ann_seems_to_have_left(tmp_path):
-    for name in ('thesis.txt', 'index.faiss', 'ann.json'):
-        put_thesis(tmp_path / '.ann-cleared', name)
-    ANN_FORM.remove(tmp_path / '.ann-cleared')
-    assert tree(tmp_path) == {'.ann-cleared/thesis.txt': THESIS.encode()}
 
 
 def test_a_lock_is_no_link_to_a_file(tmp_path):

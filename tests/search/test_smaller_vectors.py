@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from folders import tree
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 from vector_bundles import DIMENSION, RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command, encode, index
@@ -82,16 +81,6 @@ def test_large_queries_lose_no_hits(k):
     tops = ExactIndex(ArrayVectors(stored)).search(queries, k)
     for query, top in enumerate(tops):
         assert set(top.rows.tolist()) == set(np.argsort(-scores[:, query])[:k].tolist())
-
-
-def test_an_approximate_index_scores_by_the_stored_values(tmp_path):
-    folder = write_bundle(tmp_path / 'index', VECTORS, dtype='int8')
-    build_ann(DenseBundle(folder), AnnSettings('hnsw', hits=20))
-    searcher = DenseSearcher(folder, RowEncoder(VECTORS), ann=True)
-    for hit in searcher.search(VECTORS[3], 10):
-        score = float(IN_INT8[int(hit.docid[1:])] @ VECTORS[3])
-        assert hit.score == pytest.approx(score, rel=1e-5)
-    assert check_index(folder).count('whole') == 2
 
 
 def test_the_manifest_says_what_is_lost(bundle):

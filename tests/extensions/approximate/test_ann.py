@@ -18,6 +18,8 @@ from pyserini_repbert.extensions.approximate.kinds import Effort
 from pyserini_repbert.files import locked
 from pyserini_repbert.folder_forms import temporary_name
 from pyserini_repbert.index import DenseBundle, export_faiss
+from pyserini_repbert.index.check import check_index
+from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.search import DenseSearcher
 
 COUNT = 900
@@ -225,6 +227,17 @@ def test_a_killed_build_is_no_obstacle(bundle):
         'shard-00001',
         'shard-00002',
     ]
+
+
+def test_an_approximate_index_scores_by_the_stored_values(vectors, tmp_path):
+    folder = write_bundle(tmp_path / 'index', vectors, dtype='int8')
+    build_ann(folder, AnnSettings('hnsw', hits=20))
+    in_int8 = np.asarray(quantize(vectors))
+    searcher = DenseSearcher(folder, RowEncoder(vectors), ann=True)
+    for hit in searcher.search(vectors[3], 10):
+        score = float(in_int8[int(hit.docid[1:])] @ vectors[3])
+        assert hit.score == pytest.approx(score, rel=1e-5)
+    assert check_index(folder).count('whole') == 2
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):
