@@ -41,10 +41,10 @@ _SHELF = 'extensions'
 # indexes. An error names the one that was taken away.
 _ASKED_BY = {
     'approximate': ('ann',),
-    'confidence': ('confidence', 'min_confidence', 'calibration'),
+    'confidence': ('confidence', 'min_confidence'),
     'following': ('follow',),
-    'ir_metadata': ('ir_metadata',),
-    'neighbours': ('neighbours', 'ladr'),
+    'neighbours': ('neighbours',),
+    'off_topic': ('off_topic',),
     'trials': ('try', 'trial'),
     'watching': ('watch', 'history'),
 }

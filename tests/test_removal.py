@@ -139,6 +139,9 @@ WORDS = {
     'collection': ('--filter', 'index sync', '--even-if-worse'),
     'serve': ('  serve ',),
     'extensions': ('--min-confidence', '--watch'),
+    'extensions/approximate': (
+        *('--ann', '    ann ', '"approximate"', "'ann'", 'extensions/approximate/'),
+    ),
     'extensions/confidence': (
         *('--min-confidence', '"min_confidence"', '"probability"', '"unsure"'),
         *('"lost_confidence"', 'extensions/confidence/'),
@@ -173,17 +176,23 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
     graph = f'neighbours --index {tmp_path}/mine --neighbours 2 --quiet'
     assert command.run(index_command, graph.split()) == 0
     tree = take_away(['extensions/neighbours'], tmp_path / 'tree')
+    missing = ": install pyserini_repbert with its extension 'neighbours'"
     search = 'search --index mine --query cat --quiet'
     commands = {
         search: 'status 0',
         f'{search} --rerank ladr@2': "'ladr' is neither one of the catalog's rerankers",
         f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
-        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
-        graph.replace('neighbours --', 'index neighbours --'): "invalid choice: 'neighbours'",
+        'index check --index mine': f'mine/neighbours is not part of a collection{missing}',
+        f'index {graph}': missing,
     }
+    check_commands(commands, tree, tmp_path)
+
+
+def check_commands(commands, tree, folder):
+    """Run commands; each says what is expected, and all but the first are refused in one line."""
     shown = subprocess.run(
         [sys.executable, '-c', ONLY_HERE + RUN, *commands],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
         capture_output=True,
         text=True,
@@ -193,6 +202,28 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
     assert shown.count('error: ') == shown.count('\nstatus 2') == len(commands) - 1
     for said in commands.values():
         assert said in shown
+
+
+def test_without_approximate_an_index_that_has_one_is_searched(tiny_checkpoint, tmp_path):
+    """What needs the approximate index is refused in a line that names the extension."""
+    pytest.importorskip('pyserini_repbert.extensions.approximate')
+    settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', **settings) as collection:
+        collection.sync([(f'd{n}', f'cat w{n % 7} w{n % 11} w{n % 13}') for n in range(630)])
+    build = f'ann --index {tmp_path}/mine --recall 0.1 --quiet'
+    assert command.run(index_command, build.split()) == 0
+    (tmp_path / 'serve.yaml').write_text('indexes: {mine: {path: mine, ann: true}}\n')
+    tree = take_away(['extensions/approximate'], tmp_path / 'tree')
+    missing = ": install pyserini_repbert with its extension 'approximate'"
+    search = 'search --index mine --query cat --quiet'
+    commands = {
+        search: 'status 0',
+        f'{search} --ann': f'unrecognized arguments: --ann{missing}',
+        'index check --index mine': f'mine/ann is not part of a collection{missing}',
+        'index ann --index mine': missing,
+        'serve --config serve.yaml': f"'indexes.mine.ann': is unknown{missing}",
+    }
+    check_commands(commands, tree, tmp_path)
 
 
 def names_imported(path, package):
@@ -228,6 +259,7 @@ def test_nothing_else_names_it(folders):
 
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
+    'extensions/approximate': 'tests/attack/test_overwriting.py',
     'extensions/confidence': 'tests/collection/judging',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',

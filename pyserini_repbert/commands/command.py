@@ -23,6 +23,7 @@ from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer, share
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
+from pyserini_repbert.extension import missing_extension
 
 EXIT_ERROR = 2
 EXIT_UNREAD = 3  # a file could not be read; all else was done
@@ -218,14 +219,20 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         message += self._advice_on_dashes(message)
+        raise InputError(f'{message}{self._advice_on_names(message)} (see {self.prog} --help)')
+
+    def _advice_on_names(self, message: str) -> str:
+        """What to do about an unknown flag or action; '' if nothing is known."""
+        given = [word.partition('=')[0] for word in self._given]
+        for name in given:
+            missing = missing_extension(name) if name in message else ''
+            if missing:
+                return missing
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
-        hint = ''
-        for word in self._given:
-            flag = word.partition('=')[0]
+        for flag in given:
             if flag.startswith('--') and flag != '--' and flag not in known:
-                hint = _hint(self.prog, flag, known)
-                break
-        raise InputError(f'{message}{hint} (see {self.prog} --help)')
+                return _hint(self.prog, flag, known)
+        return ''
 
     def _advice_on_dashes(self, message: str) -> str:
         """How to give a value that begins with a dash, which argparse takes for a flag; '' if none
