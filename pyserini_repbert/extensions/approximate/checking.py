@@ -9,12 +9,12 @@ import numpy as np
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.extensions.approximate.covered import CoveredRows, open_collection_ann
+from pyserini_repbert.extensions.approximate.folders import kinds_with_vectors
 from pyserini_repbert.extensions.approximate.form import ANN
 from pyserini_repbert.extensions.approximate.ranking_vectors import (
     DenseVectors,
     RankingVectors,
 )
-from pyserini_repbert.extensions.approximate.rankings import kinds_with_vectors
 from pyserini_repbert.extensions.approximate.token_vectors import TokenVectors
 
 

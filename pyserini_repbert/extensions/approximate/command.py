@@ -44,8 +44,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def make_ann(options: argparse.Namespace) -> None:
     """Do `index ann`."""
     from pyserini_repbert.extensions.approximate.building import build_ann
+    from pyserini_repbert.extensions.approximate.folders import ann_folder
     from pyserini_repbert.extensions.approximate.form import INDEX
-    from pyserini_repbert.extensions.approximate.rankings import ann_folder
     from pyserini_repbert.files import human_size
     from pyserini_repbert.names.indexes import ready_folder
 

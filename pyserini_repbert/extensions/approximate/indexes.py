@@ -52,7 +52,7 @@ class AnnInCollections(CollectionPart):
 
     @cached_property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
-        from pyserini_repbert.extensions.approximate.rankings import kinds_with_vectors
+        from pyserini_repbert.extensions.approximate.folders import kinds_with_vectors
 
         names = '|'.join(kind.name for kind in kinds_with_vectors())
         below = FolderForm('folder of an approximate index', _FILES).below(f'({names})')
@@ -81,7 +81,7 @@ class AnnInCollections(CollectionPart):
 
 def _folders_with_ann(folder: Path) -> list[Path]:
     """The folders of a collection in which an approximate index is."""
-    from pyserini_repbert.extensions.approximate.rankings import ann_folders
+    from pyserini_repbert.extensions.approximate.folders import ann_folders
 
     return [parent for parent in ann_folders(folder) if (parent / ANN).exists()]
 
