@@ -24,12 +24,13 @@ from sparse import DIFFERENT, term_settings
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import BundleEncoding
+from pyserini_repbert.extensions.learned_sparse import EXTENSION
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.systems.encoders import document_encoder
-from pyserini_repbert.systems.term_rows import TERMS
 
+(TERMS,) = EXTENSION.representations
 QUERIES = 60
 
 

@@ -23,7 +23,9 @@ def lazily(
     """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562) that imports `names`, by
     module, on first use.
     """
-    modules = {name: module for module, of_module in names.items() for name in of_module}
+    modules: dict[str, str] = {}
+    for module, names_of_module in names.items():
+        modules |= dict.fromkeys(names_of_module, module)
 
     def __getattr__(name: str) -> Any:
         if name not in modules:

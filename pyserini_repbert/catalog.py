@@ -12,6 +12,7 @@ from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
+from pyserini_repbert.extension import missing_extension
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
@@ -62,6 +63,9 @@ def get(kind: str, name: str) -> Entry:
     """The entry. Raises UnknownNameError with the nearest names."""
     known = entries(kind)
     if name not in known:
+        advice = missing_extension(name)
+        if advice:
+            raise UnknownNameError(f"'{name}' is not one of the catalog's {kind}{advice}")
         raise UnknownNameError(
             f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an "
             f'existing path: known are {", ".join(known)}'

@@ -22,12 +22,14 @@ name, a line of help), which a plugin manager would have to import each package'
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
@@ -37,17 +39,9 @@ ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
-# What asks for the folders of that folder, by name: flags, actions, settings, stages, and files of
-# indexes. An error names the one that was taken away.
-_ASKED_BY = {
-    'approximate': ('ann',),
-    'confidence': ('confidence', 'min_confidence'),
-    'following': ('follow',),
-    'neighbours': ('neighbours',),
-    'off_topic': ('off_topic',),
-    'trials': ('try', 'trial'),
-    'watching': ('watch', 'history'),
-}
+# The words of all extensions of this release: one that is taken away takes its own along.
+# `python tests/test_extension_words.py` records them from what each extension brings.
+RECORDED_WORDS = Path(__file__).parent / 'resources' / 'extension_words.json'
 
 
 @dataclass(frozen=True)
@@ -68,6 +62,49 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Representation:
+    """What a model makes of each passage beside its dense vector, as collections store it: how it
+    is called everywhere. `work` encodes, stores and scores, and is imported on first use.
+
+    Attributes
+    ----------
+    name : in the record of a shard, and of the folder of what extensions keep of it: 'tokens'
+    option : the argument of `Collection.open` that names the model: 'multi_vector'. The flag has
+        dashes in place of underscores. 'sparse' is for models that rank in place of BM25
+    ranking : what a collection calls its ranking by it: 'multi'
+    what : the model in prose: 'multi-vector model'
+    files : the names of the arrays that a shard may have
+    work_name : an `encode.representations.RepresentationWork`, as 'MODULE:ATTRIBUTE'
+    metavar : of a model in the help of the flag: 'FOLDER'
+    help : of the flag: which models it takes, and what they do
+    rescores : whether it scores the best hits of the other rankings, unless a user says
+    has_vectors : whether scans find passages by it: its rows are
+        `encode.representations.VectorRows`
+    """
+
+    name: str
+    option: str
+    ranking: str
+    what: str
+    files: tuple[str, ...]
+    work_name: str
+    metavar: str
+    help: str
+    rescores: bool = False
+    has_vectors: bool = False
+
+    @property
+    def setting(self) -> str:
+        """What the settings of a collection call the model: 'multi_vector_model'."""
+        return f'{self.option}_model'
+
+    @cached_property
+    def work(self) -> Any:
+        """What encodes, stores and scores: an `encode.representations.RepresentationWork`."""
+        return pkgutil.resolve_name(self.work_name)
+
+
+@dataclass(frozen=True)
 class Extension:
     """What an extension brings, by 'module:attribute' below its package.
 
@@ -77,6 +114,7 @@ class Extension:
     package : the package that defines it: `__name__`
     systems : families of models: each a `systems.registry.System`
     index_kinds : each an `indexes.kind.IndexKind`
+    representations : what collections may store of a further model
     openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
         parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
         name alone; 'filter', with the text of a filter; 'search', with an open search, an
@@ -87,9 +125,7 @@ class Extension:
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
-        `collection.commands.parts.WritePart`
-    scans : other ways than exact search to find the vectors nearest to a question's: each a
-        `collection.scans.CollectionScan`
+        `collection.commands.parts.WritePart`, of 'index judgments' a `JudgmentsPart`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
@@ -107,6 +143,7 @@ class Extension:
     package: str
     systems: tuple[str, ...] = ()
     index_kinds: tuple[str, ...] = ()
+    representations: tuple[Representation, ...] = ()
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -130,6 +167,50 @@ def extensions() -> Mapping[str, Extension]:
     Raises InputError for two extensions of one name.
     """
     return by_name('extension', _defined())
+
+
+def missing_extension(word: str) -> str:
+    """What an error about a word ends with, where an extension of this release knows it and is not
+    installed; '' for any other word.
+
+    Parameters
+    ----------
+    word : as a user types it: a command, 'index history'; a flag, 'search --min-confidence'; a
+        setting, a stage, an option of stages, an argument of a search; or what a kind of index is
+    """
+    return _advice(_recorded_words()['words'].get(word))
+
+
+def missing_extension_of_file(path: str) -> str:
+    """As `missing_extension`, of a file or folder by its path in the folder of an index."""
+    for pattern, package in _recorded_words()['files'].items():
+        if re.fullmatch(pattern, path):
+            return _advice(package)
+    return ''
+
+
+def refuse_missing_command(words: str) -> None:
+    """Raise InputError for a command of an extension that is not installed: 'index sync'."""
+    advice = missing_extension(words)
+    if advice:
+        raise InputError(f"'{words}' is not a command here{advice}")
+
+
+@cache
+def _recorded_words() -> Mapping[str, Mapping[str, str]]:
+    """The packages of this release's extensions, by their words and by patterns of their files."""
+    words: Mapping[str, Mapping[str, str]] = json.loads(RECORDED_WORDS.read_text(encoding='utf-8'))
+    return words
+
+
+def _advice(package: str | None) -> str:
+    """To install an extension; '' for one that is."""
+    installed = {extension.package for extension in extensions().values()}
+    if package is None or package in installed:
+        return ''
+    name = package.rpartition('.')[2]
+    folder = package.replace('.', '/')
+    return f"; install the extension '{name}' for it, or put back its folder {folder}"
 
 
 def by_name(what: str, defined: Iterable[Any]) -> dict[str, Any]:
@@ -159,19 +240,6 @@ def _defined() -> Iterator[Extension]:
 def all_entry_points() -> Any:
     """What installed packages offer: it is read once, from the files of all of them."""
     return metadata.entry_points()
-
-
-def missing_extension(name: str) -> str:
-    """A clause that names the extension which something is of, where it was taken away; '' for
-    anything else.
-
-    `name` is of a flag, an action, a setting, or a file in an index: '--ann', 'ann', '.ann.lock'.
-    """
-    words = set(re.split(r'[./=@ ]', name.lstrip('-').replace('-', '_')))
-    for extension, asked_by in _ASKED_BY.items():
-        if words.intersection(asked_by) and extension not in extensions():
-            return f": install pyserini_repbert with its extension '{extension}'"
-    return ''
 
 
 def entry_points(group: str) -> Iterable[metadata.EntryPoint]:
@@ -224,6 +292,19 @@ def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
         if opened is not None:
             return opened
     return None
+
+
+@cache
+def representations() -> tuple[Representation, ...]:
+    """What collections may store of passages beside dense vectors, in the order of their names.
+
+    Raises InputError for two of one name.
+    """
+    brought: list[Representation] = []
+    for extension in extensions().values():
+        brought += extension.representations
+    by_names = by_name('representation', brought)
+    return tuple(by_names[name] for name in sorted(by_names))
 
 
 @dataclass(frozen=True)

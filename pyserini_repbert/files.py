@@ -10,7 +10,6 @@ import lzma
 import os
 import re
 import shutil
-import socket
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -110,23 +109,11 @@ def check_link(target: StrPath) -> None:
 def files_below(folder: StrPath) -> list[Path]:
     """All files in a folder and the folders in it, in order.
 
-    A link to another file of the folder is one of them. Links that leave the folder are left out
-    (`links_out_of`), and links to folders are not followed. Raises InputError for a folder that
-    cannot be read: its files are not there by mistake.
+    A link to another file of the folder is one of them. Links that leave the folder are left out,
+    and links to folders are not followed. Raises InputError for a folder that cannot be read: its
+    files are not there by mistake.
     """
     return sorted(path for path in _entries_below(folder) if path.is_file())
-
-
-def links_out_of(folder: StrPath) -> list[Path]:
-    """The links in a folder, and in the folders in it, to files and folders that lie elsewhere."""
-    root = Path(folder).resolve()
-    links = []
-    for parent, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            path = Path(parent, name)
-            if _leaves(path, root) and leads_somewhere(path):
-                links.append(path)
-    return sorted(links)
 
 
 def leads_somewhere(path: Path) -> bool:
@@ -437,6 +424,8 @@ def locked(path: Path, what: str) -> Iterator[None]:
     where another process holds it. On a file system without locks, two processes are not kept
     apart. Raises InputError for a link, whose target would be overwritten.
     """
+    import socket
+
     from filelock import FileLock, Timeout
 
     refuse_link(path)

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension_of_file
 
 # A temporary file or folder of NAME is called `.NAME.` with these digits: eight random ones, and
 # eight of a digest of NAME and of the random ones.
@@ -71,7 +72,7 @@ class FolderForm:
         kind = 'the link ' if (folder / name).is_symlink() else ''
         raise InputError(
             f'{folder} holds {kind}{name}, which no {self.what} has: move it away, or give another '
-            'folder'
+            f'folder{missing_extension_of_file(name)}'
         )
 
     def remove(self, folder: Path) -> None:

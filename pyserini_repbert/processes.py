@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 import time
 
-# Whether this process has said that it ends soon.
+# Whether this process has said that it ends soon, and that it does not.
 _ends_soon = False
+_goes_on = False
 
 
 def expect_to_end_soon() -> None:
@@ -18,9 +18,15 @@ def expect_to_end_soon() -> None:
     _ends_soon = True
 
 
+def expect_to_go_on() -> None:
+    """Say that this process goes on, whatever one of the things says that it does."""
+    global _goes_on
+    _goes_on = True
+
+
 def is_to_end_soon() -> bool:
     """Whether this process has said that it ends soon."""
-    return _ends_soon
+    return _ends_soon and not _goes_on
 
 
 def end_with_parent(grace_seconds: float = 0.0) -> None:
@@ -40,6 +46,8 @@ def end_with_parent(grace_seconds: float = 0.0) -> None:
 
 
 def _wait_for_parent(grace_seconds: float) -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is None:
         return

@@ -148,9 +148,9 @@ def _refuse_computed_indexes(connection: sqlite3.Connection, path: Path, advice:
         )
 
 
-def integrity_problems(connection: sqlite3.Connection, most: int = 20) -> Iterator[str]:
-    """What SQLite finds wrong with the structure of a file, a line each, at most `most`."""
-    for (problem,) in connection.execute(f'PRAGMA integrity_check({most})'):
+def integrity_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What SQLite finds wrong with the structure of a file, a line each, at most 20."""
+    for (problem,) in connection.execute('PRAGMA integrity_check(20)'):
         if problem != 'ok':
             yield f'SQLite finds: {" ".join(str(problem).split())}'
 

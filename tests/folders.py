@@ -4,6 +4,8 @@ import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
+
 from pyserini_repbert.record import checksum
 
 # The sizes of the BERT of most tests, and its vocabulary.
@@ -70,3 +72,8 @@ def make_older(folder: Path) -> None:
         path.write_text(json.dumps(manifest), encoding='utf-8')
         connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
     connection.close()
+
+
+def passage_vectors(generation, spans):
+    """The vectors of passages of a collection, as its shards have them: (n, d)."""
+    return np.stack([generation.shards[span.shard].shard.vectors[span.row] for span in spans])

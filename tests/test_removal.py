@@ -59,7 +59,7 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync'):
+for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
@@ -118,7 +118,7 @@ def test_everything_else_imports(folders, tmp_path):
     for words in words_of(folders):
         assert words not in shown
     if folders == PARTS:
-        assert "error: 'mine' is a collection, and this installation opens none" in shown
+        assert "error: 'mine' is a collection, which this installation does not open" in shown
         assert shown.endswith('status 2\n')
 
 
@@ -148,6 +148,8 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
+    'extensions/language_models': ('--judge-prompt',),
+    'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
@@ -175,55 +177,155 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
         collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
     graph = f'neighbours --index {tmp_path}/mine --neighbours 2 --quiet'
     assert command.run(index_command, graph.split()) == 0
-    tree = take_away(['extensions/neighbours'], tmp_path / 'tree')
-    missing = ": install pyserini_repbert with its extension 'neighbours'"
     search = 'search --index mine --query cat --quiet'
     commands = {
         search: 'status 0',
-        f'{search} --rerank ladr@2': "'ladr' is neither one of the catalog's rerankers",
+        f'{search} --rerank ladr@2': "'ladr' is not one of the catalog's rerankers",
         f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
-        'index check --index mine': f'mine/neighbours is not part of a collection{missing}',
-        f'index {graph}': missing,
+        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
+        graph.replace('neighbours --', 'index neighbours --'): 'not a command here',
     }
-    check_commands(commands, tree, tmp_path)
-
-
-def check_commands(commands, tree, folder):
-    """Run commands; each says what is expected, and all but the first are refused in one line."""
-    shown = subprocess.run(
-        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
-        cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    shown = run_without(['extensions/neighbours'], list(commands), tmp_path)
     assert shown.count('\nstatus ') == len(commands)
     assert shown.count('error: ') == shown.count('\nstatus 2') == len(commands) - 1
     for said in commands.values():
         assert said in shown
 
 
-def test_without_approximate_an_index_that_has_one_is_searched(tiny_checkpoint, tmp_path):
-    """What needs the approximate index is refused in a line that names the extension."""
-    pytest.importorskip('pyserini_repbert.extensions.approximate')
+def run_without(folders, commands, tmp_path):
+    """What commands print, without some folders of the package."""
+    tree = take_away(folders, tmp_path / 'tree')
+    ended = subprocess.run(
+        [sys.executable, '-c', ONLY_HERE + RUN, *commands],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout
+
+
+# Commands that need a folder: a command, a flag, a stage, an index, a settings file.
+NEEDING = {
+    'collection': (
+        'index sync --corpus docs --index new',
+        'search --index mine --query cat --filter a:b',
+        'search --index mine --query cat',
+        'adapt --index mine --topics t.tsv --qrels q.txt --go-back',
+    ),
+    'serve': ('serve --index mine',),
+    'extensions/approximate': (
+        'index ann --index mine',
+        'index check --index with_ann',
+        'search --index mine --query cat --ann',
+        'serve --config ann.yaml',
+        'serve --index mine --ann',
+    ),
+    'extensions/confidence': (
+        'search --index mine --query cat --min-confidence .5',
+        'evaluate calibration run.txt',
+    ),
+    'extensions/following': (
+        'index sync --corpus docs --index mine --follow',
+        'serve --config follow.yaml',
+    ),
+    'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
+    'extensions/language_models': ('index judgments --index mine --judge llm',),
+    'extensions/learned_sparse': ('index sync --corpus docs.jsonl --index new --sparse weighing',),
+    'extensions/model_server': ('serve --config embedding_inputs.yaml',),
+    'extensions/neighbours': (
+        'index neighbours --index mine',
+        'index check --index with_neighbours',
+        'search --index mine --query cat --rerank ladr@2',
+        'search --index mine --query cat --rerank monobert-demo@2:neighbours=2',
+        'serve --index mine --rerankers ladr',
+    ),
+    'extensions/off_topic': ('index check --index with_off_topic.safetensors',),
+    'extensions/several': ('search --index mine --index with_trial --query cat',),
+    'extensions/trials': ('index try --index mine', 'index check --index with_trial'),
+    'extensions/watching': (
+        'index history --index mine',
+        'index sync --corpus docs --index mine --watch',
+    ),
+}
+FILES = {
+    'ann.yaml': 'indexes:\n  mine:\n    path: mine\n    ann: true\n',
+    'docs.jsonl': '{"id": "d", "contents": "red"}\n',
+    'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
+    'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
+}
+REFUSING = {
+    'the parts': pytest.param(('collection', 'serve'), PARTS),
+    'no extension': pytest.param(tuple(SHELF), tuple(SHELF)),
+    **{
+        folder: pytest.param((folder,), (folder,), marks=pytest.mark.slow)
+        for folder in ('serve', *SHELF)
+    },
+}
+
+
+@pytest.mark.parametrize(('needed', 'gone'), REFUSING.values(), ids=REFUSING)
+def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
+    needed, gone, tiny_checkpoint, tmp_path
+):
     settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
     with Collection.open(tmp_path / 'mine', **settings) as collection:
-        collection.sync([(f'd{n}', f'cat w{n % 7} w{n % 11} w{n % 13}') for n in range(630)])
-    build = f'ann --index {tmp_path}/mine --recall 0.1 --quiet'
-    assert command.run(index_command, build.split()) == 0
-    (tmp_path / 'serve.yaml').write_text('indexes: {mine: {path: mine, ann: true}}\n')
-    tree = take_away(['extensions/approximate'], tmp_path / 'tree')
-    missing = ": install pyserini_repbert with its extension 'approximate'"
-    search = 'search --index mine --query cat --quiet'
-    commands = {
-        search: 'status 0',
-        f'{search} --ann': f'unrecognized arguments: --ann{missing}',
-        'index check --index mine': f'mine/ann is not part of a collection{missing}',
-        'index ann --index mine': missing,
-        'serve --config serve.yaml': f"'indexes.mine.ann': is unknown{missing}",
-    }
-    check_commands(commands, tree, tmp_path)
+        collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
+    for kept in ('ann', 'neighbours', 'off_topic.safetensors', 'trial'):
+        shutil.copytree(tmp_path / 'mine', tmp_path / f'with_{kept}')
+        (tmp_path / f'with_{kept}' / kept).mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding='utf-8')
+    folders = [folder for folder in needed for _ in NEEDING[folder]]
+    commands = [f'{words} --quiet' for folder in needed for words in NEEDING[folder]]
+    shown = run_without(gone, commands, tmp_path)
+    errors = [line for line in shown.splitlines() if line.startswith('error: ')]
+    assert len(errors) == shown.count('status 2\n') == len(commands), shown
+    for folder, words, error in zip(folders, commands, errors, strict=True):
+        name = folder.rpartition('/')[2]
+        needs = f"install the extension '{name}' for it, or put back its folder pyserini_repbert/"
+        assert f'{needs}{folder}' in error, words
+
+
+# The model of a collection whose extension may be gone: the option that names it.
+FURTHER = {'learned_sparse': 'sparse'}
+
+
+@pytest.mark.parametrize('extension', FURTHER)
+def test_without_the_extension_of_a_further_model_it_is_named(
+    extension, tiny_checkpoint, tiny_epic, tmp_path
+):
+    """A collection that has such a model is refused in one line, whatever is asked of it."""
+    pytest.importorskip(f'pyserini_repbert.extensions.{extension}')
+    option = FURTHER[extension]
+    documents = [('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')]
+    encoder = str(tiny_checkpoint())
+    models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
+    for name in ('mine', 'without'):
+        with Collection.open(tmp_path / name, encoder, **models) as collection:
+            collection.sync(documents)
+    with Collection.open(tmp_path / 'without', encoder, **models | {option: 'none'}) as collection:
+        # Shards still have what the model made.
+        assert collection.sync(documents, rebuild=True).encoded == 0
+    (tmp_path / 'corpus.jsonl').write_text('{"id": "d", "contents": "red"}\n', encoding='utf-8')
+    flag = f'--{option.replace("_", "-")}'
+    commands = [
+        'search --index mine --query cat --quiet',
+        'search --index without --query cat --quiet',
+        'index check --index mine',
+        'index status --index mine',
+        'index copy --index mine --output copy',
+        'index add --index mine --corpus corpus.jsonl --quiet',
+        f'index sync --index new --corpus corpus.jsonl --encoder tiny --quiet {flag} weighing',
+    ]
+    shown = run_without([f'extensions/{extension}'], commands, tmp_path)
+    refused = [line for line in shown.splitlines() if line.startswith('error: ')]
+    assert len(refused) == len(commands) == shown.count('\nstatus 2'), shown
+    for line in refused:
+        assert f"install the extension '{extension}'" in line
+    assert not (tmp_path / 'new').exists()
+    assert not (tmp_path / 'copy').exists()
 
 
 def names_imported(path, package):
@@ -261,6 +363,8 @@ def test_nothing_else_names_it(folders):
 ROOMS = {
     'extensions/approximate': 'tests/attack/test_overwriting.py',
     'extensions/confidence': 'tests/collection/judging',
+    'extensions/language_models': 'tests/collection/judging',
+    'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',

@@ -15,13 +15,13 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.model_options import check_options, names_model
 from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
 from pyserini_repbert.collection.settings import (
     Defaults,
     EncoderSource,
     TextEmbedding,
     WantedSettings,
-    named_models,
 )
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.source_files import open_file_records
@@ -50,11 +50,9 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
-    from pyserini_repbert.encode.term_weights import TermWeightsEncoder
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.dense import QueryEncoder
-    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -115,10 +113,10 @@ class Collection:
         passage_tokens: int | None = None,
         overlap: int | None = None,
         language: str | None = None,
-        sparse: str | os.PathLike[str] | TermWeightsEncoder | None = None,
-        multi_vector: str | os.PathLike[str] | MultiVectorTextEncoder | None = None,
+        sparse: Any = None,
         dtype: str | None = None,
         embedding: TextEmbedding | None = None,
+        **further: Any,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
 
@@ -140,30 +138,39 @@ class Collection:
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
-        multi_vector : a late-interaction model, whose token vectors are stored beside dense ones:
-            a `MultiVectorEncoder` folder, or an opened encoder; or 'none'; default: 'none'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
+        further : models of which extensions store something beside dense vectors, as
+            `multi_vector`, a late-interaction model: a `MultiVectorEncoder` folder, or an opened
+            encoder; or 'none'; default: 'none'
+
+        Raises InputError for a model that no extension stores.
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        further = {'sparse': _without_path(sparse), 'multi_vector': _without_path(multi_vector)}
+        models = {}
+        for option, model in {'sparse': sparse, **further}.items():
+            models[option] = _without_path(model)
+        check_options(models)
+        names = {}
+        for option, model in models.items():
+            if model is not None:
+                names[option] = model if isinstance(model, str) else str(model.name)
         source = EncoderSource(
             named_encoder,
             device,
             precision,
             batch_tokens,
             truncate_dim,
-            named_models(further),
+            {option: model for option, model in models.items() if names_model(option, model)},
             embedding,
         )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,
             overlap=overlap,
             language=language,
-            sparse=_name_of_model(sparse),
-            multi_vector=_name_of_model(multi_vector),
             dtype=dtype,
+            models=names,
         )
         return cls(folder, source, wanted)
 
@@ -687,12 +694,6 @@ class Collection:
 def _without_path(model: Any) -> Any:
     """A model as a user gives it, a path as text."""
     return os.fspath(model) if isinstance(model, os.PathLike) else model
-
-
-def _name_of_model(model: Any) -> str | None:
-    """What a user calls a model, which may be opened."""
-    named = _without_path(model)
-    return named if named is None or isinstance(named, str) else str(named.name)
 
 
 def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:

@@ -20,7 +20,8 @@ from pyserini_repbert.collection.shards import (
 )
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import FOREVER, damage
-from pyserini_repbert.encode.representations import SHARD_ROWS, Representation, Rows
+from pyserini_repbert.encode.representations import SHARD_ROWS, Rows
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
@@ -92,7 +93,8 @@ def rewrite_shards(staging: Staging, compact: bool = False) -> None:
 
 def _most_rows(staging: Staging) -> int:
     """The most rows of a shard: one of great rows has fewer."""
-    return min([SHARD_ROWS, *(kind.shard_rows for kind in staging.encoder.further_models)])
+    sizes: list[int] = [kind.work.shard_rows for kind in staging.encoder.further_models]
+    return min([SHARD_ROWS, *sizes])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pyserini_repbert.collection.settings import (
     check_encoder,
 )
 from pyserini_repbert.collection.stored_values import input_digest
-from pyserini_repbert.encode.representations import Representation
+from pyserini_repbert.extension import Representation
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.encode.representations import Representation, RepresentationModel
+from pyserini_repbert.encode.representations import RepresentationModel
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class FurtherEncoders:
             opened = self._encoders.get(kind.name)
             if opened is None or opened.key != model.key():
                 opened = _OpenedModel(
-                    model.key(), kind.open(model.encoder, device, model.precision)
+                    model.key(), kind.work.open(model.encoder, device, model.precision)
                 )
                 self._encoders[kind.name] = opened
             return opened.encoder

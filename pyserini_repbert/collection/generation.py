@@ -750,13 +750,6 @@ class Generation:
                 raise self.damage(f'the place of document number {docno} in its source') from error
         return origins
 
-    def passage_vectors(self, spans: Sequence[StoredPassage]) -> NDArray[np.float32]:
-        """The vectors of passages, float32 (n, d), in their order."""
-        vectors = np.empty((len(spans), self.settings.dimension), np.float32)
-        for number, span in enumerate(spans):
-            vectors[number] = self.shards[span.shard].shard.vectors[span.row]
-        return vectors
-
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {live.shard.name: position for position, live in enumerate(self.shards)}

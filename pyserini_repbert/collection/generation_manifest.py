@@ -14,7 +14,7 @@ import re
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from pyserini_repbert.data.values import adapter
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
-from pyserini_repbert.systems.registry import representations
 
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
@@ -128,10 +127,11 @@ class GenerationManifest:
         for shard in values['shards']:
             # One of the two says which rows are dead.
             del shard['dead_bits' if shard['dead_bits'] is None else 'dead']
-        for kind in representations():
-            if kind not in self.settings.further_models:
-                # As before there were such models.
-                del values['settings'][kind.setting]
+        settings: dict[str, Any] = {}
+        for name, value in values['settings'].items():
+            # Further models stand beside the other settings.
+            settings |= value if name == 'further' else {name: value}
+        values['settings'] = settings
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']

@@ -318,6 +318,17 @@ class JudgmentStore:
         rows = self.select_from('model_grades', 'SELECT DISTINCT docid FROM model_grades')
         return docids | {docid for (docid,) in rows}
 
+    def judged_versions(self) -> dict[str, list[str]]:
+        """The versions that were judged, of a person or a language model, by docid."""
+        rows = self._select("SELECT docid, version FROM judgments WHERE version <> ''")
+        rows += self.select_from(
+            'model_grades', "SELECT docid, version FROM model_grades WHERE version <> ''"
+        )
+        versions: dict[str, list[str]] = {}
+        for docid, version in rows:
+            versions.setdefault(docid, []).append(version)
+        return versions
+
     def rename(
         self, docids: Mapping[str, str], versions: Mapping[str, str], generation: str = ''
     ) -> int:

@@ -14,7 +14,7 @@ from pyserini_repbert.collection.adaptation import JUDGMENTS, LEARNING_LOCK
 from pyserini_repbert.collection.locks import WRITER_LOCK
 from pyserini_repbert.collection.shards import SHARD_FORM
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extension import loaded, missing_extension
+from pyserini_repbert.extension import loaded, missing_extension_of_file
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
@@ -71,10 +71,7 @@ def check_layout(folder: Path) -> None:
             f'{folder / name} is a link, which no collection has: put what it leads to in its '
             'place, or move the whole collection and link that'
         )
-    missing = missing_extension(str(name))
-    if missing:
-        raise DamagedFileError(f'{folder / name} is not part of a collection{missing}')
     raise DamagedFileError(
         f'{folder / name} is not part of a collection: move it out of {folder}, or install the '
-        'extension that keeps it there'
+        f'extension that keeps it there{missing_extension_of_file(name)}'
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShard
-from pyserini_repbert.encode.representations import Representation
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.index.sample import mean_vector, sample_positions
 from pyserini_repbert.search.aggregation import PassageAggregation

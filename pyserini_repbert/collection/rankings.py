@@ -6,57 +6,65 @@ from collections.abc import Sequence
 
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.search.adapted_folder import AdaptedSearch, learned_fusion
-from pyserini_repbert.systems.registry import representations
 
 # The dense ranking's share in the interpolation of a collection's rankings.
 DENSE_SHARE = 0.6
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
-    """A ranking that a collection has.
+    """A ranking that is no further model's: a `Representation.ranking` is another.
 
-    RESCORED has the best hits of the others, in the order of the token vectors' scores.
+    RESCORED has the best hits of the others, in the order of the scores of a further model that
+    rescores.
     """
 
     DENSE = 'dense'
     BM25 = 'bm25'
-    SPARSE = 'sparse'
-    MULTI = 'multi'
     RESCORED = 'rescored'
 
 
-# Which of two rankings has the greater share of their fusion: the one that comes first.
-_STRONGER = (
-    CollectionRanking.DENSE,
-    CollectionRanking.RESCORED,
-    CollectionRanking.MULTI,
-    CollectionRanking.SPARSE,
-    CollectionRanking.BM25,
-)
+def check_ranking(name: str) -> str:
+    """The name of a ranking that collections may have. Raises InputError for another name."""
+    names = [str(CollectionRanking.DENSE), str(CollectionRanking.BM25)]
+    names += [kind.ranking for kind in representations()]
+    if any(kind.rescores for kind in representations()):
+        names.append(str(CollectionRanking.RESCORED))
+    if name not in names:
+        raise InputError(
+            f"ranking of a collection '{name}' is unknown: expected one of {', '.join(names)}"
+        )
+    return str(name)
 
 
-def first_rankings(settings: CollectionSettings) -> tuple[CollectionRanking, ...]:
+def _by_strength() -> list[str]:
+    """The rankings of collections; of two, the first has the greater share of their fusion."""
+    kinds = sorted(representations(), key=lambda kind: not kind.rescores)
+    further = [kind.ranking for kind in kinds]
+    return [CollectionRanking.DENSE, CollectionRanking.RESCORED, *further, CollectionRanking.BM25]
+
+
+def first_rankings(settings: CollectionSettings) -> tuple[str, ...]:
     """The rankings of a collection that are usually fused: of vectors, and of words."""
-    rankings = [CollectionRanking.DENSE]
+    rankings = [str(CollectionRanking.DENSE)]
     if settings.sparse is SparseKind.BM25:
-        rankings.append(CollectionRanking.BM25)
+        rankings.append(str(CollectionRanking.BM25))
     for kind in settings.further_models:
         if not kind.rescores:
-            rankings.append(CollectionRanking(kind.ranking))
+            rankings.append(kind.ranking)
     return tuple(rankings)
 
 
-def stored_rankings(settings: CollectionSettings) -> tuple[CollectionRanking, ...]:
+def stored_rankings(settings: CollectionSettings) -> tuple[str, ...]:
     """The rankings of a collection by one model each, in the order of fusion."""
     kind = rescoring_kind(settings)
     if kind is None:
         return first_rankings(settings)
-    return (*first_rankings(settings), CollectionRanking(kind.ranking))
+    return (*first_rankings(settings), kind.ranking)
 
 
 def rescoring_kind(settings: CollectionSettings) -> Representation | None:
@@ -67,9 +75,7 @@ def rescoring_kind(settings: CollectionSettings) -> Representation | None:
     return None
 
 
-def rankings_of(
-    settings: CollectionSettings, wanted: Sequence[str] = ()
-) -> tuple[CollectionRanking, ...]:
+def rankings_of(settings: CollectionSettings, wanted: Sequence[str] = ()) -> tuple[str, ...]:
     """The rankings of a collection that are searched, in the order of fusion.
 
     `wanted` names some of them; none: the usual ones. Raises InputError for a ranking that the
@@ -77,13 +83,13 @@ def rankings_of(
     """
     is_rescored = rescoring_kind(settings) is not None
     if not wanted:
-        return (CollectionRanking.RESCORED,) if is_rescored else first_rankings(settings)
-    rankings = tuple(CollectionRanking(name) for name in wanted)
+        return (str(CollectionRanking.RESCORED),) if is_rescored else first_rankings(settings)
+    rankings = tuple(check_ranking(name) for name in wanted)
     if len(set(rankings)) < len(rankings):
         raise InputError(f'rankings {" ".join(wanted)}: name each once', parameters=('rankings',))
     available = stored_rankings(settings)
     if is_rescored:
-        available += (CollectionRanking.RESCORED,)
+        available += (str(CollectionRanking.RESCORED),)
     for ranking in rankings:
         if ranking not in available:
             raise InputError(_absence(ranking, available), parameters=('rankings',))
@@ -99,27 +105,25 @@ def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tu
     if adapted.rankings:
         return adapted.rankings
     if learned_fusion(adapted) is not None:
-        return tuple(map(str, first_rankings(settings)))
+        return first_rankings(settings)
     if adapted.query_map is not None:
         return (str(CollectionRanking.DENSE),)
     return ()
 
 
-def searched_rankings(
-    settings: CollectionSettings, rankings: Sequence[CollectionRanking]
-) -> set[CollectionRanking]:
+def searched_rankings(settings: CollectionSettings, rankings: Sequence[str]) -> set[str]:
     """The rankings by one model each that are searched where these are asked for."""
-    searched = {CollectionRanking(ranking) for ranking in rankings}
+    searched = set(rankings)
     if CollectionRanking.RESCORED in searched:
         searched.update(first_rankings(settings))
     return searched
 
 
-def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking]) -> str:
+def _absence(ranking: str, available: Sequence[str]) -> str:
     """Why a collection does not have a ranking, and which it has."""
     missing = 'without Lucene'
     for kind in representations():
-        if ranking == kind.ranking or (kind.rescores and ranking is CollectionRanking.RESCORED):
+        if ranking == kind.ranking or (kind.rescores and ranking == CollectionRanking.RESCORED):
             missing = f'without a {kind.what}'
     if len(available) == 1:
         return f'the collection was built {missing}: its ranking is {available[0]}'
@@ -131,7 +135,7 @@ def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
     Two are interpolated, what each score has above its ranking's background as a share of the best
-    one's (`Normalization.BACKGROUND`), that which is first in `_STRONGER` with a weight of
+    one's (`Normalization.BACKGROUND`), that which is first in `_by_strength` with a weight of
     `DENSE_SHARE`; more have equal weights.
     """
     if len(rankings) < 2:
@@ -139,6 +143,6 @@ def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     settings = FusionSettings(FusionMethod.INTERPOLATION, normalize=Normalization.BACKGROUND)
     if len(rankings) > 2:
         return settings.changed(alpha=[1 / len(rankings)] * len(rankings))
-    first, second = (_STRONGER.index(CollectionRanking(ranking)) for ranking in rankings)
+    first, second = (_by_strength().index(ranking) for ranking in rankings)
     leads = first < second
     return settings.changed(alpha=DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6))

@@ -108,6 +108,65 @@ def find_moves(
     return moves + [Rename(docid, '') for docid in replaced]
 
 
+def find_returns(
+    connection: sqlite3.Connection,
+    generation: int,
+    moves: Sequence[Rename],
+    judged: Mapping[str, Sequence[str]],
+) -> list[Rename]:
+    """Which judged texts of deleted documents are back, in documents with other docids.
+
+    Texts are compared with their titles, since of a deleted document only the version is known.
+
+    Parameters
+    ----------
+    connection : of the writer, which has staged the generation
+    generation : the one that is staged
+    moves : what `find_renames` and `find_moves` found
+    judged : the versions that were judged, by docid
+    """
+    were_live = connection.execute(
+        'SELECT docid FROM documents JOIN fields USING (docno) WHERE since < :generation '
+        'AND until >= :generation AND docid IN (SELECT value FROM json_each(:docids))',
+        {'generation': generation, 'docids': json.dumps(list(judged))},
+    )
+    # A document that was there keeps its grades, or `moves` has them.
+    passed_over = {docid for (docid,) in were_live}
+    old_by_version: dict[str, str] = {}
+    for docid, versions in sorted(judged.items()):
+        if docid not in passed_over:
+            old_by_version.update(dict.fromkeys(versions, docid))
+    if not old_by_version:
+        return []
+    come = {move.new for move in moves}
+    new_by_old: dict[str, str] = {}
+    for docid, version in _read_new_versions(connection, generation):
+        old = old_by_version.get(version, docid)
+        if docid != old and docid not in come:
+            new_by_old.setdefault(old, docid)
+    returns = [Rename(old, new) for old, new in new_by_old.items()]
+    # What had the docid before is another text, and is gone.
+    left = {move.old for move in moves} | set(new_by_old)
+    displaced = [docid for docid in new_by_old.values() if docid not in left]
+    return returns + [Rename(docid, '') for docid in displaced]
+
+
+def _read_new_versions(
+    connection: sqlite3.Connection, generation: int
+) -> Iterator[tuple[str, str]]:
+    """The docid and the version of each document with another text or title than before."""
+    rows = connection.execute(
+        'SELECT docid, text_digest FROM staged CROSS JOIN fields USING (docno) '
+        f'JOIN documents USING (docno) WHERE since = :generation AND until = {FOREVER} '
+        'AND NOT EXISTS (SELECT 1 FROM fields AS before WHERE before.docno = staged.docno '
+        'AND before.until = :generation AND before.text_digest = fields.text_digest) '
+        'ORDER BY staged.docno',
+        {'generation': generation},
+    )
+    for docid, digest in rows:
+        yield docid, digest.hex()
+
+
 @dataclass(frozen=True)
 class _Text:
     """A text of a document, by its digest."""

@@ -22,8 +22,8 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.scans import CandidateScan, collection_scan
 from pyserini_repbert.data.ordering import rank_by_score
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.ranking import (
     NO_HITS,
     NO_WORD,
@@ -74,7 +74,7 @@ class RepresentationSearcher(Searcher):
         self.aggregation = PassageAggregation(aggregation)
         self.generation = generation
         self.kind = kind
-        self.recorded_as = kind.recorded_as
+        self.recorded_as = kind.work.recorded_as
         self.query_encoder = query_encoder
         self._vectors = vectors
         check_model(generation.folder, vars(further_model(generation, kind)), query_encoder)
@@ -105,7 +105,7 @@ class RepresentationSearcher(Searcher):
         return self.with_settings(_counted=self._counted & documents[self._vectors.documents])
 
     def by_documents(self) -> Self:
-        """As in `Ranker`: the query is `Representation.document_query` of a document's passages."""
+        """As in `Ranker`: the query is what `RepresentationWork.document_query` gives."""
         return self.with_settings(takes_docids=True)
 
     def holds(self, docid: str) -> bool:
@@ -139,7 +139,8 @@ class RepresentationSearcher(Searcher):
 
     def encode(self, queries: Sequence[str]) -> list[Any]:
         """Questions as the representation reads them; None for one that finds nothing."""
-        return self.kind.encode_queries(self.query_encoder, queries)
+        asked: list[Any] = self.kind.work.encode_queries(self.query_encoder, queries)
+        return asked
 
     @property
     def gives_document_scores(self) -> bool:
@@ -154,7 +155,7 @@ class RepresentationSearcher(Searcher):
             (query,) = self.queries_of([topic.text])
             score_of |= self.scores_by_docid(query, missing)
         scores = [score_of.get(docid) for docid in docids]
-        if self.kind.scores_all:
+        if self.kind.work.scores_all:
             return scores
         return [score or None for score in scores]
 
@@ -172,7 +173,7 @@ class RepresentationSearcher(Searcher):
         if self.scan is not None and k is not None:
             return self._of_candidates(self.scan, query, k)
         scores = self._scores(query)
-        is_hit = self._counted if self.kind.scores_all else self._counted & (scores != 0)
+        is_hit = self._counted if self.kind.work.scores_all else self._counted & (scores != 0)
         found = np.flatnonzero(is_hit)
         if self.aggregation is PassageAggregation.FIRST:
             docnos = self._vectors.documents[found]
@@ -188,7 +189,7 @@ class RepresentationSearcher(Searcher):
 
     def _mean(self, scores: NDArray[np.float32]) -> float:
         """`Ranking.background`, by the scores of the sample of passages."""
-        if not self.kind.scores_all:
+        if not self.kind.work.scores_all:
             return NO_WORD
         return float(scores.mean(dtype=np.float64)) if len(scores) else 0.0
 
@@ -269,7 +270,7 @@ class RepresentationSearcher(Searcher):
             if len(rows):
                 best = rows[[int(np.argmax(self._scores_of(asked, rows)))]]
                 (passage,) = self._vectors.values(self.kind, best)
-                words = self.kind.matches(self.query_encoder, asked, passage)
+                words = self.kind.work.matches(self.query_encoder, asked, passage)
                 if words:
                     reasons[docid] = (Reason(ReasonKind(self.kind.name), self.name, words),)
         return reasons
@@ -278,4 +279,4 @@ class RepresentationSearcher(Searcher):
         """A document as a query; None where it is not here, or has no text."""
         rows, _ = self._vectors.rows_of(self.generation.docnos([docid]))
         passages = self._vectors.values(self.kind, rows)
-        return self.kind.document_query(passages) if passages else None
+        return self.kind.work.document_query(passages) if passages else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyserini_repbert.collection.generation import Generation
     from pyserini_repbert.collection.passage_vectors import PassageVectors
-    from pyserini_repbert.encode.representations import Representation
+    from pyserini_repbert.extension import Representation
     from pyserini_repbert.search.quick_exact import QuickIndex
     from pyserini_repbert.search.scores import TopRows
 

@@ -17,6 +17,7 @@ from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
+    check_ranking,
     default_fusion,
     first_rankings,
     learned_rankings,
@@ -25,8 +26,8 @@ from pyserini_repbert.collection.rankings import (
     searched_rankings,
 )
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -46,7 +47,6 @@ from pyserini_repbert.search.adapted_folder import (
     read_query_map,
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.systems.registry import representations
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher, FilteredBm25
@@ -95,7 +95,7 @@ class SearchSettings:
     def __post_init__(self) -> None:
         PassageAggregation(self.aggregation)
         for ranking in self.rankings:
-            CollectionRanking(ranking)
+            check_ranking(ranking)
 
 
 def learned_settings(
@@ -214,20 +214,20 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """The search of passages, also where the dense ranking is not asked for."""
         return self._dense.get()
 
-    def ranking(self, ranking: CollectionRanking | str, scan: str = '') -> DocumentRanking:
+    def ranking(self, ranking: str, scan: str = '') -> DocumentRanking:
         """A ranking of all documents, whether or not it is among the parts.
 
         With the name of a scan, that finds passages, whatever the settings say. Raises InputError
         where they cannot be scanned so.
         """
-        ranking = CollectionRanking(ranking)
+        ranking = check_ranking(ranking)
         settings = self._search_settings
-        if ranking is CollectionRanking.DENSE:
+        if ranking == CollectionRanking.DENSE:
             return self.dense.with_scan(scan) if scan else self.dense
-        if ranking is CollectionRanking.RESCORED:
+        if ranking == CollectionRanking.RESCORED:
             return self._rescored_ranking()
         for kind in representations():
-            if kind.ranking == ranking.value:
+            if kind.ranking == ranking:
                 further = self._further_ranking(kind)
                 name = scan or settings.scan
                 return further.with_scan(name) if name and kind.has_vectors else further

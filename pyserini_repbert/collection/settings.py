@@ -5,29 +5,36 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.collection.model_options import (
+    BM25,
+    NONE,
+    SPARSE,
+    model_options,
+    names_model,
+)
 from pyserini_repbert.collection.passages import (
     OVERLAP,
     PASSAGE_TOKENS,
     check_lengths,
     cutting_tokenizer,
 )
-from pyserini_repbert.data.values import Choice
+from pyserini_repbert.data.values import Choice, adapter
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.encode.representations import (
     ModelSource,
-    Representation,
     RepresentationModel,
 )
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.extension import Representation, missing_extension, representations
 from pyserini_repbert.index.records import (
     MODEL_DIGESTS,
     Length,
@@ -39,9 +46,6 @@ from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.record import Model, Sha256
-from pyserini_repbert.systems.multi_vector.stored import TokenModel
-from pyserini_repbert.systems.registry import representations
-from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 DEFAULT_ENCODER = 'minilm'
+# What the settings of a collection call a further model ends so: `Representation.setting`.
+_MODEL = '_model'
 
 
 @dataclass(frozen=True)
@@ -236,29 +242,53 @@ class CollectionSettings:
     overlap: Annotated[int, Field(ge=0, le=2**20)]
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
-    sparse_model: SparseModel | None = None  # of the kind 'learned'
-    multi_vector_model: TokenModel | None = None
+    # The models beside the dense encoder, by `Representation.setting`. Files have them beside the
+    # other settings, under these names.
+    further: dict[str, Any] = field(default_factory=dict)
     dtype: VectorDtype = 'float32'  # of the stored vectors
     # In which Lucene and filters compare words; earlier releases stored none.
     word_forms: WordForms = WordForms.WRITTEN
 
+    @model_validator(mode='before')
+    @classmethod
+    def _read_models(cls, values: Any) -> Any:
+        """Settings of a file, with its further models in `further`.
+
+        Raises InputError for a model that no extension reads.
+        """
+        if not isinstance(values, dict):
+            return values
+        further = {}
+        others = {}
+        kinds = {kind.setting: kind for kind in representations()}
+        for name, value in values.items():
+            if name in kinds:
+                further[name] = adapter(kinds[name].work.model_type).validate_python(value)
+            elif name.endswith(_MODEL):
+                raise InputError(
+                    f"the collection has a '{name}', and no extension that is installed stores "
+                    f'what it makes{missing_extension(name)}'
+                )
+            else:
+                others[name] = value
+        return {**others, 'further': further}
+
     @property
     def further_models(self) -> dict[Representation, RepresentationModel]:
         """The models beside the dense encoder."""
-        models = {}
-        for kind in representations():
-            model = getattr(self, kind.setting)
-            if model is not None:
-                models[kind] = model
-        return models
+        kinds = (kind for kind in representations() if kind.setting in self.further)
+        return {kind: self.further[kind.setting] for kind in kinds}
 
-    def name_of(self, kind: Representation) -> str:
-        """What a user names to have the further model of this collection, or to have none."""
-        model = self.further_models.get(kind)
+    def name_of(self, option: str) -> str:
+        """What a user names to have the further model of this collection, or to have none.
+
+        `option` is one of `model_options`.
+        """
+        model = self.further.get(f'{option}{_MODEL}')
         if model is not None:
-            return model.encoder
+            return str(model.encoder)
         # Only the sparse ranking has several ways to have no model.
-        return str(vars(self).get(kind.option, kind.usual))
+        return str(self.sparse) if option == SPARSE else NONE
 
     @property
     def models_sha256(self) -> str:
@@ -268,7 +298,8 @@ class CollectionSettings:
         """
         if self.sparse is SparseKind.BM25:
             return self.weights_sha256
-        ranked_by = str(self.sparse) if self.sparse_model is None else self.sparse_model.key()
+        model = self.further.get(f'{SPARSE}{_MODEL}')
+        ranked_by = str(self.sparse) if model is None else model.key()
         return hashlib.sha256(f'{self.weights_sha256} {ranked_by}'.encode()).hexdigest()
 
     def model_key(self) -> bytes:
@@ -287,18 +318,16 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 class WantedSettings:
     """What a user asks for; None is what the collection has, or the default of a new one.
 
-    `sparse` is 'bm25', 'none', or the name of a learned model. A new collection has its words
-    united, as has one that a user rebuilds. Attributes of the names of
-    `Representation.option` name further models.
+    A new collection has its words united, as has one that a user rebuilds. `models` names further
+    models, or none, by `Representation.option`: 'sparse' may be 'bm25', 'none', or a model's name.
     """
 
     passage_tokens: int | None = None
     overlap: int | None = None
     language: str | None = None
-    sparse: str | None = None
     dtype: str | None = None
-    multi_vector: str | None = None
     word_forms: WordForms | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.dtype is not None:
@@ -310,24 +339,25 @@ class WantedSettings:
 
     def check(self, stored: CollectionSettings) -> None:
         """Raises MismatchError where a wanted setting differs from the collection's."""
-        names_of_models = {kind.option: stored.name_of(kind) for kind in representations()}
-        both_are_models = {kind.option for kind in stored.further_models if self._names_model(kind)}
-        for name in (known.name for known in fields(self)):
-            wanted = getattr(self, name)
-            if name in both_are_models:
-                # Whether two models are the same, their checksums say.
-                continue
-            known_value = names_of_models.get(name) or getattr(stored, name)
-            if wanted is not None and wanted != known_value:
-                raise MismatchError(
-                    f"the collection has {name} '{known_value}', '{wanted}' was given: "
-                    'leave it out, or rebuild what depends on it',
-                    parameters=('rebuild',),
-                )
+        for name in _OWN_SETTINGS:
+            self._check(name, getattr(self, name), getattr(stored, name))
+        for option, name in self.models.items():
+            known = stored.name_of(option)
+            # Whether two models are the same, their checksums say.
+            if not (names_model(option, name) and names_model(option, known)):
+                self._check(option, name, known)
 
-    def _names_model(self, kind: Representation) -> bool:
-        """Whether a further model is named."""
-        return getattr(self, kind.option) not in (None, *kind.without)
+    def _check(self, name: str, wanted: object, known: object) -> None:
+        if wanted is not None and wanted != known:
+            raise MismatchError(
+                f"the collection has {name} '{known}', '{wanted}' was given: "
+                'leave it out, or rebuild what depends on it',
+                parameters=('rebuild',),
+            )
+
+
+# What a user may want beside models.
+_OWN_SETTINGS = tuple(known.name for known in fields(WantedSettings) if known.name != 'models')
 
 
 def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
@@ -343,31 +373,20 @@ def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
     }
 
 
-def named_models(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The further models among what a user gives, by `Representation.option`."""
-    models = {}
-    for kind in representations():
-        model = given.get(kind.option)
-        if model not in kind.without:
-            models[kind.option] = model
-    return models
-
-
 def further_parts(names: Mapping[str, str], source: EncoderSource, dtype: str) -> dict[str, Any]:
     """The settings that the names of further models decide.
 
     Parameters
     ----------
-    names : of models, or of none, by `Representation.option`
+    names : of models, or of none, by `model_options`
     source : opens the models
     dtype : in which the collection stores vectors
     """
-    parts: dict[str, Any] = {'sparse': SparseKind.named(names['sparse'])}
+    further = {}
     for kind, model in source.further.items():
-        parts[kind.setting] = None
-        if names[kind.option] not in kind.without:
-            parts[kind.setting] = model.model.stored_as(dtype)
-    return parts
+        if names_model(kind.option, names[kind.option]):
+            further[kind.setting] = model.model.stored_as(dtype)
+    return {'sparse': SparseKind.named(names[SPARSE]), 'further': further}
 
 
 def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) -> None:
@@ -422,10 +441,13 @@ def choose_settings(
     if stored is None:
         settings = _new_settings(wanted, source, default_language)
     elif rebuild:
-        given = {name: value for name, value in vars(wanted).items() if value is not None}
+        given = {}
+        for name in _OWN_SETTINGS:
+            if getattr(wanted, name) is not None:
+                given[name] = getattr(wanted, name)
         names = {}
-        for kind in representations():
-            names[kind.option] = given.pop(kind.option, None) or stored.name_of(kind)
+        for option in model_options():
+            names[option] = wanted.models.get(option) or stored.name_of(option)
         dtype = given.get('dtype', stored.dtype)
         given |= further_parts(names, source, dtype)
         settings = replace(stored, **given, **encoder_parts(source.opened))
@@ -441,7 +463,8 @@ def _new_settings(
     wanted: WantedSettings, source: EncoderSource, default_language: str
 ) -> CollectionSettings:
     """The settings of a new collection."""
-    names = {kind.option: getattr(wanted, kind.option) or kind.usual for kind in representations()}
+    names = dict.fromkeys(model_options(), NONE)
+    names |= {SPARSE: BM25, **wanted.models}
     dtype = wanted.dtype or 'float32'
     return CollectionSettings(
         **encoder_parts(source.opened),

@@ -31,8 +31,9 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.data.values import adapter, parse_json
-from pyserini_repbert.encode.representations import Representation, Rows
-from pyserini_repbert.errors import DamagedFileError, within_limits
+from pyserini_repbert.encode.representations import Rows
+from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+from pyserini_repbert.extension import Representation, missing_extension, representations
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import mapped
@@ -41,7 +42,6 @@ from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_
 from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.parts import ArrayVectors, IndexPart
-from pyserini_repbert.systems.registry import representations
 
 SHARDS = 'shards'
 INPUT_BYTES = 16  # of the digest of a model's input
@@ -85,7 +85,7 @@ class _ShardRecord:
             names.add('scales')
         for kind in representations():
             if kind.name in self.further:
-                names.update(kind.files_of(self.further[kind.name]))
+                names.update(kind.work.files_of(self.further[kind.name]))
         return {f'{name}.npy' for name in names}
 
 
@@ -169,7 +169,7 @@ class PassageShard:
                     f'{self.folder} has nothing of the {kind.what}: restore the folder from a '
                     'copy, or build the collection again'
                 )
-            self._further[kind.name] = kind.read(self, self._further_records[kind.name])
+            self._further[kind.name] = kind.work.read(self, self._further_records[kind.name])
         return self._further[kind.name]
 
     @property
@@ -377,7 +377,13 @@ def _parse_record(content: bytes) -> _ShardRecord:
     further = {}
     for kind in representations():
         if kind.name in values:
-            further[kind.name] = _checked(values.pop(kind.name), kind.record_type)
+            further[kind.name] = _checked(values.pop(kind.name), kind.work.record_type)
+    for name, value in values.items():
+        if name != 'files' and isinstance(value, dict):
+            raise InputError(
+                f"a shard of the collection has '{name}' of its passages, which no extension that "
+                f'is installed stores{missing_extension(name)}'
+            )
     return _ShardRecord(_checked(values, PassageShardRecord), further)
 
 

@@ -24,7 +24,8 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
-from pyserini_repbert.encode.representations import Representation, RepresentationModel
+from pyserini_repbert.encode.representations import RepresentationModel
+from pyserini_repbert.extension import Representation
 
 KEPT_SECONDS = 10.0
 # Replaced by tests.
@@ -112,7 +113,7 @@ class SpareShards:
         for kind, model in self._models.items():
             if kind.name in self._pending[digests[0]].further:
                 values = [self._pending[digest].further[kind.name] for digest in digests]
-                further[kind.name] = kind.rows(values, model)
+                further[kind.name] = kind.work.rows(values, model)
         rows = ShardRows(
             vectors=np.array([self._pending[digest].vector for digest in digests], np.float32),
             # Of no document.

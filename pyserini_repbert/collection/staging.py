@@ -395,7 +395,7 @@ class Staging:
         for kind, model in self.encoder.further_models.items():
             encoded = self.vectors.values_of(kind, rows.inputs, encoded)
             values = [encoded[digest].further[kind.name] for digest in rows.digests]
-            further[kind.name] = kind.rows(values, model)
+            further[kind.name] = kind.work.rows(values, model)
         content = ShardRows(
             vectors=vectors,
             documents=np.array(rows.documents, np.int32),

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards, open_shard
 from pyserini_repbert.collection.spare_shards import Encoded, SpareShards
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.extension import Representation
 
 _AT_ONCE = 500  # digests in a query
 

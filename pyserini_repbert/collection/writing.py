@@ -39,7 +39,7 @@ from pyserini_repbert.collection.identity import (
 from pyserini_repbert.collection.layout import check_layout, collection_form
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
-from pyserini_repbert.collection.renaming import Rename, find_moves
+from pyserini_repbert.collection.renaming import Rename, find_moves, find_returns
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.settings import (
     Defaults,
@@ -337,12 +337,20 @@ class Writer:
         if not has_judgments(self.folder):
             return []
         store = judgments_of(self.folder)
-        return find_moves(
+        generation = self.staging.generation
+        moves = find_moves(
             self.connection,
-            generation=self.staging.generation,
+            generation=generation,
             renames=self.renames,
             judged=store.judged_docids(),
         )
+        moves += find_returns(
+            self.connection,
+            generation=generation,
+            moves=[*self.renames, *moves],
+            judged=store.judged_versions(),
+        )
+        return moves
 
     def _rename_judged(self) -> None:
         """Let judgments follow the texts that have other docids in the published generation, and

@@ -7,7 +7,7 @@ import gc
 import sys
 
 # Objects that are made before Python looks for cycles among the newest.
-_ALLOCATIONS = 10_000
+_ALLOCATIONS = 100_000
 
 
 def start(name: str, module: str = '') -> None:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pyserini_repbert import __version__
 from pyserini_repbert.commands.console import printable, safe_output
@@ -219,20 +219,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         message += self._advice_on_dashes(message)
-        raise InputError(f'{message}{self._advice_on_names(message)} (see {self.prog} --help)')
-
-    def _advice_on_names(self, message: str) -> str:
-        """What to do about an unknown flag or action; '' if nothing is known."""
-        given = [word.partition('=')[0] for word in self._given]
-        for name in given:
-            missing = missing_extension(name) if name in message else ''
-            if missing:
-                return missing
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
-        for flag in given:
+        hint = ''
+        for word in self._given:
+            flag = word.partition('=')[0]
             if flag.startswith('--') and flag != '--' and flag not in known:
-                return _hint(self.prog, flag, known)
-        return ''
+                hint = _hint(self.prog, flag, known)
+                break
+        raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
     def _advice_on_dashes(self, message: str) -> str:
         """How to give a value that begins with a dash, which argparse takes for a flag; '' if none
@@ -249,9 +243,13 @@ class Parser(argparse.ArgumentParser):
 
 def _hint(program: str, unknown: str, known: Collection[str]) -> str:
     """What to give instead of an unknown flag of a program; '' if nothing is near."""
-    command = program.rpartition('.')[2].split()[0]
+    action = program.rpartition('.')[2]
+    command = action.split()[0]
     if (command, unknown) in _LEFT:
         return f'; {_LEFT[command, unknown]}'
+    advice = missing_extension(f'{action} {unknown}')
+    if advice:
+        return advice
     meant = _OTHER_NAMES.get(unknown.lower(), '')
     if meant.partition(' ')[0] not in known:
         meant = ''.join(difflib.get_close_matches(unknown, sorted(known), n=1))
@@ -397,11 +395,27 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     unit : of what is counted: 'passages'
     quiet : no bar at all
     """
+    if quiet or not sys.stderr.isatty():
+        return _NoBar()
     from tqdm import tqdm
 
-    return tqdm(
-        total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr
-    )
+    return tqdm(total=total, desc=what, unit=f' {unit}', file=sys.stderr)
+
+
+class _NoBar:
+    """In place of a bar of tqdm, which is imported where somebody sees it."""
+
+    disable = True
+    smoothing = 0.0
+
+    def update(self, n: int = 1) -> None:
+        """Count n units."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def count_text(number: int, what: str) -> str:

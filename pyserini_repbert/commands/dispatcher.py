@@ -22,7 +22,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension import commands_below, refuse_missing_command
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
@@ -74,6 +74,7 @@ def main(arguments: list[str]) -> int:
         return of_extensions[name].run(rest)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
+    refuse_missing_command(name)
     raise UnknownNameError(
         f"'{name}' is not a command{did_you_mean(name, help_texts())}: see {PROGRAM} --help"
     )

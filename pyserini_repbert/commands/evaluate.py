@@ -37,7 +37,7 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
-from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension import commands_below, refuse_missing_command
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
@@ -74,8 +74,10 @@ def main(arguments: list[str]) -> None:
     of_extensions = commands_below('evaluate')
     if arguments and arguments[0] in of_extensions:
         of_extensions[arguments[0]].run(arguments[1:])
-    else:
-        _evaluate(_parse(arguments))
+        return
+    if arguments:
+        refuse_missing_command(f'evaluate {arguments[0]}')
+    _evaluate(_parse(arguments))
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,9 +76,11 @@ def tune(arguments: Sequence[str]) -> None:
     settings = tuning.make_settings(options.technique, options.grid)
     indexes = options.index * (len(options.topics) // len(options.index))
     parts = []
-    for index, topics in zip(indexes, options.topics, strict=True):
-        parts.append(tuning.TunedTopics(index, load_topics(topics)))
-    qids = [query.qid for part in parts for query in part.topics]
+    qids = []
+    for index, spec in zip(indexes, options.topics, strict=True):
+        topics = load_topics(spec)
+        parts.append(tuning.TunedTopics(index, topics))
+        qids += [topic.qid for topic in topics]
     judged = load_qrels(options.qrels)
     qrels = {qid: judged[qid] for qid in qids if qid in judged}
     if not qrels:
@@ -94,13 +97,13 @@ def tune(arguments: Sequence[str]) -> None:
             f'{setting}: {measure.name} {mean:.4f} over {len(qrels)} topics, the best of '
             f'{len(settings)} settings on these topics themselves'
         )
-        run = tuning.search_all(parts, setting, options.hits) if options.output else {}
+        search = partial(tuning.search_all, parts, setting, options.hits)
     else:
         chosen = tuning.choose_held_out(values, folds)
         _print_folds(chosen, measure.name, len(settings))
-        run = tuning.held_out_run(parts, chosen, options.hits) if options.output else {}
+        search = partial(tuning.held_out_run, parts, chosen, options.hits)
     if options.output:
-        write_run(Path(options.output), run)
+        write_run(Path(options.output), search())
         record_output(options, options.output, ('index', 'topics', 'qrels', 'folds'))
 
 

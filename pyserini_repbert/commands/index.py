@@ -21,7 +21,7 @@ from pyserini_repbert.commands.encoding import (
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.data.word_forms import WordForms
-from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension import commands_below, refuse_missing_command
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def main(arguments: list[str]) -> int:
 
     Returns the exit status.
     """
+    if arguments:
+        refuse_missing_command(f'index {arguments[0]}')
     options = make_parser(arguments).parse_args(arguments)
     return int(options.action(options) or 0)
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.data.own_readers import OwnReader
 from pyserini_repbert.data.unread_files import (
@@ -25,6 +24,9 @@ from pyserini_repbert.data.unread_files import (
 )
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import leads_somewhere
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _CACHES = frozenset(('node_modules', 'bower_components', '__pycache__', 'site-packages'))
 _BACKUP = re.compile(r'.*~|#.*#|~\$.*|.*\.(?:bak|orig|rej|swp|swo|tmp)', re.IGNORECASE)
@@ -123,7 +125,7 @@ class _Walk:
         self._root = folder
         self._resolved_root = folder.resolve()
         self._include = checked_patterns(selection.include) if selection.include else None
-        self._exclude = checked_patterns(selection.exclude)
+        self._exclude = checked_patterns(selection.exclude) if selection.exclude else None
         self._gitignore = selection.gitignore
         self._with_hidden = with_hidden
 
@@ -171,7 +173,8 @@ class _Walk:
     def _is_excluded(self, path: Path, is_folder: bool) -> bool:
         """Whether the user's patterns leave out a file or a folder."""
         name = path.relative_to(self._root).as_posix()
-        if self._exclude.match_file(f'{name}/' if is_folder else name):
+        excluded_name = f'{name}/' if is_folder else name
+        if self._exclude is not None and self._exclude.match_file(excluded_name):
             return True
         return not is_folder and self._include is not None and not self._include.match_file(name)
 
@@ -198,6 +201,8 @@ def is_unwanted(name: str, is_folder: bool) -> bool:
 
 def checked_patterns(patterns: Iterable[str]) -> GitIgnoreSpec:
     """Patterns of .gitignore. Raises InputError for one that is none, or would take too long."""
+    from pathspec import GitIgnoreSpec
+
     lines = list(patterns)
     for line in lines:
         if line.replace('**', '').count('*') > _MOST_STARS:

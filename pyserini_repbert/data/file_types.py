@@ -36,7 +36,9 @@ _TYPES = {
     ('.tex', '.latex'): 'latex',
     ('.jsonl', '.ndjson'): 'json',
 }
-_TYPE_OF_SUFFIX = {suffix: name for suffixes, name in _TYPES.items() for suffix in suffixes}
+_TYPE_OF_SUFFIX: dict[str, str] = {}
+for _suffixes, _name in _TYPES.items():
+    _TYPE_OF_SUFFIX |= dict.fromkeys(_suffixes, _name)
 _PACKED = '.gz'
 
 

@@ -240,6 +240,8 @@ def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
     holds : whether there is a document of a stored docid
     """
     path = docid_of_path(docid)
+    if path == docid:
+        return docid
     return path if holds(path) and not holds(docid) else docid
 
 

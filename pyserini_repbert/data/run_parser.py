@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -37,6 +38,7 @@ _TREC_NAMES = ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
 _LONGEST_RANK = 15  # digits that float64 always holds
 _GREATEST_RANK = 2**53  # up to here, float64 holds every whole number
 _BLOCK_BYTES = 1 << 20
+_FEW_BYTES = 1 << 16
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -142,6 +144,9 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
     """
     if b'\r' in block:
         block = block.replace(b'\r\n', b'\n')
+    # To import Arrow takes longer than to read few lines one by one.
+    if len(block) < _FEW_BYTES and 'pyarrow' not in sys.modules:
+        return _line_by_line(path, first, block, columns)
     return _at_once(block, columns) or _line_by_line(path, first, block, columns)
 
 

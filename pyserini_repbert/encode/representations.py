@@ -1,8 +1,9 @@
 """What a model makes of each passage beside its dense vector, and how a collection stores it.
 
-A learned sparse model gives weights of terms, late interaction a vector for each token. A system
-defines such a `Representation` (`systems.registry`). A collection asks it to encode, to store and
-to score, and names none of them.
+A learned sparse model gives weights of terms, late interaction a vector for each token. An
+extension brings such a `Representation`: its names, and the `RepresentationWork` that encodes,
+stores and scores. A collection asks `extension.representations` for
+them, and names none.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.ranking import WordWeight
@@ -144,7 +146,7 @@ class Rows(ABC):
 
     @abstractmethod
     def scores(self, query: Any) -> NDArray[np.float32]:
-        """The score of each row for a query of `Representation.encode_queries`, float32 (n,)."""
+        """The score of each row for a query as `encode_queries` gives it, float32 (n,)."""
 
     @abstractmethod
     def scores_of(self, query: Any, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -217,44 +219,25 @@ def copied_offsets(
     return np.concatenate([[0], np.cumsum(lengths[rows])])
 
 
-class Representation(ABC):
-    """What a family of models makes of each passage beside its dense vector.
+class RepresentationWork(ABC):
+    """What encodes, stores and scores a `Representation`: that of a family of models.
 
     Attributes
     ----------
-    name : in the record of a shard: 'terms'
-    setting : the attribute of a collection's settings that has the model
-    option : by which a user names the model
-    without : values of that option that name no model
-    usual : the value for a new collection
-    ranking : what a collection calls its ranking by it
-    recorded_as : what records call the searcher of this ranking
-    what : the model in prose
-    files : the names of the arrays that a shard may have
+    recorded_as : what records call the searcher of the ranking
+    model_type : the `RepresentationModel` that the settings of a collection store
     record_type : the pydantic dataclass of what the record of a shard says of its rows, with
         `model`, the `RepresentationModel.key`
     shard_rows : the most rows of a shard
-    rescores : whether it scores the best hits of the other rankings, unless a user says
     scores_all : whether each passage that it can match is a hit, whatever its score; else a score
         of 0 is none
-    has_vectors : whether a scan can find passages by it: its rows are `VectorRows`, and it has
-        `query_vectors` and `sample_query`
     """
 
-    name: str
-    setting: str
-    option: str
-    without: tuple[str, ...]
-    usual: str
-    ranking: str
     recorded_as: str
-    what: str
-    files: tuple[str, ...]
+    model_type: type[RepresentationModel]
     record_type: type
     shard_rows: int = SHARD_ROWS
-    rescores: bool = False
     scores_all: bool = False
-    has_vectors: bool = False
 
     @abstractmethod
     def open(self, name: str, device: str, precision: str) -> Any:
@@ -276,9 +259,9 @@ class Representation(ABC):
     def rows(self, values: Sequence[Any], model: RepresentationModel) -> Rows:
         """Values of `encode` as rows. Raises DamagedFileError for one that is not finite."""
 
+    @abstractmethod
     def files_of(self, record: Any) -> tuple[str, ...]:
         """The names of the arrays that a shard has; `record` is a `record_type`."""
-        return self.files
 
     @abstractmethod
     def read(self, shard: ShardFiles, record: Any) -> Rows:
@@ -298,11 +281,11 @@ class Representation(ABC):
 
     def query_vectors(self, query: Any) -> NDArray[np.float32]:
         """The vectors of a query, each of which finds vectors of passages: float32 (q, d)."""
-        raise NotImplementedError(f'{self.what} has no vectors of queries')
+        raise NotImplementedError(f'{self.recorded_as} has no vectors of queries')
 
     def sample_query(self, passage: Any, random: np.random.Generator) -> Any:
         """A query that a passage answers, to measure a scan with."""
-        raise NotImplementedError(f'{self.what} has no vectors of queries')
+        raise NotImplementedError(f'{self.recorded_as} has no vectors of queries')
 
 
 class ModelSource:
@@ -353,9 +336,9 @@ class ModelSource:
 
     @cached_property
     def opened(self) -> Any:
-        """The encoder, after `complete`. Raises the errors of `Representation.open`."""
+        """The encoder, after `complete`. Raises the errors of `RepresentationWork.open`."""
         if isinstance(self._encoder, str):
-            return self.kind.open(self._encoder, self._device, self._precision)
+            return self.kind.work.open(self._encoder, self._device, self._precision)
         if self._encoder is None:
             raise ValueError('complete() comes first')
         return self._encoder
@@ -363,11 +346,13 @@ class ModelSource:
     @cached_property
     def model(self) -> RepresentationModel:
         """What the settings of a collection say of this model."""
-        return self.kind.model_of(self.opened)
+        model: RepresentationModel = self.kind.work.model_of(self.opened)
+        return model
 
     def encode(self, texts: Sequence[str]) -> Sequence[Any]:
         """What the model makes of passages, in their order."""
-        return self.kind.encode(self.opened, texts)
+        values: Sequence[Any] = self.kind.work.encode(self.opened, texts)
+        return values
 
     def check(self, stored: RepresentationModel) -> None:
         """Raises MismatchError for a model that did not make what the collection has.

@@ -246,15 +246,21 @@ def evaluate_topics(
         for metric in _compute(measures, block, qrels):
             qid = qids[int(metric.query_id)]
             by_measure[metric.measure][qid] = float(metric.value)
-    values = {named.name: by_measure[named.measure] for named in measures}
+    values = {}
     means = {}
     for named in measures:
-        total = named.measure.aggregator()
-        for value in values[named.name].values():
-            total.add(value)
-        means[named.name] = float(total.result())
+        values[named.name] = by_measure[named.measure]
+        means[named.name] = _mean(named, values[named.name])
     without_hits = tuple(qid for qid in qrels if qid not in with_hits)
     return Evaluation(values, means, without_hits)
+
+
+def _mean(named: NamedMeasure, values: Mapping[str, float]) -> float:
+    """The value of a measure over topics, from its value of each."""
+    total = named.measure.aggregator()
+    for value in values.values():
+        total.add(value)
+    return float(total.result())
 
 
 def _are_of_topics(measures: Sequence[NamedMeasure]) -> bool:
@@ -362,4 +368,4 @@ def counts_unjudged(qrels: Qrels) -> bool:
     Such judgments list the answers of a question. Where others are there, too, an unjudged hit was
     not seen, and is left out.
     """
-    return all(grade > 0 for grades in qrels.values() for grade in grades.values())
+    return all(min(grades.values(), default=1) > 0 for grades in qrels.values())

@@ -7,6 +7,7 @@ Nothing else lists kinds.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, missing_extension
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations
@@ -402,15 +403,24 @@ def kinds() -> Mapping[str, IndexKind]:
 def kind_of(location: str) -> IndexKind:
     """The kind of the index that a folder is, or that a name of the catalog means.
 
-    Raises InputError for a collection where the package was installed without collections.
+    Raises InputError for one that only an extension opens which is not installed.
     """
     for kind in kinds().values():
         if kind.holds(Path(location)):
             return kind
-    if is_collection(Path(location)):
-        raise InputError(
-            f"'{location}' is a collection, and this installation opens none: install "
-            'pyserini_repbert with its folder `collection`',
-            parameters=('index',),
-        )
+    what = _what_is_missing(location)
+    if what:
+        advice = missing_extension(what)
+        problem = f"'{location}' is {what}, which this installation does not open{advice}"
+        raise InputError(problem, parameters=('index',))
     return kinds()[_USUAL]
+
+
+def _what_is_missing(location: str) -> str:
+    """What a location is that no kind knows, as the kinds of extensions call it; '' for others."""
+    if is_collection(Path(location)):
+        return 'a collection'
+    folders = location.split(os.pathsep)
+    if len(folders) > 1 and all(is_collection(Path(folder)) for folder in folders):
+        return 'several collections'
+    return ''

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Origin
+from pyserini_repbert.data.origins import Origin, stored_docid
 from pyserini_repbert.data.passages import PassageTexts
 
 # Stands for all fields of a document.
@@ -43,6 +43,13 @@ class DocumentStore:
         for docid, text in zip(docids, self.texts(docids), strict=True):
             documents.append(None if text is None else Document(docid, text))
         return documents
+
+    def stored_docid(self, docid: str) -> str:
+        """The docid of a document that is named by it, or as a person reads it.
+
+        A docid that is not here stays as it is.
+        """
+        return stored_docid(docid, lambda known: self.documents([known]) != [None])
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored, None for each that is not here."""

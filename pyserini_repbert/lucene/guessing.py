@@ -102,7 +102,9 @@ def _frequent_words() -> dict[str, frozenset[str]]:
         for language, name in _LISTS.items():
             path = f'{_FOLDER}/{name}'
             text = jar.read(path).decode('utf-8') if path in names else ''
-            # Comments follow | or #.
-            lines = (re.split(r'[|#]', line)[0] for line in text.splitlines())
-            frequent[language] = frozenset(word for line in lines for word in line.split())
+            words: list[str] = []
+            for line in text.splitlines():
+                # Comments follow | or #.
+                words += re.split(r'[|#]', line)[0].split()
+            frequent[language] = frozenset(words)
     return frequent

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import (
     ExhaustedError,
     JavaError,
@@ -43,6 +44,9 @@ HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 # where the machine has more; it is faster where several threads write an index.
 _ONE_THREAD = '-XX:+UseSerialGC'
 _SEVERAL_THREADS = '-XX:+UseG1GC'
+# Java would change this process's folder for a moment, to tidy what `jps` reads: a thread that then
+# opens a file by its relative path does not find it.
+_NO_PERF_DATA = '-XX:-UsePerfData'
 # By itself, Java begins with a 64th of the machine's memory.
 _FIRST_HEAP = '-Xms64m'
 # A process that ends soon takes 25 MB less with such a heap. The second compiler would take longer
@@ -71,6 +75,8 @@ _thread = threading.local()
 _ahead: threading.Thread | None = None
 # Of the virtual machine that this process started; None before, and where a user sets options.
 _has_archive: bool | None = None
+# Whether this process started it with `_PLAIN_LOGGING`.
+_logs_plainly = False
 
 
 def jvm_runs() -> bool:
@@ -101,7 +107,7 @@ def start_for_several_threads() -> None:
 
 def _start(collector: str, extra_options: Sequence[str]) -> None:
     """Start the virtual machine; the user's own options of Java replace the collector."""
-    global _has_archive
+    global _has_archive, _logs_plainly
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
     with _starting:
@@ -133,6 +139,7 @@ def _start(collector: str, extra_options: Sequence[str]) -> None:
             raise JavaError(
                 f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}'
             ) from error
+        _logs_plainly = set(_PLAIN_LOGGING) <= set(options)
         for line in messages:
             # That is Java's notice about a module that we asked for.
             if 'incubator modules' not in line:
@@ -226,6 +233,7 @@ def _memory_options(collector: str) -> list[str]:
 def _options(java: Java, jar: Path) -> list[str]:
     """The options that the virtual machine gets."""
     options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
+    options.append(_NO_PERF_DATA)
     if java.major >= 24:
         # Lucene unmaps its files with it; this silences four lines of warnings.
         options.append('--sun-misc-unsafe-memory-access=allow')
@@ -339,7 +347,8 @@ def quiet_java() -> None:
     Starts the virtual machine, unless one is running.
     """
     start_jvm(_PLAIN_LOGGING)
-    if java_class('java.lang.System').getProperty(_LOGGING) is None:
+    # To ask Java about a class takes milliseconds.
+    if not _logs_plainly and java_class('java.lang.System').getProperty(_LOGGING) is None:
         # Other code has started Java.
         level = java_class('org.apache.logging.log4j.Level')
         configurator = java_class('org.apache.logging.log4j.core.config.Configurator')
@@ -354,8 +363,7 @@ def lift_clause_limit() -> None:
 
     Each different word of a question is a clause.
     """
-    greatest = java_class('java.lang.Integer').MAX_VALUE
-    java_class('org.apache.lucene.search.IndexSearcher').setMaxClauseCount(greatest)
+    java_class('org.apache.lucene.search.IndexSearcher').setMaxClauseCount(MAX_COUNT)
 
 
 def lucene_major() -> int:

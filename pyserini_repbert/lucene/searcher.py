@@ -59,6 +59,9 @@ _SHOWN = 60
 # Of so many last queries, the words are kept where they are few.
 _LAST_QUERIES = 64
 _FEW_WORDS = 1_000
+# Queries of so many words never reach Lucene's limit, which takes some milliseconds to lift: the
+# sequential dependence model makes three clauses of a word.
+_FEW_CLAUSES = 300
 # Words whose weights are kept.
 _KEPT_WEIGHTS = 100_000
 # Different words of a question. So many take one to ten seconds.
@@ -106,11 +109,9 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         self._document_queries: DocumentQueries | None = None
         with java_calls():
             quiet_java()
-            lift_clause_limit()
             searcher = java_class('io.anserini.search.SimpleSearcher')
             # Java resolves a relative path in the folder in which it started.
             self._open_index = _OpenIndex(calling(searcher, str(self.index.absolute())))
-            self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             self._generator = _sdm_generator(self.settings.sdm)
             self.size = int(self._java.get_total_num_docs())
@@ -138,6 +139,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _set_feedback(self, settings: SparseSettings) -> None:
         """Tell Anserini's searcher how queries are expanded."""
+        if settings.rm3 or settings.rocchio:
+            lift_clause_limit()
         if settings.rm3:
             rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
             self._java.set_rm3(
@@ -398,6 +401,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             with java_calls():
                 form = self._form_of(query)
                 words = tuple(self._analyze(self._analyzer, form).toArray())
+            if len(words) > _FEW_CLAUSES:
+                lift_clause_limit()
             if len(words) <= _FEW_WORDS:
                 _keep(last_queries, query, words, most=_LAST_QUERIES)
         return words
@@ -422,7 +427,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
     def _strings(self, values: Any) -> Any:
-        strings = self._list()
+        strings = java_class('java.util.ArrayList')()
         for value in values:
             strings.add(value)
         return strings

@@ -214,7 +214,12 @@ class NumpyTextNetwork:
     ) -> Self | None:
         """The network with these weights; None if they are not exactly those of such a BERT.
 
-        Takes the parameters of the class.
+        Parameters
+        ----------
+        config : of the BERT
+        weights : float arrays by their names in a checkpoint; a pooler among them is not used
+        poolings : names in `POOLINGS`; their vectors are joined
+        layers : functions from vectors to vectors, behind the poolings
         """
         used = {name: value for name, value in weights.items() if not name.startswith(_POOLER)}
         if {name: value.shape for name, value in used.items()} != body_shapes(config):

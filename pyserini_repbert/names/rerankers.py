@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.rerank.base import Reranker
@@ -66,7 +67,7 @@ def reranking_system(checkpoint: Checkpoint) -> System:
     if named not in rerankers():
         raise MismatchError(
             f"checkpoint '{checkpoint.name}' is for system '{named}', expected a reranker: "
-            f'{", ".join(rerankers())}'
+            f'{", ".join(rerankers())}{missing_extension(str(named))}'
         )
     return systems()[named]
 

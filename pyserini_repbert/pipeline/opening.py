@@ -90,14 +90,9 @@ class OpenedPipeline:
         return RecordedPipeline(models_of(pipeline), tuple(indexes), rankers)
 
 
-def open_pipeline(
-    spec: PipelineSpec, machine: Machine | None = None, on_build: OnBuild = build_silently
-) -> OpenedPipeline:
-    """Open everything that a spec names; `on_build` hears of each index before it is built.
-
-    Raises the errors of `resolve`.
-    """
-    return open_resolved(resolve(spec, machine), machine, on_build)
+def open_pipeline(spec: PipelineSpec, machine: Machine | None = None) -> OpenedPipeline:
+    """Open everything that a spec names. Raises the errors of `resolve`."""
+    return open_resolved(resolve(spec, machine), machine)
 
 
 def open_resolved(

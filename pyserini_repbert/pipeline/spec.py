@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from pyserini_repbert.data.checked_values import CheckedValues
 from pyserini_repbert.data.values import one_or_more, share
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -143,7 +144,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
     if key not in options:
         raise InputError(
             f"stage '{stage}': there is no option '{key}', and no extension that is installed has "
-            f'one: expected {_form()}'
+            f'one: expected {_form()}{missing_extension(key)}'
         )
     option = options[key]
     try:

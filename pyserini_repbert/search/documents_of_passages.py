@@ -55,9 +55,7 @@ def document_of(passage_id: str) -> str:
     return docid if mark and number.isascii() and number.isdigit() else passage_id
 
 
-def documents_of_run(
-    run: Run, aggregation: PassageAggregation = PassageAggregation.MAX, k: int | None = None
-) -> Run:
+def documents_of_run(run: Run, aggregation: PassageAggregation = PassageAggregation.MAX) -> Run:
     """The documents of a run of passages, which are named 'DOCID#NUMBER'.
 
     Only the passages that the run has count: the mean is theirs, and FIRST leaves out a document
@@ -67,13 +65,12 @@ def documents_of_run(
     ----------
     run : of passages
     aggregation : how scores of passages become scores of documents
-    k : hits of a topic; None: all
     """
     chosen = PassageAggregation(aggregation)
-    return {qid: _documents_of(ranking, chosen, k) for qid, ranking in run.items()}
+    return {qid: _documents_of(ranking, chosen) for qid, ranking in run.items()}
 
 
-def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | None) -> Ranking:
+def _documents_of(ranking: Ranking, aggregation: PassageAggregation) -> Ranking:
     scores_by_docid: dict[str, list[float]] = {}
     for passage_id, score in zip(ranking.docids, ranking.scores, strict=True):
         docid = document_of(passage_id)
@@ -82,7 +79,7 @@ def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | No
             scores_by_docid.setdefault(docid, []).append(score)
     docids = np.array(list(scores_by_docid), dtype=object)
     totals = [_total(scores, aggregation) for scores in scores_by_docid.values()]
-    documents = rank_by_score(docids, np.array(totals, dtype=np.float64), k)
+    documents = rank_by_score(docids, np.array(totals, dtype=np.float64), k=None)
     return documents.with_background(ranking.background)
 
 

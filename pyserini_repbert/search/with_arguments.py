@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import open_by_extension
+from pyserini_repbert.extension import missing_extension, open_by_extension
 from pyserini_repbert.ranking import Candidate, Ranker
 
 
@@ -30,7 +30,7 @@ def search_of_arguments(
         if search is None:
             raise InputError(
                 f"no extension that is installed takes '{name}' with this search: search a "
-                'collection, or leave it out'
+                f'collection, or leave it out{missing_extension(name)}'
             )
         if value:
             asked[name] = search

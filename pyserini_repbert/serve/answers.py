@@ -232,10 +232,11 @@ def document_answer(
     Parameters
     ----------
     index : what holds the document
-    docid : of the document
+    docid : of the document, as it is stored or as a person reads it
     options : how it is shown
     query : whose words are marked, if it is also shown in parts
     """
+    docid = index.store.stored_docid(docid)
     (shown,) = document_fields(index, [docid], options, query)
     if shown['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")

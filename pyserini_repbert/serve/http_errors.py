@@ -19,7 +19,7 @@ from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension import loaded, missing_extension
 from pyserini_repbert.serve.refusals import (
     NotAllowedError,
     NotReadyError,
@@ -229,7 +229,8 @@ async def check_parameters(request: Request) -> None:
             near = f" (did you mean '{meant}'?)" if meant in fields else ''
             near = near or did_you_mean(name, list(fields))
             known = ', '.join(fields) or 'none'
-            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
+            advice = missing_extension(name)
+            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}{advice}")
         is_list = get_origin(fields[name].annotation) in (list, tuple)
         if not is_list and len(request.query_params.getlist(name)) > 1:
             raise InputError(f"parameter '{name}' was given more than once: give it once")

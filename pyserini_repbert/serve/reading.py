@@ -108,8 +108,9 @@ def part_answer(
 
     Raises MissingResourceError for a docid that the index lacks.
     """
-    text = _document(index, docid).text
-    (origin,) = index.store.origins([docid])
+    document = _document(index, docid)
+    text = document.text
+    (origin,) = index.store.origins([document.docid])
     span = find_part(text, asked)
     part = text[span.start : span.end]
     words = []
@@ -118,7 +119,7 @@ def part_answer(
     return {
         'api': API,
         'index': index.alias,
-        'docid': docid,
+        'docid': document.docid,
         'start': span.start,
         'end': span.end,
         'length': len(text),
@@ -141,8 +142,9 @@ def lines_of(index: ServedIndex, docid: str, first: int, last: int) -> str:
 
     Raises MissingResourceError for a docid that the index lacks.
     """
-    text = _document(index, docid).text
-    (origin,) = index.store.origins([docid])
+    document = _document(index, docid)
+    text = document.text
+    (origin,) = index.store.origins([document.docid])
     lines = []
     start = 0
     for number, line in enumerate(text.split('\n'), 1):
@@ -167,12 +169,12 @@ def outline_answer(
     Raises MissingResourceError for a docid that the index lacks.
     """
     document = _document(index, docid)
-    (origin,) = index.store.origins([docid])
-    (address,) = index.store.addresses([docid])
+    (origin,) = index.store.origins([document.docid])
+    (address,) = index.store.addresses([document.docid])
     return {
         'api': API,
         'index': index.alias,
-        'docid': docid,
+        'docid': document.docid,
         'title': document.title,
         'length': len(document.text),
         'file': origin.file,
@@ -180,7 +182,7 @@ def outline_answer(
         'is_code': is_code(origin.file),
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
         'pages': [{'start': page.start, 'page': page.page} for page in origin.pages],
-        'passages': _best_passages(index, docid, query, n_passages),
+        'passages': _best_passages(index, document.docid, query, n_passages),
     }
 
 
@@ -190,7 +192,8 @@ def is_code(file: str) -> bool:
 
 
 def _document(index: ServedIndex, docid: str) -> Document:
-    (document,) = index.store.documents([docid])
+    """A document by its docid, as it is stored or as a person reads it."""
+    (document,) = index.store.documents([index.store.stored_docid(docid)])
     if document is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
     return document

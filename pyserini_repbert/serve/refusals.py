@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.extension import missing_extension
 
 _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 
@@ -41,4 +42,7 @@ def describe_problem(name: str, problem: Mapping[str, Any]) -> str:
     given = 'nothing'
     if problem['type'] not in ('missing', 'missing_argument'):
         given = json.dumps(problem.get('input'), default=str)[:_VALUE_CHARACTERS]
-    return f'{name}: {problem["msg"]} ({given} was given)'
+    advice = ''
+    if problem['type'] == 'extra_forbidden':
+        advice = missing_extension(str(problem['loc'][-1]))
+    return f'{name}: {problem["msg"]} ({given} was given){advice}'

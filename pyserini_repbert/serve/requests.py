@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
+from pyserini_repbert.data.origins import stored_docid
 from pyserini_repbert.data.values import HALF_PAIR, has_surrogates
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import RANKINGS, SAMPLES
@@ -351,16 +352,18 @@ def resolve_search(
     for part in loaded('in_answers'):
         # Refuses what it cannot follow.
         part.follower(resolved, index, rerankers)
-    if search.like is not None:
-        _check_document(search.like, spec, index, systems)
-    return resolved
+    if search.like is None:
+        return resolved
+    return replace(resolved, like=_liked_document(search.like, spec, index, systems))
 
 
-def _check_document(
+def _liked_document(
     docid: str, spec: PipelineSpec, index: ServedIndex, systems: Sequence[str]
-) -> None:
-    """Raises InputError for rerankers and systems that take a question only, and
-    MissingResourceError for a document that is not here.
+) -> str:
+    """The stored docid of a document that a client names by it, or as a person reads it.
+
+    Raises InputError for rerankers and systems that take a question only, and MissingResourceError
+    for a document that is not here.
     """
     if spec.stages:
         raise InputError("'rerank' reads a question, and 'like' is a document: leave one out")
@@ -368,8 +371,10 @@ def _check_document(
         if system not in index.document_systems:
             able = ', '.join(index.document_systems) or 'no system here'
             raise InputError(f"system '{system}' takes a question, not 'like': {able} takes both")
-    if not index.holds(docid, systems):
+    stored = stored_docid(docid, lambda known: index.holds(known, systems))
+    if not index.holds(stored, systems):
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
+    return stored
 
 
 def check_query(query: str, limits: Limits) -> None:

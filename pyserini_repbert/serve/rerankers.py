@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
 from pyserini_repbert.pipeline.opening import apply_stage
@@ -211,7 +212,7 @@ def _system_at(location: str) -> str:
         near = catalog.did_you_mean(location, catalog.entries('rerankers'))
         raise UnknownNameError(
             f"reranker '{location}' is neither one of the catalog, nor of an extension that is "
-            f'installed, nor a folder{near}'
+            f'installed, nor a folder{near}{missing_extension(location)}'
         )
     recognised = recognised_system(location)
     if recognised is not None:
@@ -220,7 +221,7 @@ def _system_at(location: str) -> str:
     if system not in rerankers():
         raise MismatchError(
             f"'{location}' is for the system '{system}', a reranker was expected: "
-            f'{", ".join(rerankers())}'
+            f'{", ".join(rerankers())}{missing_extension(system)}'
         )
     return system
 

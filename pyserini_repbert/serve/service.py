@@ -496,9 +496,10 @@ class Service:
 
         Raises InputError for one given twice, MissingResourceError for one that is not here.
         """
-        if len(set(docids)) < len(docids):
+        stored = [index.store.stored_docid(docid) for docid in docids]
+        if len(set(stored)) < len(stored):
             raise InputError('a docid was given twice: give each once')
-        hits = Ranking(docids, [0.0] * len(docids))
+        hits = Ranking(stored, [0.0] * len(stored))
         hits = index.with_texts(query, hits, n_excerpts)
         for hit in hits:
             if hit.text is None:

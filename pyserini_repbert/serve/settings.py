@@ -295,6 +295,6 @@ def _problem(error: ValidationError) -> str:
         settings = ModelSettings
     elif len(location) > 1:
         settings = IndexSettings
-    key = str(location[-1])
-    near = catalog.did_you_mean(key, settings.model_fields)
-    return f"'{name}': is unknown{missing_extension(key) or near}"
+    near = catalog.did_you_mean(str(location[-1]), settings.model_fields)
+    advice = missing_extension(str(location[-1]))
+    return f"'{name}': is unknown{advice or near}"

@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.extension import by_name, entry_points, loaded
-
-if TYPE_CHECKING:
-    from pyserini_repbert.encode.representations import Representation
 
 ENTRY_POINTS = 'pyserini_repbert.systems'
 
@@ -84,8 +81,6 @@ class System:
     query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract,
         called with (checkpoint, device, **settings); the name of a recognised folder is not opened
     term_weights_encoder : a subclass of `encode.term_weights.TermWeightsEncoder`
-    representation : what a collection stores of its encoder, an `encode.representations`
-        object that systems may share
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
     task : a subclass of `tasks.task.Task`, which trains it
     group_size : how many candidates its training groups have; None: 2 or more
@@ -107,7 +102,6 @@ class System:
     query_encoder: str | None = None
     document_encoder: str | None = None
     term_weights_encoder: str | None = None
-    representation: str | None = None
     reranker: str | None = None
     task: str | None = None
     group_size: int | None = None
@@ -153,17 +147,6 @@ def recognised_system(name: Any) -> System | None:
         if system.recognises is not None and load(system.recognises)(name):
             return system
     return None
-
-
-@cache
-def representations() -> tuple[Representation, ...]:
-    """What collections may store of passages beside dense vectors."""
-    found: dict[str, Representation] = {}
-    for system in systems().values():
-        if system.representation is not None:
-            representation: Representation = load(system.representation)
-            found[representation.name] = representation
-    return tuple(found.values())
 
 
 def reads_index(name: str) -> bool:

@@ -116,11 +116,9 @@ class Task(nn.Module, ABC):
         present = torch.arange(int(sizes.max())) < sizes[:, None]
         batch = {'present': present, 'judged': torch.tensor([group.judged for group in groups])}
         if self.recipe.teacher is not None:
-            taught = [
-                logit
-                for group in groups
-                for logit in self.sources[group.source].taught(group.qid, group.docids)
-            ]
+            taught: list[float] = []
+            for group in groups:
+                taught += self.sources[group.source].taught(group.qid, group.docids)
             batch['taught'] = torch.zeros(present.shape).masked_scatter(
                 present, torch.tensor(taught)
             )
@@ -147,12 +145,12 @@ class Task(nn.Module, ABC):
         """Wordpieces of the instances' queries, and of their passages, the passages of one instance
         after the other.
         """
-        queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
-        texts = [
-            text
-            for instance in instances
-            for text in self.sources[instance.source].texts(instance.docids)
-        ]
+        queries = []
+        texts: list[str] = []
+        for instance in instances:
+            source = self.sources[instance.source]
+            queries.append(source.query(instance.qid))
+            texts += source.texts(instance.docids)
         ids = self.tokenizer.ids([*queries, *texts])
         return ids[: len(queries)], ids[len(queries) :]
 
@@ -169,7 +167,9 @@ class GroupTask(Task):
             return self.inputs_of(
                 queries, [*passages[::2], *passages[1::2]], [*range(len(queries))] * 2
             )
-        query_of = [row for row, group in enumerate(instances) for _ in group.docids]
+        query_of: list[int] = []
+        for row, group in enumerate(instances):
+            query_of += [row] * len(group.docids)
         return self.inputs_of(queries, passages, query_of) | self.of_teacher(instances)
 
     @abstractmethod

@@ -199,8 +199,14 @@ def train_folds(
 ) -> None:
     """Train and rerank each fold with each seed, and join the runs of a seed.
 
-    With `resume`, what is finished stays, what was stopped goes on, and the rest begins.
-    `on_trained` is called for each checkpoint.
+    Parameters
+    ----------
+    plan : the trainings, by seed
+    resume : what is finished stays, what was stopped goes on, and the rest begins
+    overwrite : replace finished outputs
+    device : 'cpu', 'cuda', 'mps'; 'auto': the best there is
+    quiet : no progress bars
+    on_trained : called with each training, and what came of it
     """
     check_outputs(plan, resume=resume, overwrite=overwrite)
     for seed, trainings in plan.trainings.items():

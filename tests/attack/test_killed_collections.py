@@ -23,7 +23,7 @@ import kill_at
 import numpy as np
 import pytest
 import torch
-from folders import make_older
+from folders import make_older, passage_vectors
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -36,14 +36,14 @@ from pyserini_repbert.collection import (
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
+from pyserini_repbert.extension import representations
 from pyserini_repbert.extensions.trials import encode_trial, go_back, trying, use_trial
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
-from pyserini_repbert.systems.multi_vector.stored import TOKENS
-from pyserini_repbert.systems.term_rows import TERMS
 
+TERMS, TOKENS = representations()
 KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
 DIMENSION = 8
@@ -191,9 +191,9 @@ def models_of(collection):
     source = collection.source
     stored = collection.generation.settings
     models = {'sparse': 'none', 'dtype': stored.dtype}
-    if stored.sparse_model is not None:
+    if TERMS in stored.further_models:
         models['sparse'] = source.further[TERMS].opened
-    if stored.multi_vector_model is not None:
+    if TOKENS in stored.further_models:
         models['multi_vector'] = source.further[TOKENS].opened
     return models
 
@@ -236,13 +236,13 @@ def answers(folder):
     vectors = {}
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
         for span in generation.passages([docno])[docno]:
-            vector = generation.passage_vectors([span])[0]
+            vector = passage_vectors(generation, [span])[0]
             values = vector.tolist()
-            if generation.settings.sparse_model is not None:
+            if TERMS in generation.settings.further_models:
                 values.append(
                     generation.shards[span.shard].shard.rows_of(TERMS).value(span.row).as_dict()
                 )
-            if generation.settings.multi_vector_model is not None:
+            if TOKENS in generation.settings.further_models:
                 tokens = generation.shards[span.shard].shard.rows_of(TOKENS).value(span.row)
                 values += [np.asarray(tokens.vectors).tolist(), tokens.ids.tolist()]
             vectors[docid, span.number, span.start, span.end] = values

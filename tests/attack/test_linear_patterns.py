@@ -336,6 +336,16 @@ def test_readers_of_texts_are_linear(reader):
             assert is_linear(READERS[reader], make_text), f'{begin!r}, then {part!r} many times'
 
 
+@pytest.mark.parametrize('part', ['<ul>x', '<ul><li>x', '<ul><td>x', '<ol><li><pre>x'])
+def test_the_text_of_nested_lists_grows_with_the_page(part):
+    """Each line was indented by its depth: a page of 48 kB had a text of 92 MB."""
+    for n in (1_200, TIMES * 1_200):
+        page = part * n
+        text = document_of_html('d', page).text
+        assert text.count('x') == n
+        assert len(text) < 12 * len(page)
+
+
 # By the kind of a file: its beginnings, and what it repeats.
 PARTS = 'Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n'
 FILES = {

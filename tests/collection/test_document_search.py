@@ -227,4 +227,3 @@ def test_documents_of_a_run_of_passages():
     assert found('max') == [('b', 9.0), ('a', 8.0), ('plain', 3.0)]
     assert found('first') == [('a', 8.0), ('b', 4.0), ('plain', 3.0)]
     assert found('mean') == [('b', 6.5), ('a', 4.5), ('plain', 3.0)]
-    assert documents_of_run(run, PassageAggregation.MAX, 1)['1'].docids == ('b',)

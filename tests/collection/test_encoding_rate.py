@@ -57,6 +57,21 @@ def test_nothing_is_offered_that_does_not_help(monkeypatch, settings):
     assert bar_of(monkeypatch, **settings).written == []
 
 
+def test_a_trial_that_fails_ends_no_sync(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError('could not create a primitive')
+
+    monkeypatch.setattr(precision_trial, 'gains_by_bfloat16', fail)
+    clock = iter([0.0, 10.0, 30.0])
+    monkeypatch.setattr(encoding_rate.time, 'perf_counter', lambda: next(clock))
+    bar = Bar(disable=False, shown=[], written=[], n=10, total=100)
+    rate = EncodingRate(bar, SimpleNamespace(opened=None))
+    for _ in range(3):
+        rate.update(PASSAGES)
+    assert bar.written == []
+    assert len(bar.shown) == 2
+
+
 def test_a_corpus_of_unknown_size_may_be_large(monkeypatch):
     assert len(bar_of(monkeypatch, total=None).written) == 1
 

@@ -133,7 +133,6 @@ def test_an_unknown_aggregation_names_those_there_are(refusal):
         (['colbert'], "ranking of a collection 'colbert' is unknown: expected one of dense, bm25"),
         (['dense', 'dense'], 'rankings dense dense: name each once'),
         (['bm25'], 'the collection was built without Lucene: its ranking is dense'),
-        (['sparse'], 'built without a sparse model: its ranking is dense'),
     ],
 )
 def test_rankings_that_it_lacks_are_refused(refusal, rankings, text):

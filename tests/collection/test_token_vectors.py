@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from sentence_folders import write_multi_vector
 
-from pyserini_repbert.collection import Collection, compacting, rescoring, staging, syncing
+from pyserini_repbert.collection import (
+    EXTENSION,
+    Collection,
+    compacting,
+    rescoring,
+    staging,
+    syncing,
+)
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -29,10 +36,11 @@ from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
 from pyserini_repbert.systems.multi_vector import maxsim
 from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-from pyserini_repbert.systems.multi_vector.stored import TOKENS, PassageTokenVectors, TokenModel
+from pyserini_repbert.systems.multi_vector.stored import PassageTokenVectors, TokenModel
 
 pytest.importorskip('sentence_transformers')
 
+(TOKENS,) = EXTENSION.representations
 LONG = 'the cat sat on the sea . an old red dog sat on the old sea . new moon ' * 2
 DOCUMENTS = [
     {'id': 'a', 'text': LONG, 'year': 1},
@@ -210,7 +218,7 @@ def test_more_like_a_document(make, model):
         searcher = collection.searcher(rankings=('multi',))
         hits = {hit.docid: hit.score for hit in searcher.more_like('b', 10)}
         encoder = MultiVectorTextEncoder(model)
-        own, other = TOKENS.encode(encoder, ['dog red cat', 'an old dog sat on the red cat'])
+        own, other = TOKENS.work.encode(encoder, ['dog red cat', 'an old dog sat on the red cat'])
         products = own.vectors.astype(np.float32) @ other.vectors.astype(np.float32).T
         assert sorted(hits) == ['a', 'c', 'e', 'f']
         # All of its eight tokens are in one passage.
@@ -266,7 +274,7 @@ def test_int8_takes_half_the_bytes_and_changes_scores_little(make, monkeypatch):
         files = {path.name for path in collection.folder.glob('shards/*/token_*')}
         assert files == {f'token_{name}.npy' for name in ('offsets', 'vectors', 'scales', 'ids')}
         assert np.load(next(collection.folder.glob('shards/*/token_vectors.npy'))).dtype == np.int8
-        assert large.generation.settings.multi_vector_model.dtype == 'float16'
+        assert large.generation.settings.further['multi_vector_model'].dtype == 'float16'
         for query in QUERIES:
             mine = of_tokens(collection, query)
             theirs = of_tokens(large, query)
@@ -290,7 +298,7 @@ def test_int8_takes_half_the_bytes_and_changes_scores_little(make, monkeypatch):
         with pytest.raises(MismatchError, match="has dtype 'int8', 'float16' was given"):
             collection.sync(DOCUMENTS)
         collection.sync(DOCUMENTS, rebuild=True)
-        assert collection.generation.settings.multi_vector_model.dtype == 'float16'
+        assert collection.generation.settings.further['multi_vector_model'].dtype == 'float16'
         scores = of_tokens(collection, QUERIES[-1])
         assert {docid: scores[docid] for docid in theirs} == pytest.approx(theirs, abs=1e-3)
 
@@ -304,7 +312,7 @@ def test_rows_of_several_shards_are_copied_in_an_order():
             vectors = drawn.standard_normal((length, 4)).astype(np.float16)
             values.append(PassageTokenVectors(vectors, np.arange(length, dtype=np.int32)))
         stored = model.stored_as(dtype)
-        first, second = TOKENS.rows(values[:2], stored), TOKENS.rows(values[2:], stored)
+        first, second = TOKENS.work.rows(values[:2], stored), TOKENS.work.rows(values[2:], stored)
         order = np.array([4, 0, 1, 3, 3])
         copied = first.select([second], order)
         parts = [*map(first.value, range(2)), *map(second.value, range(3))]
@@ -316,7 +324,7 @@ def test_rows_of_several_shards_are_copied_in_an_order():
 
 
 def test_a_shard_has_fewer_rows_of_token_vectors(make, monkeypatch):
-    monkeypatch.setattr(type(TOKENS), 'shard_rows', 4)
+    monkeypatch.setattr(type(TOKENS.work), 'shard_rows', 4)
     with make() as collection:
         collection.sync(DOCUMENTS)
         before = of_tokens(collection)

@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
-FORBIDDEN = ('torch', 'transformers', 'sentence_transformers', 'scipy', 'sklearn', 'pandas')
+FORBIDDEN = (
+    'torch',
+    'transformers',
+    'sentence_transformers',
+    'scipy',
+    'sklearn',
+    'pandas',
+    'pyarrow',
+    'pathspec',
+    'tqdm',
+)
 # A search without a filter, of a few vectors.
 NOT_NEEDED = ('faiss', 'luqum', 'selectolax')
 # Runs a command, then prints which of the forbidden modules it imported.

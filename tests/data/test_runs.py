@@ -1,5 +1,7 @@
 import gzip
 
+# Where it is imported, small blocks are read at once, too.
+import pyarrow  # noqa: F401
 import pytest
 from hypothesis import given, settings, strategies as st
 

@@ -137,19 +137,39 @@ print(found)
 
 
 @pytest.mark.jvm
-def test_a_process_that_ends_soon_does_without_the_second_compiler():
+def test_java_leaves_the_folder_of_the_process_alone():
     code = """
+import os
+from pathlib import Path
 from pyserini_repbert.lucene import jvm
-from pyserini_repbert.processes import expect_to_end_soon
-expect_to_end_soon()
+jvm.java_class('java.lang.Integer')
+print(list(Path('/tmp').glob(f'hsperfdata_*/{os.getpid()}')))
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ('[]\n', '')
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('says', 'expected'),
+    [
+        ('processes.expect_to_end_soon()', 'True\n'),
+        ('processes.expect_to_go_on(); processes.expect_to_end_soon()', 'False\n'),
+    ],
+)
+def test_a_process_that_ends_soon_does_without_the_second_compiler(says, expected):
+    code = f"""
+from pyserini_repbert import processes
+from pyserini_repbert.lucene import jvm
+{says}
 management = jvm.java_class('java.lang.management.ManagementFactory')
 print('-XX:TieredStopAtLevel=1' in management.getRuntimeMXBean().getInputArguments().toArray())
 """
-    for users, expected in (({}, 'True\n'), ({'JAVA_TOOL_OPTIONS': '-Xmx1g'}, 'False\n')):
+    for users, wanted in (({}, expected), ({'JAVA_TOOL_OPTIONS': '-Xmx1g'}, 'False\n')):
         command = [sys.executable, '-c', code]
         environment = os.environ | users
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        assert done.stdout == expected, done.stderr
+        assert done.stdout == wanted, done.stderr
 
 
 @pytest.mark.jvm

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from folders import passage_vectors
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
@@ -326,7 +327,7 @@ def test_a_collection_cuts_no_passage_twice(bi_encoder, tmp_path):
     with Collection.open(tmp_path / 'mine', folder, sparse='none') as collection:
         collection.sync([{'id': 'a', 'text': text, 'title': 'dog'}])
         spans = collection.generation.passages([0])[0]
-        vectors = collection.generation.passage_vectors(spans)
+        vectors = passage_vectors(collection.generation, spans)
     encoder = document_encoder(folder)
     tokenizer = _theirs(folder).tokenizer
     inputs = [f'dog {text[span.start : span.end]}' for span in spans]

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from folders import passage_vectors
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -105,7 +106,7 @@ def test_a_document_is_searched_by_the_mean_of_its_passages(open_collection):
     for docid in 'abcd':
         (docno,) = generation.docnos([docid])
         spans = generation.passages([docno])[docno]
-        vectors[docid] = generation.passage_vectors(spans)
+        vectors[docid] = passage_vectors(generation, spans)
     assert len(vectors['b']) > 2
     query = vectors['b'].mean(axis=0)
     expected = {docid: float((vectors[docid] @ query).max()) for docid in 'acd'}

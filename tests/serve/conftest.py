@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.serve import learning, writes
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
@@ -41,6 +42,30 @@ def _no_garbage():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('pyserini_repbert.serve.service.gc', collector)
         yield
+
+
+class _CalledHere:
+    """A `ChildProcess` that calls functions in this process: another one starts for seconds."""
+
+    def call(self, function, *arguments, seconds):
+        return function(*arguments)
+
+    def end(self):
+        pass
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """A service writes and learns in this process."""
+    monkeypatch.setattr(writes, 'ChildProcess', _CalledHere)
+    monkeypatch.setattr(learning, 'ChildProcess', _CalledHere)
+    yield
+    for collection in writes._open_collections.values():
+        collection.close()
+    writes._open_collections.clear()
 
 
 @pytest.fixture

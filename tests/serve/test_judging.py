@@ -19,7 +19,6 @@ from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.extensions.watching import measure_generation
-from pyserini_repbert.serve import learning
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -259,22 +258,6 @@ def test_twenty_people_judge_at_once(client):
         thread.join()
     assert statuses == [200] * 100
     assert len(client.get('/v1/mine/judgments').json()['judgments']) == 100
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """A learning runs in a thread: the other process starts for seconds."""
-
-    class Here:
-        def call(self, function, *arguments, seconds):
-            return function(*arguments)
-
-        def stop(self):
-            pass
-
-        end = stop
-
-    monkeypatch.setattr(learning, 'ChildProcess', Here)
 
 
 def wait_for_learning(client):

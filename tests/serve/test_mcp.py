@@ -102,7 +102,9 @@ def test_lines_have_the_numbers_of_the_file():
     text = 'one\ntwo\nthree'
     origin = Origin('a.md', lines=(LineStart(0, 5), LineStart(8, 9)))
     store = SimpleNamespace(
-        documents=lambda docids: [Document('a.md', text)], origins=lambda docids: [origin]
+        stored_docid=str,
+        documents=lambda docids: [Document('a.md', text)],
+        origins=lambda docids: [origin],
     )
     index = SimpleNamespace(alias='mine', store=store)
     assert lines_of(index, 'a.md', 5, 6) == 'one\ntwo'

@@ -1,5 +1,7 @@
 """A long document in parts: each follows the other, and the outline says where to jump."""
 
+from urllib.parse import quote
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -75,6 +77,7 @@ def client(tiny_checkpoint, tmp_path):
         'pets.md': PAGE,
         'run.py': 'def run():\n    return cat\n',
         'code.md': 'Run:\n\n```\nx = 1\n```\n',
+        'Backup docs/100% wool.txt': 'The sheep ran.',
     }
     docs = write_files(tmp_path / 'docs', files)
     with Collection.open(
@@ -127,6 +130,20 @@ def test_the_outline_has_headings_and_the_best_passages(client):
         assert by_rank[1]['start'] == hit['passage']['start']
     assert client.get('/v1/mine/outline/pets.md').json()['passages'] == []
     assert client.get('/v1/mine/outline/run.py').json()['is_code'] is True
+
+
+@pytest.mark.parametrize('named', ['Backup docs/100% wool.txt', 'Backup%20docs/100%25%20wool.txt'])
+def test_a_document_is_named_as_it_is_stored_or_as_it_is_read(client, named):
+    """What people see, 'Backup docs/100% wool.txt', was not found."""
+    stored = 'Backup%20docs/100%25%20wool.txt'
+    for route in ('doc', 'text', 'outline'):
+        answer = client.get(f'/v1/mine/{route}/{quote(named)}')
+        assert (answer.status_code, answer.json().get('docid')) == (200, stored)
+    alike = client.get('/v1/mine/search', params={'like': named}).json()
+    assert alike['query']['like'] == stored
+    question = {'query': 'sheep', 'docid': named}
+    (reasons,) = client.get('/v1/mine/explain', params=question).json()['reasons']
+    assert reasons['docid'] == stored
 
 
 def test_what_cannot_be_read_is_refused(client):

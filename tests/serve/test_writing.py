@@ -57,24 +57,6 @@ def serving():
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
-    """Edits are applied by this process: the other one starts for seconds."""
-
-    class Here:
-        def call(self, function, *arguments, seconds):
-            return function(*arguments)
-
-        def stop(self):
-            pass
-
-    monkeypatch.setattr(writes, 'ChildProcess', Here)
-    yield
-    for collection in writes._open_collections.values():
-        collection.close()
-    writes._open_collections.clear()
-
-
-@pytest.fixture
 def client(folder, serving, in_this_process):
     return serving(folder)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.collection.commands.encoding_rate import EncodingRate
 from pyserini_repbert.collection.commands.flags import add_index_flag, add_settings
+from pyserini_repbert.collection.model_options import model_options
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.console import printable
@@ -280,7 +281,7 @@ def _check_folders(options: argparse.Namespace) -> None:
 
 def _chosen_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings of a collection that flags name, and its device."""
-    models = ('encoder', 'sparse', 'multi_vector')
+    models = ('encoder', *model_options())
     stored = ('passage_tokens', 'overlap', 'language', 'precision', 'dtype')
     chosen = command.pick_options(options, *models, 'truncate_dim', *stored)
     # With --ray, the device is the workers'.

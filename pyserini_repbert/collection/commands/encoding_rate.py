@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.settings import EncoderSource
+
+_logger = logging.getLogger(__name__)
 
 # A sync that encodes for so many seconds may take minutes.
 _LONG = 20.0
@@ -68,10 +71,14 @@ class EncodingRate:
         return float(seconds * (self._bar.total - self._bar.n) / self._bar.n)
 
     def _offer(self, source: EncoderSource, inputs: Sequence[str], rate: float) -> None:
-        """Say what bfloat16 gains, if it is much faster."""
+        """Say what bfloat16 gains, if it is much faster; an error of the trial ends no sync."""
         from pyserini_repbert.collection.commands.precision_trial import try_bfloat16
 
-        trial = try_bfloat16(source.opened, inputs, rate, seconds=_SHARE * _REST)
+        try:
+            trial = try_bfloat16(source.opened, inputs, rate, seconds=_SHARE * _REST)
+        except Exception as error:
+            _logger.info('bfloat16 could not be tried: %s', error)
+            return
         if trial is None or trial.speed < _LEAST_SPEED:
             return
         self._bar.write(

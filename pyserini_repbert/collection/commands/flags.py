@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from pyserini_repbert.collection.model_options import BM25, NONE, SPARSE
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.extension import representations
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 
@@ -36,19 +38,7 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
         help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} the "
         'language of the first documents if it is clear, otherwise en',
     )
-    add(
-        '--sparse',
-        metavar='bm25|none|MODEL',
-        help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
-        f"instead of BM25; {stored} 'bm25'",
-    )
-    add(
-        '--multi-vector',
-        metavar='none|FOLDER',
-        help='a MultiVectorEncoder (ColBERT), or what `train` made of the system multi-vector: its '
-        'token vectors are stored beside dense ones, and '
-        f"order the best 1,000 hits; {stored} 'none'",
-    )
+    _add_models(parser, stored)
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
     add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
     add(
@@ -66,3 +56,26 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
     add_flags(parser, 'device', 'threads', 'offline')
     if takes_ray:
         add_flags(parser, 'ray')
+
+
+def _add_models(parser: argparse.ArgumentParser, stored: str) -> None:
+    """`--sparse`, which takes 'bm25' and 'none', and the flags of further models.
+
+    `stored` is the help of a default.
+    """
+    metavar = f'{BM25}|{NONE}'
+    says = "'none' leaves out Lucene's index"
+    others = []
+    for kind in representations():
+        if kind.option == SPARSE:
+            metavar = f'{metavar}|{kind.metavar}'
+            says = f'{says}; {kind.help}'
+        else:
+            others.append(kind)
+    parser.add_argument('--sparse', metavar=metavar, help=f"{says}; {stored} 'bm25'")
+    for kind in others:
+        parser.add_argument(
+            f'--{kind.option.replace("_", "-")}',
+            metavar=f'none|{kind.metavar}',
+            help=f"{kind.help}; {stored} 'none'",
+        )

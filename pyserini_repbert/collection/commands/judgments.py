@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.collection.commands.model_judging import (
-    add_model_judge_flags,
-    is_model_judge,
-    judge_by_model,
+from pyserini_repbert.collection.commands.model_grades import (
+    add_model_grades_flag,
     print_model_agreements,
     refuse_model_grades,
 )
@@ -18,9 +16,11 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension, parts_of
 from pyserini_repbert.files import atomic_file
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.commands.parts import JudgmentsPart
     from pyserini_repbert.collection.judging.judgment_exports import JudgmentFormat
     from pyserini_repbert.collection.judgments import JudgmentStore
 
@@ -38,8 +38,7 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         '--judge',
         default='',
         metavar='NAME',
-        help='who gave the judgments of --qrels; llm: a language model grades the pool of each '
-        'question, beside people',
+        help='who gave the judgments of --qrels; or a judge of an extension, which then judges',
     )
     add(
         '--questions',
@@ -60,7 +59,13 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         help='let the questions that teach most be judged first: rankings differ on them, or their '
         'answer is unsure; every third is drawn at random',
     )
-    add_model_judge_flags(parser)
+    add_model_grades_flag(
+        parser,
+        "write into these files a language model's grades, too, where no person judged; JUDGE is "
+        'its name as it is printed here',
+    )
+    for part in parts_of('index judgments'):
+        part.add_flags(parser)
     add_flags(parser, 'overwrite', 'device', 'offline')
 
 
@@ -72,16 +77,34 @@ def handle_judgments(options: argparse.Namespace) -> None:
     kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
     command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
     exports = _chosen_exports(options)
-    is_by_model = is_model_judge(options)
+    judge = _judge_of(options)
     folder = Path(options.index)
     store = judgments_of(folder)
     _import_files(options, store)
     if options.order:
         _order_questions(folder, options.device)
-    if is_by_model:
-        judge_by_model(options, folder)
+    if judge is not None:
+        judge.grade(options, folder)
     _write_exports(options, store, exports)
     _print_counts(options.index, store)
+
+
+def _judge_of(options: argparse.Namespace) -> JudgmentsPart | None:
+    """The judge of an extension that --judge names; None for a person.
+
+    Raises InputError for flags that do not go together.
+    """
+    named: JudgmentsPart | None = None
+    for part in parts_of('index judgments'):
+        part.check(options)
+        if part.judge == options.judge:
+            named = part
+    command.refuse(
+        options.judge and named is None and not options.qrels,
+        f"--judge '{options.judge}' gave the judgments of --qrels, and there are none"
+        f'{missing_extension(options.judge)}',
+    )
+    return named
 
 
 def _chosen_exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pyserini_repbert.collection.commands.model_judging import add_model_grades_flag
+from pyserini_repbert.collection.commands.model_grades import add_model_grades_flag
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags

@@ -1,10 +1,12 @@
-"""`WritePart`: what an extension does in `index sync` and `index add`."""
+"""What an extension does in commands of collections: `WritePart` and `JudgmentsPart`."""
 
 from __future__ import annotations
 
 import argparse
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from pyserini_repbert.commands.parts import CommandPart
 
@@ -22,3 +24,24 @@ class WritePart(CommandPart):
         flags that the collection cannot serve.
         """
         return None
+
+
+class JudgmentsPart(CommandPart, ABC):
+    """A judge that an extension adds to `index judgments`, beside people.
+
+    Attributes
+    ----------
+    judge : the name that `--judge` gives it
+    """
+
+    judge: ClassVar[str]
+
+    @abstractmethod
+    def grade(self, options: argparse.Namespace, folder: Path) -> None:
+        """Let it judge, and print what it did; `--judge` names it.
+
+        Parameters
+        ----------
+        options : the flags, which `check` let pass
+        folder : of the collection, which has the questions of the flags
+        """

@@ -42,6 +42,7 @@ _WORD = re.compile(r'\w')
 _LINK_TO_ITSELF = 'a[href^="#"]'
 _MOST_SIGN = 2  # characters of a link that is a sign
 _NEAR = 3  # siblings
+_MOST_INDENTED = 20  # lists within lists, of which each line is indented by its depth
 # What a browser does not show. Of a formula, its source, and all forms but one.
 _HIDDEN = (
     '[hidden]:not([hidden="until-found"]),dialog:not([open]),template,annotation,annotation-xml,'
@@ -371,10 +372,11 @@ class _Reader:
             self._add([words])
 
     def _add(self, lines: Sequence[str], is_code: bool = False) -> None:
+        depth = min(len(self._lists) - 1, _MOST_INDENTED)
         is_added = self._page.add_block(
             lines,
             self._line,
-            indent=INDENT * max(0, len(self._lists) - 1),
+            indent=INDENT * max(0, depth),
             mark=self._sign,
             is_tight=self._is_tight,
             is_code=is_code,

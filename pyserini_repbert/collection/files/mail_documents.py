@@ -18,6 +18,7 @@ from pyserini_repbert.collection.files.file_to_read import MOST_BYTES, FileToRea
 from pyserini_repbert.collection.files.mail_headers import header, parse_message
 from pyserini_repbert.collection.files.mail_text import read_body
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.suffixes import APPLE_MAIL, has_suffix_or_packed
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size, open_binary
 
@@ -26,11 +27,24 @@ _ADDRESSES = ('from', 'to', 'cc')
 _ENVELOPE = b'From '
 _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
+# The first line of a file of Apple Mail: how many bytes the message below has.
+_SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a file with one message."""
-    yield document_of_mail(file.docid, read_bytes(file.path))
+    raw = read_bytes(file.path)
+    if has_suffix_or_packed(file.path.name, APPLE_MAIL):
+        raw = _message_of_apple(raw)
+    yield document_of_mail(file.docid, raw)
+
+
+def _message_of_apple(raw: bytes) -> bytes:
+    """The message of a file of Apple Mail: its size stands above it, a property list below."""
+    size = _SIZE.match(raw)
+    if size is None:
+        raise UnreadableFile('no mail of Apple Mail: its first line is not the size of a message')
+    return raw[size.end() : size.end() + int(size[1])]
 
 
 def document_of_mail(docid: str, raw: bytes) -> Document:

@@ -25,8 +25,16 @@ def open_corpus(
 ) -> Corpus | None:
     """A folder, or a file that holds no records of one format.
 
-    None for a file that does, and for a format that is no person's.
-    `names.corpora.open_corpus` explains the parameters.
+    None for a file that does, and for a format that no person writes.
+
+    Parameters
+    ----------
+    source : the folder or the file
+    fmt : the format of its files; 'auto': recognised file by file
+    fields : the text fields of records
+    on_error : whether a record that cannot be read is an error, or is skipped
+    keep_empty : whether documents without text are kept
+    selection : which files of a folder are read; None: all
     """
     selection = selection or FileSelection()
     skipping = OnError(on_error)

@@ -196,7 +196,12 @@ def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
             rows[-1][1].append([line[column + 1 :].strip()])
         else:
             rows[-1][1][-1].append(_CELL_ITEM.sub('', line.strip(), count=1))
-    return [(number, [' '.join(cell).strip() for cell in cells]) for number, cells in rows]
+    return [(number, _joined_lines(cells)) for number, cells in rows]
+
+
+def _joined_lines(cells: Sequence[Sequence[str]]) -> list[str]:
+    """The words of cells, each of which has lines."""
+    return [' '.join(lines).strip() for lines in cells]
 
 
 def csv_table_rows(

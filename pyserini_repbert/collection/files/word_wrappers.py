@@ -1,6 +1,7 @@
-"""Word documents without elements that mammoth ignores, and with what they hold.
+"""Word documents without hidden text, and without elements that mammoth ignores.
 
-Mammoth names them: 'An unrecognised element was ignored: w:fldSimple'.
+What such an element holds stays. Mammoth names it: 'An unrecognised element was ignored:
+w:fldSimple'. Mammoth reads hidden text as any other.
 """
 
 from __future__ import annotations
@@ -8,7 +9,10 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from dataclasses import dataclass
 from typing import IO
+
+from pyserini_repbert.data.origins import TextSpan
 
 # The words of these are in the elements within them: fields, furigana, directions of writing.
 _WRAPPERS = re.compile(
@@ -19,23 +23,75 @@ _SPOKEN = re.compile(
     rb'<w:rt>(?:(?!</?w:rt>)[\s\S]){0,4000}</w:rt>|'
     rb'<w:rubyPr>(?:(?!</?w:rubyPr>)[\s\S]){0,4000}</w:rubyPr>'
 )
+# A run of text, what may stand around its properties, and the property that hides it.
+_RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish)((?:\s[^<>]{0,4000})?)/?>')
+_NOT_HIDDEN = re.compile(rb'w:val\s*=\s*["\'](?:0|false|off)["\']')
+_TEXT = re.compile(rb'<w:t(?:\s[^<>]{0,4000})?>[^<]*</w:t>')
 _PARTS = re.compile(r'word/(?:document\d*|footnotes|endnotes)\.xml')
-_SIGNS = (b'<w:fldSimple', b'<w:ruby>', b'<w:customXml', b'<w:dir', b'<w:bdo')
+_SIGNS = (b'<w:fldSimple', b'<w:ruby>', b'<w:customXml', b'<w:dir', b'<w:bdo', b'<w:vanish')
+
+
+@dataclass
+class _OpenElement:
+    """An element that has not ended yet: a run, a paragraph, or properties before a change."""
+
+    name: bytes
+    start: int
+    is_hidden: bool = False
 
 
 def without_wrappers(stream: IO[bytes]) -> IO[bytes]:
-    """A Word file as a stream; the given one, where it has no such element."""
+    """A Word file as a stream; the given one, if it has no such element and no hidden text."""
     with zipfile.ZipFile(stream) as archive:
         changed: dict[str, bytes] = {}
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 content = archive.read(name)
                 if any(sign in content for sign in _SIGNS):
-                    changed[name] = _WRAPPERS.sub(b'', _SPOKEN.sub(b'', content))
+                    unwrapped = _WRAPPERS.sub(b'', _SPOKEN.sub(b'', content))
+                    changed[name] = _without_hidden_text(unwrapped)
         if changed:
             return _rewritten(archive, changed)
     stream.seek(0)
     return stream
+
+
+def _without_hidden_text(content: bytes) -> bytes:
+    """A part of a document without the text of hidden runs.
+
+    The runs stay: mammoth refuses a field whose end is there without its beginning.
+    """
+    parts = []
+    position = 0
+    for run in _hidden_runs(content):
+        parts.append(content[position : run.start])
+        parts.append(_TEXT.sub(b'', content[run.start : run.end]))
+        position = run.end
+    parts.append(content[position:])
+    return b''.join(parts)
+
+
+def _hidden_runs(content: bytes) -> list[TextSpan]:
+    """Where hidden runs begin and end, in bytes; none of them is within another."""
+    hidden: list[TextSpan] = []
+    open_elements: list[_OpenElement] = []
+    for tag in _RUN_TAG.finditer(content):
+        slash, name, attributes = tag.groups()
+        if name == b'vanish':
+            # Within a paragraph's own properties, it hides only the sign of its end.
+            is_of_run = bool(open_elements) and open_elements[-1].name == b'r'
+            if is_of_run and not slash and not _NOT_HIDDEN.search(attributes):
+                open_elements[-1].is_hidden = True
+        elif not slash:
+            if not tag[0].endswith(b'/>'):
+                open_elements.append(_OpenElement(name, tag.start()))
+        elif open_elements:
+            element = open_elements.pop()
+            if element.is_hidden:
+                while hidden and hidden[-1].start > element.start:
+                    hidden.pop()
+                hidden.append(TextSpan(element.start, tag.end()))
+    return hidden
 
 
 def _rewritten(archive: zipfile.ZipFile, changed: dict[str, bytes]) -> IO[bytes]:

@@ -169,7 +169,7 @@ class CollectionIndex(Index):
         return tuple(str(ranking) for ranking in self._rankings)
 
     @property
-    def _searched(self) -> set[CollectionRanking]:
+    def _searched(self) -> set[str]:
         """The rankings by one model each that are searched."""
         return searched_rankings(self.generation.settings, self._rankings)
 
@@ -394,7 +394,7 @@ class CollectionIndex(Index):
         # That which orders the best hits, if one does.
         kind = rescoring_kind(self.generation.settings) or next(iter(models))
         model = models[kind]
-        return ExplainingModel(model.encoder, kind.reranker_settings(model))
+        return ExplainingModel(model.encoder, kind.work.reranker_settings(model))
 
     def about(self) -> dict[str, Any]:
         """As in `Index`: documents, language, how its rankings are fused, and its fields.

@@ -65,7 +65,12 @@ def rerank_at_depths(
 ) -> dict[int, dict[str, float]]:
     """Depth -> measure name -> value, if so many hits are reranked (RepBERT Table 2, Figure 1b).
 
-    The parameters are those of `evaluate_depths`.
+    Parameters
+    ----------
+    first, reranked : the run of the first stage, and the same hits in the order of a reranker
+    qrels : the judgments
+    measures : what is measured, over all judged topics
+    depths : numbers of hits
     """
     evaluations = evaluate_depths(first, reranked, qrels, measures, depths)
     return {depth: evaluation.means for depth, evaluation in evaluations}

@@ -39,7 +39,13 @@ def fusion_table(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
 
-    The parameters are those of `evaluate_fusions`.
+    Parameters
+    ----------
+    runs : by their names
+    qrels : the judgments
+    measures : what is measured
+    settings : how two runs are fused; None: interleaved
+    k : hits of a topic in a fused run; None: all
     """
     evaluations = evaluate_fusions(runs, qrels, measures, settings, k)
     return {named.name: table_of(evaluations, named.name) for named in measures}

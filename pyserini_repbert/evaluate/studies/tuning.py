@@ -168,7 +168,17 @@ def measure_settings(
     hits: int,
     on_progress: Callable[[int], object] = int,
 ) -> dict[TunedSetting, dict[str, float]]:
-    """The measure's value of each topic, by setting. `on_progress` is called with 1 after each."""
+    """The measure's value of each topic, by setting.
+
+    Parameters
+    ----------
+    parts : topics, with the index that is searched for them
+    settings : of a technique
+    qrels : the judgments
+    measure : one measure
+    hits : of each topic
+    on_progress : called with 1 after each setting
+    """
     values = {}
     for setting in settings:
         run = search_all(parts, setting, hits)

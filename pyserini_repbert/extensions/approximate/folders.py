@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyserini_repbert.collection.rankings import CollectionRanking
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.extensions.approximate.form import ANN
-from pyserini_repbert.systems.registry import representations
 
 
 def kinds_with_vectors() -> list[Representation]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors, shard_blocks
 from pyserini_repbert.collection.shards import PassageShard
-from pyserini_repbert.encode.representations import Representation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.extensions.approximate.covered import CoveredRows, open_collection_ann
 from pyserini_repbert.extensions.approximate.dense_candidates import (
     QUERY_GROUP,
@@ -226,7 +226,7 @@ class CandidateAnn(_RankingAnn):
         depth = -(-k * self._n_covered // n_counted)
         if depth >= self._n_covered:
             return np.flatnonzero(allowed)
-        found = self.index.rows(self._kind.query_vectors(query), depth)
+        found = self.index.rows(self._kind.work.query_vectors(query), depth)
         rows = self._rows.rows_of(np.unique(found[found >= 0]))
         is_candidate = allowed & ~self.is_covered
         is_candidate[rows[rows >= 0]] = True

@@ -10,7 +10,7 @@ from pyserini_repbert.extensions.approximate.form import ANN
 if TYPE_CHECKING:
     from pyserini_repbert.collection.generation import Generation
     from pyserini_repbert.collection.passage_vectors import PassageVectors
-    from pyserini_repbert.encode.representations import Representation
+    from pyserini_repbert.extension import Representation
     from pyserini_repbert.extensions.approximate.bundles import BundleAnn
     from pyserini_repbert.extensions.approximate.passages import CandidateAnn, PassageAnn
     from pyserini_repbert.index.dense import DenseBundle

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
-from pyserini_repbert.encode.representations import Representation, RepresentationModel, VectorRows
+from pyserini_repbert.encode.representations import RepresentationModel, VectorRows
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import Representation
 from pyserini_repbert.extensions.approximate.covered import ShardVectors
 from pyserini_repbert.extensions.approximate.index import candidate_rows
 from pyserini_repbert.extensions.approximate.kinds import AnnKind, Effort, token_efforts
@@ -125,7 +126,7 @@ class _PassageRecall:
         first = 0
         for part in self._vectors.rows:
             for row in drawn[(drawn >= first) & (drawn < first + len(part))].tolist():
-                queries.append(self._kind.sample_query(part.value(row - first), random))
+                queries.append(self._kind.work.sample_query(part.value(row - first), random))
             first += len(part)
         return queries
 
@@ -145,7 +146,7 @@ class _PassageRecall:
     def recall(self, index: Any, kind: AnnKind, effort: Effort) -> float:
         shares = []
         for query, best in zip(self.queries, self._truth, strict=True):
-            found = candidate_rows(index, kind, self._kind.query_vectors(query), effort)
+            found = candidate_rows(index, kind, self._kind.work.query_vectors(query), effort)
             passages = np.searchsorted(self._vectors.ends, found[found >= 0], side='right')
             n_found = int(np.isin(best, passages).sum())
             shares.append(min(n_found, self.hits) / self.hits)

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.files import StrPath
 
 # Features of a hit, and of a question, in the order of a model's weights.
 HIT_FEATURES = ('cosine', 'distance', 'words', 'agreement', 'margin')
-QUESTION_FEATURES = HIT_FEATURES
 # How strongly weights are drawn to the prior, or to 0: as by so many judgments.
 SHRINKAGE = 2.0
 # A spread below this share of the greatest feature is rounding, which differs between processors.
@@ -179,16 +177,6 @@ _FORM = TypeAdapter(ConfidenceModel)
 def dump_model(model: ConfidenceModel) -> bytes:
     """The JSON of a model."""
     return _FORM.dump_json(model, indent=1) + b'\n'
-
-
-def read_model(path: StrPath) -> ConfidenceModel:
-    """A model from its JSON. Raises DamagedFileError for anything else."""
-    file = existing_file(path, 'model of confidence')
-    try:
-        values = parse_json(file.read_text(encoding='utf-8'))
-    except ValueError as error:
-        raise DamagedFileError(f'{file} is not a model of confidence ({error})') from error
-    return parse_model(values, file)
 
 
 def parse_model(values: object, file: StrPath) -> ConfidenceModel:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyserini_repbert.collection.commands.parts import WritePart
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
+from pyserini_repbert.processes import expect_to_go_on
 
 # What a sync after the first one is not asked again.
 _ONCE = ('rebuild', 'delete_most')
@@ -37,6 +38,7 @@ class FollowingOfSync(WritePart):
         from pyserini_repbert.extensions.following.loop import follow
         from pyserini_repbert.extensions.following.moments import QuietMoments
 
+        expect_to_go_on()
         # What changes while the first sync reads is synced after it.
         moments = QuietMoments(Path(options.corpus))
         once = argparse.Namespace(**vars(options))

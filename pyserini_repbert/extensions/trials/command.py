@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.collection.commands.asking import warn_of_few
 from pyserini_repbert.collection.commands.flags import add_index_flag, add_settings
+from pyserini_repbert.collection.model_options import model_options
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 # Attributes of `CollectionSettings` that are named where they differ, beside its further models.
 _SHOWN = ('passage_tokens', 'overlap', 'language', 'dtype', 'precision', 'dimension')
-# Flags that say what is tried.
+# Flags that say what is tried, beside those of further models.
 _TRIED = (
-    *('encoder', 'passage_tokens', 'overlap', 'language', 'sparse', 'multi_vector'),
+    *('encoder', 'passage_tokens', 'overlap', 'language'),
     *('precision', 'truncate_dim', 'dtype'),
 )
 
@@ -36,7 +37,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def try_settings(options: argparse.Namespace) -> None:
     """Encode a trial and compare it, use it, or go back."""
-    chosen = command.pick_options(options, *_TRIED)
+    chosen = command.pick_options(options, *_TRIED, *model_options())
     names_any = any(value is not None for value in chosen.values())
     command.refuse(options.use and options.go_back, 'give --use or --go-back')
     command.refuse(
@@ -79,7 +80,8 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
     wanted = dict(vars(wanted_of(settings)))
     # A trial has the forms of words that the collection has.
     del wanted['word_forms']
-    return {**wanted, 'encoder': settings.encoder, 'precision': settings.precision}
+    models = wanted.pop('models')
+    return {**wanted, **models, 'encoder': settings.encoder, 'precision': settings.precision}
 
 
 def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest) -> None:
@@ -103,11 +105,9 @@ def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest
 
 def _shown_settings(settings: CollectionSettings) -> dict[str, object]:
     """The settings that are named where they differ, by name."""
-    from pyserini_repbert.systems.registry import representations
-
     shown: dict[str, object] = {name: getattr(settings, name) for name in _SHOWN}
-    for kind in representations():
-        shown[kind.option] = settings.name_of(kind)
+    for option in model_options():
+        shown[option] = settings.name_of(option)
     return shown
 
 

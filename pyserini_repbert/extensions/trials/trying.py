@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.generation import Generation, open_generation
@@ -26,6 +25,7 @@ from pyserini_repbert.collection.generation_manifest import (
 )
 from pyserini_repbert.collection.locks import GenerationLock, writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
+from pyserini_repbert.collection.model_options import model_options
 from pyserini_repbert.collection.settings import (
     CollectionSettings,
     EncoderSource,
@@ -47,7 +47,6 @@ from pyserini_repbert.extensions.trials.side_folders import (
     write_side,
 )
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
-from pyserini_repbert.systems.registry import representations
 
 # Of a shard; what is encoded of one that is not finished may be lost to a sync in between.
 _SHARD_ROWS = 8192
@@ -302,13 +301,10 @@ def _settle(folder: Path) -> Side | None:
 
 def wanted_of(settings: CollectionSettings) -> WantedSettings:
     """What a user would ask for to have these settings."""
-    models: dict[str, Any] = {}
-    for kind in representations():
-        models[kind.option] = settings.name_of(kind)
     return WantedSettings(
         passage_tokens=settings.passage_tokens,
         overlap=settings.overlap,
         language=settings.language,
         dtype=settings.dtype,
-        **models,
+        models={option: settings.name_of(option) for option in model_options()},
     )

@@ -11,7 +11,6 @@ SYSTEM = System(
     name='epic',
     title='EPIC',
     term_weights_encoder='pyserini_repbert.systems.epic.encoder:EpicEncoder',
-    representation='pyserini_repbert.systems.term_rows:TERMS',
     reranker='pyserini_repbert.systems.epic.reranker:EpicReranker',
     task='pyserini_repbert.systems.epic.training:EpicTask',
     training_settings=('loss',),

@@ -15,7 +15,6 @@ SYSTEM = System(
     recognises='pyserini_repbert.systems.multi_vector.folder:is_multi_vector_folder',
     description='a MultiVectorEncoder, which gives a vector for each token',
     advice='rerank with it, as a stage NAME@100, or give a collection its token vectors',
-    representation='pyserini_repbert.systems.multi_vector.stored:TOKENS',
     task='pyserini_repbert.systems.multi_vector.training:MultiVectorTask',
     reranker='pyserini_repbert.systems.multi_vector.reranker:MultiVectorReranker',
     stage_options=(StageOption('max-length=N', 'max_length', integer),),

@@ -21,8 +21,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.encode.representations import (
-    Representation,
     RepresentationModel,
+    RepresentationWork,
     ShardFiles,
     VectorRows,
     copied_offsets,
@@ -198,24 +198,15 @@ class TokenRows(VectorRows):
         return scores / np.float32(query.divisor)
 
 
-class _Tokens(Representation):
+class _Tokens(RepresentationWork):
     """Token vectors."""
 
-    name = 'tokens'
-    setting = 'multi_vector_model'
-    option = 'multi_vector'
-    without = ('none',)
-    usual = 'none'
-    ranking = 'multi'
     recorded_as = 'TokenSearcher'
-    what = 'multi-vector model'
-    files = ('token_offsets', 'token_vectors', 'token_ids', _SCALES)
+    model_type = TokenModel
     record_type = TokensRecord
     # A row takes some 100 times as much as a dense vector.
     shard_rows = 8192
-    rescores = True
     scores_all = True
-    has_vectors = True
 
     def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
         from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
@@ -274,9 +265,8 @@ class _Tokens(Representation):
         return TokenRows(model.key(), offsets, vectors, ids)
 
     def files_of(self, record: TokensRecord) -> tuple[str, ...]:
-        if record.dtype == _INT8:
-            return self.files
-        return tuple(name for name in self.files if name != _SCALES)
+        files = ('token_offsets', 'token_vectors', 'token_ids')
+        return (*files, _SCALES) if record.dtype == _INT8 else files
 
     def read(self, shard: ShardFiles, record: TokensRecord) -> TokenRows:
         offsets = shard.array('token_offsets', np.int64, (len(shard) + 1,), is_compared=True)

@@ -111,13 +111,16 @@ def tokenizer_class(name: str) -> TokenizerClass:
     return kind
 
 
-def check_as_rebuilt(backend: Tokenizer, folder: Path, name: str, settings: Settings) -> None:
+def check_as_rebuilt(
+    backend: Tokenizer, folder: Path, file: Settings, *, name: str, settings: Settings
+) -> None:
     """Check that transformers gives the same tokens as a folder's tokenizer.json.
 
     Parameters
     ----------
     backend : the tokenizer of tokenizer.json, or of vocab.txt where there is none
     folder : with the files of the tokenizer
+    file : what tokenizer.json says; empty where there is none
     name : of the tokenizer's class
     settings : what tokenizer_config.json says
 
@@ -129,7 +132,6 @@ def check_as_rebuilt(backend: Tokenizer, folder: Path, name: str, settings: Sett
         raise Unsupported(f'its tokenizer_config.json has {", ".join(sorted(unknown))}')
     if settings.get('split_special_tokens'):
         raise Unsupported('its tokenizer splits special tokens')
-    file = read_values_if_there(folder / 'tokenizer.json')
     _check_sides(file)
     specials = _special_tokens(kind, folder, settings)
     kind.check_parts(backend, file, {**settings, **specials})

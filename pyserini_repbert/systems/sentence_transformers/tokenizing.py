@@ -72,12 +72,13 @@ def open_tokenizer(body: Body, prompt: str = '') -> FolderTokenizer:
             raise Unsupported(f'its {key} is {settings[key]}')
     tokenizer_class = _class_of(body, settings)
     backend = _backend(folder, tokenizer_class)
-    check_as_rebuilt(backend, folder, tokenizer_class, settings)
+    file = read_values_if_there(folder / 'tokenizer.json')
+    check_as_rebuilt(backend, folder, file, name=tokenizer_class, settings=settings)
     if body.lowercase:
         _put_into_lower_case(backend)
     form = _form_of(backend)
     pad = _name_of(backend, body.config.pad_token_id)
-    largest = max(backend.get_vocab().values())
+    largest = _largest_number(backend, file)
     if largest >= body.config.vocab_size:
         raise DamagedFileError(
             f'{folder}: the tokenizer has a wordpiece {largest}, the model has '
@@ -100,6 +101,21 @@ class _Form:
     sep: str
     separators: int
     second_type: int
+
+
+def _largest_number(backend: Tokenizer, file: Mapping[str, Any]) -> int:
+    """The largest number of a wordpiece.
+
+    Parameters
+    ----------
+    backend : the tokenizer
+    file : what its tokenizer.json says: to ask the tokenizer for its vocabulary takes much longer
+    """
+    vocabulary = file.get('model', {}).get('vocab')
+    if not isinstance(vocabulary, dict):
+        return int(max(backend.get_vocab().values()))
+    added = backend.get_added_tokens_decoder()
+    return int(max([*vocabulary.values(), *added]))
 
 
 def _class_of(body: Body, settings: Mapping[str, Any]) -> str:

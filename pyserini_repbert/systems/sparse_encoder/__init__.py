@@ -13,7 +13,6 @@ SYSTEM = System(
     description='a SparseEncoder, whose vectors are weights of terms',
     advice='make an index with `encode` or `index sparse`, and search that',
     term_weights_encoder='pyserini_repbert.systems.sparse_encoder.encoder:SparseTextEncoder',
-    representation='pyserini_repbert.systems.term_rows:TERMS',
     reranker='pyserini_repbert.systems.sparse_encoder.reranker:SparseEncoderReranker',
     stage_options=TERM_WEIGHTS_OPTIONS,
 )

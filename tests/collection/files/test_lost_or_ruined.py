@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 import zipfile
 from datetime import timedelta
@@ -208,3 +209,30 @@ def test_wrappers_of_word():
             '<w:p><w:r><w:t>12</w:t></w:r><w:r><w:r><w:t>base</w:t></w:r></w:r></w:p>'
         )
         assert archive.read('word/other.xml').decode() == xml
+
+
+VANISH = '<w:rPr><w:vanish/></w:rPr>'
+
+
+@pytest.mark.parametrize(
+    ('xml', 'shown'),
+    [
+        (f'<w:r>{VANISH}<w:t xml:space="preserve">hidden </w:t></w:r><w:r><w:t>b</w:t></w:r>', 'b'),
+        ('<w:r><w:rPr><w:vanish w:val="false"/></w:rPr><w:t>a</w:t></w:r>', 'a'),
+        ('<w:r><w:rPr><w:webHidden/></w:rPr><w:t>a</w:t></w:r>', 'a'),
+        # It hides the sign of a paragraph's end, and was added by a change.
+        (f'<w:pPr>{VANISH}</w:pPr><w:r><w:t>a</w:t></w:r>', 'a'),
+        (f'<w:r><w:rPr><w:rPrChange>{VANISH}</w:rPrChange></w:rPr><w:t>a</w:t></w:r>', 'a'),
+        (f'<w:r><w:t>a</w:t><w:p><w:pPr>{VANISH}</w:pPr><w:r><w:t>b</w:t></w:r></w:p></w:r>', 'ab'),
+        (f'<w:r>{VANISH}<w:t>a</w:t><w:r>{VANISH}<w:t>b</w:t></w:r></w:r><w:r/>', ''),
+    ],
+)
+def test_hidden_text_of_word_is_not_text(xml, shown):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, 'w') as archive:
+        archive.writestr('word/document.xml', f'<w:p>{xml}</w:p>')
+    with zipfile.ZipFile(without_wrappers(stream)) as archive:
+        read = archive.read('word/document.xml').decode()
+    assert ''.join(re.findall('<w:t[^>]*>([^<]*)', read)) == shown
+    # Nothing but text is gone.
+    assert re.findall('</?w:[a-su-z]', read) == re.findall('</?w:[a-su-z]', f'<w:p>{xml}</w:p>')

@@ -8,6 +8,7 @@ from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.mail_documents import mail_documents, mailbox_documents
 from pyserini_repbert.collection.files.mail_headers import codec_of_mail
 from pyserini_repbert.data.unread_files import UnreadableFile
+from pyserini_repbert.names.corpora import open_corpus
 
 PARTS = """\
 Subject: Parts
@@ -63,6 +64,31 @@ def test_all_parts_are_read(tmp_path):
     assert text == 'News\n\nThey twine.\n\nThe footer of a list.'
     plain = PARTS.format(first='text/plain', body='They twine.')
     assert document_of(tmp_path, plain.encode()).text == 'They twine.\n\nThe footer of a list.'
+
+
+@pytest.mark.parametrize('end', ['\n', '      \r\n'])
+def test_mail_of_apple(tmp_path, end):
+    """Its size stands above a message, and a property list below; such files were not read."""
+    message = 'From: a@b\nSubject: Seed order\n\nThe broad beans arrive in Märch.\n'.encode()
+    properties = '<?xml version="1.0"?><plist><dict><key>flags</key></dict></plist>\n'
+    raw = f'{len(message)}{end}'.encode() + message + properties.encode()
+    for name in ('1.emlx', '2.partial.emlx', '3.EMLX'):
+        (tmp_path / name).write_bytes(raw)
+    documents = list(open_corpus(tmp_path).documents())
+    assert [document.docid for document in documents] == ['1.emlx', '2.partial.emlx', '3.EMLX']
+    for document in documents:
+        assert (document.title, document.text) == (
+            'Seed order',
+            'The broad beans arrive in Märch.',
+        )
+
+
+def test_mail_of_apple_without_a_size_is_named(tmp_path):
+    (tmp_path / 'a.emlx').write_text('Subject: x\n\nText.')
+    corpus = open_corpus(tmp_path)
+    assert list(corpus.documents()) == []
+    (unread,) = corpus.unread
+    assert 'its first line is not the size of a message' in unread.reason
 
 
 @pytest.mark.parametrize(('plain', 'text'), [('Plain.', 'Plain.'), (' ', 'As HTML.')])

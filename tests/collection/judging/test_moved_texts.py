@@ -1,6 +1,7 @@
 """A grade belongs to the text that it was given to, whichever document has this text."""
 
 import tempfile
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -88,6 +89,37 @@ def test_grades_follow_texts_within_one_sync(open_collection, name, is_imported)
         check_collection(collection.folder)
 
 
+@pytest.mark.parametrize('is_imported', [False, True])
+@pytest.mark.parametrize(
+    ('gone', 'back', 'expected'),
+    [
+        ({'a': None}, {'e': 'red cat'}, {'e': 1, 'b': 2, 'c': 3}),
+        ({'a': None}, {'b': 'red cat'}, {'b': 1, 'c': 3}),
+        ({'a': None, 'b': None}, {'a': 'big dog', 'b': 'red cat'}, {'a': 2, 'b': 1, 'c': 3}),
+        ({'a': None}, {'a': 'red cat'}, {'a': 1, 'b': 2, 'c': 3}),
+        ({'a': None}, {'a': 'red cats'}, {'a': 1, 'b': 2, 'c': 3}),
+        ({'a': None}, {'e': 'red cats'}, {'b': 2, 'c': 3}),
+        # Another text has the docid by now.
+        ({'a': 'red cats'}, {'e': 'red cat'}, {'a': 1, 'b': 2, 'c': 3}),
+    ],
+)
+def test_a_grade_is_there_again_with_its_text(open_collection, gone, back, expected, is_imported):
+    """A text that was gone for a sync, and came back elsewhere, had lost its grade."""
+    with open_collection() as collection:
+        sync(collection, BEFORE)
+        for grade, docid in enumerate('abc', 1):
+            judge(collection, docid, grade, is_imported)
+        texts = BEFORE
+        for changes in (gone, back):
+            texts = {docid: text for docid, text in (texts | changes).items() if text}
+            sync(collection, texts)
+        live = {
+            docid: grade for docid, grade in grades_in(collection.folder).items() if docid in texts
+        }
+        assert live == expected
+        check_collection(collection.folder)
+
+
 def test_documents_that_are_added_swap_their_texts(open_collection):
     with open_collection() as collection:
         collection.add([{'id': 'a', 'text': 'red cat'}, {'id': 'b', 'text': 'big dog'}])
@@ -133,9 +165,20 @@ def test_a_swap_survives_a_kill(open_collection, monkeypatch, killed):
 
 
 DOCIDS = 'abcdef'
-# Of each document: what it has after a sync. A text of another document, none, or a new one.
-STEPS = st.fixed_dictionaries({docid: st.sampled_from([*DOCIDS, None, 'new']) for docid in DOCIDS})
+# Of each document: what it has after a sync. The text of another document, none, a new one, or one
+# that was there before.
+STEPS = st.fixed_dictionaries(
+    {docid: st.sampled_from([*DOCIDS, None, 'new', 'back']) for docid in DOCIDS}
+)
 JUDGED = st.dictionaries(st.sampled_from(DOCIDS), st.booleans(), max_size=3)
+
+
+@dataclass
+class Given:
+    """A grade, and the text to which it was given: None where nobody said it."""
+
+    grade: int
+    text: str | None
 
 
 class Oracle:
@@ -145,39 +188,62 @@ class Oracle:
         self.texts = {}
         self.grades = {}
         self.dormant = {}
+        self.gone = []
         self.numbers = count()
 
     def step(self, choices):
         """The texts after a sync, in which each text is in one document."""
         before = self.texts
-        after = {}
-        for docid, choice in choices.items():
-            text = before.get(choice) if choice != 'new' else f'cat {next(self.numbers)}'
-            if text is not None and text not in after.values():
-                after[docid] = text
+        after = self._chosen_texts(choices)
         came = {docid: text for docid, text in after.items() if before.get(docid) != text}
+        owners = self._owners_of_returned(came, before)
         for docid, text in before.items():
             if text in after.values() or text not in self.grades:
                 continue
+            given = self.grades.pop(text)
             if docid not in after:
-                self.dormant[docid] = self.grades.pop(text)
-            elif came[docid] not in before.values():
+                self.dormant[docid] = Given(given.grade, given.text or text)
+            elif came[docid] not in before.values() and docid not in owners:
                 # It was edited.
-                self.grades[came[docid]] = self.grades.pop(text)
-            else:
-                del self.grades[text]
+                self.grades[came[docid]] = given
+        awake = {docid: self.dormant.pop(owner) for docid, owner in owners.items()}
         for docid, text in came.items():
-            dormant = self.dormant.pop(docid, None)
-            if dormant is not None and text not in before.values():
+            dormant = self.dormant.pop(docid, None) if docid not in before else None
+            if docid in awake:
+                self.grades[text] = awake[docid]
+            elif dormant is not None and text not in before.values():
                 self.grades[text] = dormant
+        self.gone = [text for text in [*before.values(), *self.gone] if text not in after.values()]
         self.texts = after
+
+    def _chosen_texts(self, choices):
+        """The texts that documents have next."""
+        after = {}
+        for docid, choice in choices.items():
+            text = self.texts.get(choice)
+            if choice == 'new':
+                text = f'cat {next(self.numbers)}'
+            if choice == 'back':
+                text = next((own for own in self.gone if own not in after.values()), None)
+            if text is not None and text not in after.values():
+                after[docid] = text
+        return after
+
+    def _owners_of_returned(self, came, before):
+        """Of documents to which a judged text came back: the deleted document that had it."""
+        owners = {}
+        for docid, text in came.items():
+            had = [old for old, given in self.dormant.items() if given.text == text]
+            if had and docid not in had and text not in before.values():
+                owners[docid] = max(had)
+        return owners
 
     def graded(self):
         """{docid: grade} of the documents that are there."""
         graded = {}
         for docid, text in self.texts.items():
             if text in self.grades:
-                graded[docid] = self.grades[text]
+                graded[docid] = self.grades[text].grade
         return graded
 
 
@@ -205,4 +271,5 @@ def test_after_any_syncs_each_grade_is_of_its_text(encoder, steps):
                 for docid, is_imported in judged.items():
                     if docid in oracle.texts:
                         judge(collection, docid, grade, is_imported)
-                        oracle.grades[oracle.texts[docid]] = grade
+                        text = oracle.texts[docid]
+                        oracle.grades[text] = Given(grade, None if is_imported else text)

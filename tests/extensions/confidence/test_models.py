@@ -15,7 +15,7 @@ from pyserini_repbert.extensions.confidence.models import (
     chance_auc,
     dump_model,
     fit_logistic,
-    read_model,
+    parse_model,
     verdict,
 )
 from pyserini_repbert.extensions.confidence.reliability import area_under_roc
@@ -86,19 +86,15 @@ def test_a_probability_says_no_more_than_its_questions_can_know(n_questions):
     assert far == pytest.approx([most, 1 - most])
 
 
-def test_a_stored_model_without_a_number_of_questions_has_the_fewest(tmp_path):
+def test_a_stored_model_without_a_number_of_questions_has_the_fewest():
     values = json.loads(dump_model(flat_model()))
     del values['hits']['n_questions']
-    path = tmp_path / 'confidence.json'
-    path.write_text(json.dumps(values))
-    assert read_model(path).hits.n_questions == 20
+    assert parse_model(values, 'report').hits.n_questions == 20
 
 
-def test_a_model_is_read_as_it_was_written(tmp_path):
+def test_a_model_is_read_as_it_was_written():
     model = flat_model()
-    path = tmp_path / 'confidence.json'
-    path.write_bytes(dump_model(model))
-    assert read_model(path) == model
+    assert parse_model(json.loads(dump_model(model)), 'report') == model
     assert model.why_not_shown() is None
 
 
@@ -106,20 +102,17 @@ def test_a_model_is_read_as_it_was_written(tmp_path):
     'change',
     [{'hits': None}, {'hits_test': {'auc': 2, 'chance': 0.6}}, {'source': 'guess'}, {'other': 1}],
 )
-def test_another_file_is_refused(tmp_path, change):
-    path = tmp_path / 'confidence.json'
+def test_other_values_are_refused(change):
     values = json.loads(dump_model(flat_model()))
-    path.write_text(json.dumps(values | change))
     with pytest.raises(DamagedFileError, match='is not a model of confidence'):
-        read_model(path)
+        parse_model(values | change, 'report')
 
 
-def test_a_model_of_other_features_is_refused(tmp_path):
-    path = tmp_path / 'confidence.json'
+def test_a_model_of_other_features_is_refused():
     short = LogisticModel((0.0,), (1.0,), (0.0,), 0.0)
-    path.write_bytes(dump_model(replace(flat_model(), hits=short)))
+    values = json.loads(dump_model(replace(flat_model(), hits=short)))
     with pytest.raises(DamagedFileError, match='other features'):
-        read_model(path)
+        parse_model(values, 'report')
 
 
 def test_verdicts():

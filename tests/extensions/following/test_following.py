@@ -16,6 +16,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.index import main, make_parser
 from pyserini_repbert.extensions.following.moments import QuietMoments
 from pyserini_repbert.extensions.following.options import IN_SYNC
+from pyserini_repbert.processes import is_to_end_soon
 
 
 @pytest.fixture
@@ -212,3 +213,8 @@ def test_without_watchfiles_the_extra_is_named(notes, monkeypatch, sync, capsys)
     monkeypatch.setitem(sys.modules, 'watchfiles', None)
     assert run(main, sync) == 2
     assert "pip install '.[follow]'" in capsys.readouterr().err
+
+
+def test_java_is_started_for_a_long_life(follow):
+    assert follow() == 0
+    assert not is_to_end_soon()

@@ -46,24 +46,6 @@ def mine(notes, tmp_path, tiny_checkpoint):
     return tmp_path / 'mine'
 
 
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Syncs run in this process: the other one starts for seconds."""
-
-    class Here:
-        def call(self, function, *arguments, seconds):
-            return function(*arguments)
-
-        def stop(self):
-            pass
-
-    monkeypatch.setattr(writes, 'ChildProcess', Here)
-    yield
-    for collection in writes._open_collections.values():
-        collection.close()
-    writes._open_collections.clear()
-
-
 @contextmanager
 def served(folder, corpus, **settings):
     """A client of a service whose collection follows a corpus."""

@@ -5,7 +5,7 @@ import json
 import pytest
 from chat_server import chat_server, reply
 
-from pyserini_repbert.collection.judging.language_model_judge import parse_grade
+from pyserini_repbert.extensions.language_models.judge import parse_grade
 from pyserini_repbert.systems.llm.client import ChatClient
 from pyserini_repbert.systems.llm.model import LanguageModel
 from pyserini_repbert.systems.llm.permutation import (

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.judging.language_model_judge import LanguageModelJudge
 from pyserini_repbert.collection.judging.model_grades import ModelGrade, ModelGradeStore
 from pyserini_repbert.collection.judging.own_settings import teacher_of
 from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.data.model_judges import model_of
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.judge import LanguageModelJudge
 from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.stores import DocumentStore

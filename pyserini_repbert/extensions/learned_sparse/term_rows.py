@@ -25,21 +25,21 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.representations import (
-    Representation,
     RepresentationModel,
+    RepresentationWork,
     Rows,
     ShardFiles,
     copied_offsets,
     copied_rows,
 )
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
+from pyserini_repbert.extensions.learned_sparse.model import SparseModel
 from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms
 from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.records import Count
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Sha256
-from pyserini_repbert.systems.sparse_model import SparseModel
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.term_weights import TermWeightsEncoder
@@ -163,18 +163,11 @@ class TermRows(Rows):
         return counts
 
 
-class _Terms(Representation):
+class _Terms(RepresentationWork):
     """Weights of terms."""
 
-    name = 'terms'
-    setting = 'sparse_model'
-    option = 'sparse'
-    without = ('bm25', 'none')
-    usual = 'bm25'
-    ranking = 'sparse'
     recorded_as = 'TermSearcher'
-    what = 'sparse model'
-    files = ('offsets', 'terms', 'weights')
+    model_type = SparseModel
     record_type = TermsRecord
 
     def open(self, name: str, device: str, precision: str) -> TermWeightsEncoder:
@@ -209,6 +202,9 @@ class _Terms(Representation):
             )
         terms = together.terms.astype(_term_dtype(model.vocabulary))
         return TermRows(model.key(), model.vocabulary, together.offsets, terms, together.weights)
+
+    def files_of(self, record: TermsRecord) -> tuple[str, ...]:
+        return ('offsets', 'terms', 'weights')
 
     def read(self, shard: ShardFiles, record: TermsRecord) -> TermRows:
         offsets = shard.array('offsets', np.int64, (len(shard) + 1,), is_compared=True)

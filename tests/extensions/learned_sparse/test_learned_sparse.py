@@ -24,14 +24,15 @@ from pyserini_repbert.errors import (
     MismatchError,
     UnknownNameError,
 )
+from pyserini_repbert.extensions.learned_sparse import EXTENSION, term_rows
+from pyserini_repbert.extensions.learned_sparse.term_rows import TermRows
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
-from pyserini_repbert.systems import term_rows
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
-from pyserini_repbert.systems.term_rows import TERMS, TermRows
 
+(TERMS,) = EXTENSION.representations
 LONG = 'the cat sat on the mat . a big red dog ran in the old blue sea . new moon ' * 2
 DOCUMENTS = [
     {'id': 'a', 'text': LONG, 'year': 1},
@@ -229,6 +230,9 @@ def test_a_model_is_added_and_taken_away(make, dense, learned, monkeypatch):
         # The digests of collections without a model are as before there were any.
         manifest = collection.folder / 'generations' / '000001.json'
         assert 'sparse_model' not in manifest.read_text()
+        refusal = 'built without a sparse model: its ranking is dense'
+        with pytest.raises(InputError, match=refusal):
+            collection.searcher(rankings=('sparse',))
     with make() as collection:
         with pytest.raises(MismatchError, match="the collection has sparse 'none', '.*' was given"):
             collection.sync(DOCUMENTS)

@@ -11,7 +11,6 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.judging.asking import judged_questions
 from pyserini_repbert.collection.judging.from_judgments import learn_from_judgments, use_learning
-from pyserini_repbert.collection.judging.language_model_judge import LanguageModelJudge, parse_grade
 from pyserini_repbert.collection.judging.model_grades import (
     JudgmentsWithModel,
     ModelGrade,
@@ -22,6 +21,7 @@ from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extensions.language_models.judge import LanguageModelJudge, parse_grade
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
