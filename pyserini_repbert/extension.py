@@ -126,6 +126,8 @@ class Extension:
     options : what it does in a command of others, by its name: each a
         `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
         `collection.commands.parts.WritePart`, of 'index judgments' a `JudgmentsPart`
+    in_pipelines : what it adds to pipelines, fields of their spec too: a
+        `pipeline.parts.PipelinePart`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
     in_collections : what it does in collections, when a generation is published and in their
         folders: a `collection.parts.CollectionPart`
@@ -148,6 +150,7 @@ class Extension:
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     scans: tuple[str, ...] = ()
+    in_pipelines: tuple[str, ...] = ()
     in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
     in_answers: tuple[str, ...] = ()
@@ -267,8 +270,8 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'scans', 'in_bundles',
-    'in_collections', 'in_answers', 'in_services' or 'routes'.
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'scans',
+    'in_pipelines', 'in_bundles', 'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):

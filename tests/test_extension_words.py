@@ -21,6 +21,7 @@ from pyserini_repbert.extension import (
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.rerankers import reranking_system
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Searcher
 from pyserini_repbert.search.with_arguments import search_of_arguments
 from pyserini_repbert.serve.refusals import describe_problem
@@ -56,6 +57,14 @@ def files_of(part):
             yield file.removesuffix('/')
 
 
+def settings_of(part):
+    """The settings and limits of a part of a service; some of an index are flags, too."""
+    yield from (*part.service_settings, *part.index_settings, *part.limits)
+    for name, (_, default) in part.index_settings.items():
+        if getattr(default, 'description', None):
+            yield f'serve --{name}'
+
+
 def words_of(extension: Extension):
     """The words of an extension: of its commands, flags, systems, kinds, settings, arguments."""
     yield from extension.commands
@@ -74,11 +83,9 @@ def words_of(extension: Extension):
     for scan in map(extension.load, extension.scans):
         yield from (f'{command} --{scan.name}' for command in ('search', 'evaluate latency'))
     for part in map(extension.load, extension.in_services):
-        for name, (_, default) in part.index_settings.items():
-            # It is a flag, too.
-            if getattr(default, 'description', None):
-                yield f'serve --{name}'
-        yield from (*part.index_settings, *part.limits)
+        yield from settings_of(part)
+    for part in map(extension.load, extension.in_pipelines):
+        yield from part.fields
     for part in map(extension.load, extension.in_answers):
         yield from part.parameters
 
@@ -135,6 +142,15 @@ def test_an_argument_of_python_names_its_extension():
 
     with pytest.raises(InputError, match=needs('extensions/confidence')):
         search_of_arguments(Nothing(), {'min_confidence': 0.5})
+
+
+@pytest.mark.usefixtures('no_extensions')
+def test_a_field_of_a_pipeline_names_its_extension():
+    # The class as it is without extensions.
+    plain = PipelineSpec.__base__
+    with pytest.raises(InputError, match=needs('extensions/language_models')):
+        plain(index='mine', rewrite='hyde')
+    assert plain(index='mine').index == 'mine'
 
 
 @pytest.mark.usefixtures('no_extensions')

@@ -38,7 +38,7 @@ RECORDED = {
     'systems.duobert.saved_scores:ScoreRecorder': 'ScoreRecorder',
     'systems.epic.reranker:EpicReranker': 'EpicReranker',
     'systems.impact_searcher:EpicImpactSearcher': 'EpicImpactSearcher',
-    'systems.llm.reranker:LanguageModelReranker': 'LanguageModelReranker',
+    'extensions.language_models.reranker:LanguageModelReranker': 'LanguageModelReranker',
     'systems.mmr.reranker:MmrReranker': 'MmrReranker',
     'systems.monobert.reranker:MonoBertReranker': 'MonoBertReranker',
     'systems.multi_vector.reranker:MultiVectorReranker': 'MultiVectorReranker',

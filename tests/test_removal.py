@@ -59,18 +59,20 @@ for module in pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert
             if (error.name or 'pyserini_repbert').startswith('pyserini_repbert'):
                 failed.append(module.name + ': ' + str(error))
 print(failed)
-for command in ('', 'search', 'adapt', 'evaluate', 'index', 'index sync', 'index judgments'):
+COMMANDS = ['', 'search', 'rerank', 'adapt', 'evaluate', 'index']
+for command in (*COMMANDS, 'index sync', 'index judgments'):
     # An action may be gone.
     with contextlib.suppress(SystemExit, InputError):
         main([*command.split(), '--help'])
 with contextlib.suppress(ImportError):
     # The HTTP description and the page; the service may be gone, or its extra not installed.
     from pyserini_repbert.serve.app import create_app, page_text
-    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path='mine')})
     print(json.dumps(create_app(settings).openapi()))
     print('settings of an index:', list(IndexSettings.model_fields))
+    print('settings of a service:', list(FileSettings.model_fields))
     print(page_text('index.html') + page_text('lab.html'))
 sys.stderr = sys.stdout
 print('status', run(main, ['search', '--index', sys.argv[1], '--query', 'slugs']))
@@ -148,7 +150,9 @@ WORDS = {
     ),
     'extensions/following': ('--follow', "'follow'"),
     'extensions/ir_metadata': ('ir-metadata',),
-    'extensions/language_models': ('--judge-prompt',),
+    'extensions/language_models': (
+        *('--rewrite', '--llm-model', '--judge-prompt', ', costs', "'llm'"),
+    ),
     'extensions/learned_sparse': ('bm25|none|MODEL',),
     'extensions/model_server': ('/v1/rerank', '/v1/embeddings', 'ClientError'),
     'extensions/neighbours': ('    neighbours\n',),
@@ -231,7 +235,15 @@ NEEDING = {
         'serve --config follow.yaml',
     ),
     'extensions/ir_metadata': ('evaluate ir-metadata run.txt',),
-    'extensions/language_models': ('index judgments --index mine --judge llm',),
+    'extensions/language_models': (
+        'search --index mine --query cat --rerank llm@2',
+        'search --index mine --query cat --rewrite hyde',
+        'rerank --run run.txt --topics t.tsv --output new.txt --llm-model m',
+        'index judgments --index mine --judge llm',
+        'evaluate costs run.txt',
+        'serve --config llm.yaml',
+        'serve --index mine --llm-model m',
+    ),
     'extensions/learned_sparse': ('index sync --corpus docs.jsonl --index new --sparse weighing',),
     'extensions/model_server': ('serve --config embedding_inputs.yaml',),
     'extensions/neighbours': (
@@ -253,6 +265,7 @@ FILES = {
     'ann.yaml': 'indexes:\n  mine:\n    path: mine\n    ann: true\n',
     'docs.jsonl': '{"id": "d", "contents": "red"}\n',
     'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
+    'llm.yaml': 'indexes:\n  mine: mine\nllm:\n  model: m\n',
     'embedding_inputs.yaml': 'indexes:\n  mine: mine\nlimits:\n  embedding_inputs: 3\n',
 }
 REFUSING = {
@@ -363,7 +376,7 @@ def test_nothing_else_names_it(folders):
 ROOMS = {
     'extensions/approximate': 'tests/attack/test_overwriting.py',
     'extensions/confidence': 'tests/collection/judging',
-    'extensions/language_models': 'tests/collection/judging',
+    'extensions/language_models': 'tests/pipeline',
     'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',

@@ -55,7 +55,6 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate_folds',
     'join-folds': 'evaluate_folds',
     'tune': 'evaluate_tune',
-    'costs': 'model_costs',
 }
 _PRINTED = '-'  # the --per-query that is printed
 _UNMARKED = (

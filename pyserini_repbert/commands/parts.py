@@ -6,8 +6,9 @@ import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.extension import parts_of
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.trace import Notes
 
@@ -69,6 +70,13 @@ class CommandPart:
         """Do what the flags ask for, where that is all of the command; returns whether it is."""
         return False
 
+    def record(self, notes: Notes) -> dict[str, Any]:
+        """Of `search` and `rerank`: settings for the record of the run, beside flags.
+
+        `notes` are what the pipeline reported.
+        """
+        return {}
+
     def depth(self, options: argparse.Namespace) -> int:
         """Of `search`: how many hits of each ranking it reads; 0 where nothing is asked of it."""
         return 0
@@ -87,3 +95,11 @@ class CommandPart:
         Raises InputError for a search that it cannot follow.
         """
         return None
+
+
+def recorded_by_parts(command: str, notes: Notes) -> dict[str, Any]:
+    """What extensions add to the record of a run: the settings of `CommandPart.record`."""
+    settings: dict[str, Any] = {}
+    for part in parts_of(command):
+        settings |= part.record(notes)
+    return settings

@@ -11,15 +11,16 @@ from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
+from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import (
     add_stage_arguments,
-    answers_used,
     connect_to_ray,
     report,
     spec_of,
 )
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import parts_of
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Notes
@@ -75,6 +76,8 @@ def make_parser() -> argparse.ArgumentParser:
         help="with --from-pairs: seed of method 'sample'",
     )
     add_flags(parser, 'begun', 'offline')
+    for part in parts_of('rerank'):
+        part.add_flags(parser)
     return parser
 
 
@@ -98,6 +101,8 @@ def _check_flags(options: argparse.Namespace) -> None:
         options.ray is not None and options.devices,
         '--devices does not go with --ray, whose workers have a device each: give --device',
     )
+    for part in parts_of('rerank'):
+        part.check(options)
 
 
 def main(arguments: list[str]) -> None:
@@ -154,7 +159,7 @@ def _rerank(options: argparse.Namespace) -> None:
         ('run', 'topics', 'corpus', 'index'),
         models=recorded.models,
         rankers=recorded.rankers,
-        used=answers_used(bars),
+        used=recorded_by_parts('rerank', bars),
     )
     if options.pairs:
         _write_scores(options, spec, bars)

@@ -10,7 +10,6 @@ import json
 import sys
 from typing import Any
 
-from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.terminal import costs_text, stages_text
 from pyserini_repbert.files import atomic_file
@@ -26,7 +25,6 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     add_flags(parser, 'stages', flag=flag)
     add('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
     add_flags(parser, 'backend', 'drop_rest', 'workers')
-    add_flags(parser, 'llm', 'llm_model', 'llm_answers')
     add('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 
 
@@ -41,31 +39,7 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     }
     spec = {name: value for name, value in values.items() if name in PipelineSpec.model_fields}
     machine = {name: value for name, value in values.items() if name in Machine.model_fields}
-    asked = PipelineSpec.of(spec)
-    command.refuse(
-        asked.language_model and not asked.asks_language_model,
-        '--llm-model is for a stage llm@K, or for --rewrite: name one, or leave it out',
-    )
-    return asked, Machine.of(machine)
-
-
-def answers_used(notes: Notes) -> dict[str, Any]:
-    """What language models answered in each stage, for the record; empty without one.
-
-    A run that is repeated by kept answers has the same values.
-    """
-    stages = {}
-    for part in notes.walk():
-        cost = part.cost
-        if cost is not None and cost.repaired is not None:
-            # Two stages may have one label, and never one name.
-            stages[part.name] = {
-                'answers': cost.inferences,
-                'tokens': cost.tokens,
-                'answer_tokens': cost.answer_tokens,
-                'repaired': cost.repaired,
-            }
-    return {'language_models': stages} if stages else {}
+    return PipelineSpec.of(spec), Machine.of(machine)
 
 
 def _workers(options: argparse.Namespace) -> int:

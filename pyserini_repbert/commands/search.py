@@ -26,9 +26,9 @@ from pyserini_repbert.commands.flags import (
     record_output,
     used_fusion,
 )
+from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import (
     add_stage_arguments,
-    answers_used,
     connect_to_ray,
     report,
     spec_of,
@@ -119,7 +119,7 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
     add_flags(flags, 'index', action='append')
     add_flags(flags, 'encoder', 'sparse', 'rankings', 'aggregate', *scans(), 'adapted')
-    add_flags(flags, 'prf', 'rewrite', 'k1', 'b', 'language', 'max_length', 'download', 'build')
+    add_flags(flags, 'prf', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
     )
@@ -164,10 +164,6 @@ def _check_outputs(options: argparse.Namespace) -> None:
     )
     command.refuse(
         asks and (options.provenance or options.cost), '--provenance and --cost are for --topics'
-    )
-    command.refuse(
-        options.rewrite is not None and bool(options.like),
-        '--rewrite is for questions, and --like is a document: leave one out',
     )
     command.refuse(
         options.explain and not asks,
@@ -627,7 +623,11 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         models=recorded.models,
         inputs=recorded.indexes,
         rankers=recorded.rankers,
-        used={**_used(resolved.spec), **_teacher_of(resolved), **answers_used(watcher)},
+        used={
+            **_used(resolved.spec),
+            **_teacher_of(resolved),
+            **recorded_by_parts('search', watcher),
+        },
     )
     searchers = _searchers(watcher)
     names = [searcher.name for searcher in searchers]

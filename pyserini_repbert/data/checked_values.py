@@ -1,4 +1,4 @@
-"""`CheckedValues`: settings that are checked when they are made."""
+"""`CheckedValues`: settings that are checked when they are made; `with_fields` adds some."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import missing_extension
 
 _Model = TypeVar('_Model', bound=type[BaseModel])
+
+
+def with_fields(model: _Model, fields: Mapping[str, Any]) -> _Model:
+    """A model with further fields, under the same name.
+
+    `fields` are an annotation and a default, by name, as of pydantic's `create_model`.
+    """
+    extended = create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        __module__=model.__module__,
+        **fields,
+    )
+    return cast(_Model, extended)
 
 
 class CheckedValues(BaseModel):
@@ -35,19 +50,3 @@ class CheckedValues(BaseModel):
             if wrong['type'] == 'extra_forbidden':
                 message += missing_extension(' '.join(names))
             raise InputError(message, parameters=names) from error
-
-
-def with_more_fields(model: _Model, fields: Mapping[str, tuple[Any, Any]]) -> _Model:
-    """A model with further fields, under the same name.
-
-    `fields` has an annotation and a default, by name, as of pydantic's `create_model`.
-    """
-    more: Any = fields
-    extended = create_model(
-        model.__name__,
-        __base__=model,
-        __doc__=model.__doc__,
-        __module__=model.__module__,
-        **more,
-    )
-    return cast(_Model, extended)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
@@ -83,11 +84,16 @@ class OpenedPipeline:
         for searcher in self.searchers:
             indexes += searcher.inputs()
         rankers: tuple[Mapping[str, Any], ...] = ()
-        if spec.has_own_rankers or spec.asks_language_model or spec.reads_index:
+        if spec.has_own_rankers or spec.reads_index or _needs_identities(spec):
             rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
         if pipeline.rewriting is not None:
             rankers = (pipeline.rewriting.identity(), *rankers)
         return RecordedPipeline(models_of(pipeline), tuple(indexes), rankers)
+
+
+def _needs_identities(spec: PipelineSpec) -> bool:
+    """Whether extensions need the identities of rankers in the record."""
+    return any(part.needs_identities(spec) for part in loaded('in_pipelines'))
 
 
 def open_pipeline(spec: PipelineSpec, machine: Machine | None = None) -> OpenedPipeline:
@@ -111,10 +117,12 @@ def open_resolved(
         resolved.close()
         raise
     pipeline = join_rankers(spec, [searcher.ranker for searcher in searchers], rerankers, texts)
-    if spec.rewrite is not None:
-        from pyserini_repbert.systems.llm.rewriting import open_rewriting
-
-        pipeline = pipeline.with_rewriting(open_rewriting(spec.rewrite, spec.language_model))
+    try:
+        for part in loaded('in_pipelines'):
+            pipeline = part.wrap(pipeline, spec)
+    except BaseException:
+        pipeline.close()
+        raise
     return OpenedPipeline(pipeline, spec, searchers)
 
 
@@ -329,6 +337,9 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
     """The reranker of a stage, with its depth and its share of the score."""
     from pyserini_repbert.names.rerankers import open_reranker
 
+    settings: dict[str, Any] = {}
+    for part in loaded('in_pipelines'):
+        settings |= part.reranker_settings(spec)
     reranker = open_reranker(
         stage.name,
         device,
@@ -336,7 +347,7 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         precision=spec.precision,
         backend=spec.backend,
         token_budget=machine.batch_tokens,
-        llm=spec.language_model,
+        **settings,
     )
     return apply_stage(reranker, stage, spec.drop_rest)
 

@@ -7,21 +7,20 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from pyserini_repbert.data.checked_values import CheckedValues
+from pyserini_repbert.data.checked_values import CheckedValues, with_fields
 from pyserini_repbert.data.values import one_or_more, share
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension import loaded, missing_extension
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
-from pyserini_repbert.search.scans import asked_scan, scans, with_scans
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings, is_language_model
+from pyserini_repbert.search.scans import asked_scan, scans
 from pyserini_repbert.systems.registry import (
     StageOption,
     WrappingOption,
@@ -30,6 +29,8 @@ from pyserini_repbert.systems.registry import (
     systems,
     wrapping_options,
 )
+
+_Spec = TypeVar('_Spec', bound=CheckedValues)
 
 WEIGHT = StageOption('weight=W', 'weight', share)
 EXCERPTS = StageOption('passages=N', 'n_excerpts', one_or_more)
@@ -174,14 +175,22 @@ def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
         raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')
 
 
-@with_scans
+def _with_added_fields(spec: type[_Spec]) -> type[_Spec]:
+    """A decorator of a spec: it has the fields, too, that extensions add."""
+    fields: dict[str, tuple[Any, Any]] = {}
+    for part in loaded('in_pipelines'):
+        fields |= part.fields
+    return with_fields(spec, fields)
+
+
+@_with_added_fields
 class PipelineSpec(CheckedValues):
     """All that decides the rankings of a pipeline.
 
-    Without `index`, `encoder` and `sparse` it reranks a given run.
+    Without `index`, `encoder` and `sparse` it reranks a given run. Extensions add fields of their
+    own.
 
-    The descriptions are the help of the flags that commands make from the fields. A field for each
-    scan of extensions says whether it is asked for.
+    The descriptions are the help of the flags that commands make from the fields.
     """
 
     index: str | None = Field(
@@ -280,33 +289,11 @@ class PipelineSpec(CheckedValues):
         'rocchio:depth=5,alpha=0.4,beta=0.6',
         json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
     )
-    rewrite: str | None = Field(
-        default=None,
-        description='search for what a language model (--llm-model) writes as an answer: hyde, of '
-        'dense rankings, or query2doc; as in hyde:passages=4,tokens=256,prompt=FILE',
-        json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
-    )
     stages: tuple[StageSpec, ...] = Field(
         default=(),
         description='rerank the best K hits, as in monobert-large@1000, duobert-large@50:binary, '
         'FOLDER@50:sample=10,layout=code or MODULE:CLASS@50; repeatable, for several stages',
         json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
-    )
-    llm: str | None = Field(
-        default=None,
-        description='address of an OpenAI-style server, as http://127.0.0.1:8000/v1, which gets '
-        'questions and passages; none: kept answers alone are used',
-        json_schema_extra={'metavar': 'ADDRESS'},
-    )
-    llm_model: str | None = Field(
-        default=None,
-        description="the language model of the reranker 'llm', and of rewriting",
-        json_schema_extra={'metavar': 'NAME'},
-    )
-    llm_answers: str | None = Field(
-        default=None,
-        description='the file that keeps its answers, so that a run is repeated without it',
-        json_schema_extra={'metavar': 'FILE'},
     )
     precision: str = Field(default='float32', description='what models run in')
     backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(
@@ -332,6 +319,17 @@ class PipelineSpec(CheckedValues):
     fields: tuple[str, ...] = Field(
         default=(), description='the text fields of a corpus of JSON lines'
     )
+
+    @model_validator(mode='before')
+    @classmethod
+    def _has_its_extensions(cls, values: Any) -> Any:
+        """Raises InputError for a field of an extension that was taken away."""
+        unknown = values.keys() - cls.model_fields if isinstance(values, dict) else ()
+        for name in sorted(unknown):
+            missing = missing_extension(name)
+            if missing:
+                raise InputError(f"a pipeline has no '{name}' here{missing}")
+        return values
 
     @field_validator('index', mode='before')
     @classmethod
@@ -396,29 +394,6 @@ class PipelineSpec(CheckedValues):
         """BM25's k1 and b, by these names, as far as they are given."""
         constants = {'k1': self.k1, 'b': self.b}
         return {name: value for name, value in constants.items() if value is not None}
-
-    @property
-    def language_model(self) -> LanguageModelSettings | None:
-        """The language model that stages ask; None where none is named.
-
-        Raises InputError for an address or a file of answers without a model.
-        """
-        if self.llm_model is None:
-            if self.llm is not None or self.llm_answers is not None:
-                raise InputError(
-                    'a language model has an address or a file of answers, and no name: give the '
-                    'name that its server knows',
-                    parameters=('llm_model',),
-                )
-            return None
-        return LanguageModelSettings(self.llm_model, self.llm, self.llm_answers)
-
-    @property
-    def asks_language_model(self) -> bool:
-        """Whether a stage is a language model, or one rewrites questions."""
-        if self.rewrite is not None:
-            return True
-        return any(is_language_model(stage.name) for stage in self.stages)
 
     @property
     def reads_index(self) -> bool:

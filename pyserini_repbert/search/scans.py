@@ -11,11 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import BaseModel, Field
-
-from pyserini_repbert.data.checked_values import with_more_fields
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import by_name, loaded, missing_extension
 
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
 
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.search.scores import TopRows
-
-_Model = TypeVar('_Model', bound=type[BaseModel])
 
 
 class OpenScan(Protocol):
@@ -57,12 +52,11 @@ class VectorScan(ABC):
 
     Attributes
     ----------
-    name : of its flag, its rankings, and the setting of a service that offers them: 'ann'
-    help : of its flag
+    name : of its flag and its rankings, of the field of `PipelineSpec` that asks for it, and of the
+        setting of a service that offers it: 'ann'
     """
 
     name: str
-    help: str
 
     @abstractmethod
     def of_bundle(self, bundle: DenseBundle, verify: bool) -> BundleScan:
@@ -103,11 +97,3 @@ def asked_scan(values: Mapping[str, Any]) -> str:
             parameters=asked,
         )
     return asked[0] if asked else ''
-
-
-def with_scans(model: _Model) -> _Model:
-    """A decorator of settings of a search: a field for each scan says whether it is asked for."""
-    fields = {}
-    for name, scan in scans().items():
-        fields[name] = (bool, Field(default=False, description=scan.help))
-    return with_more_fields(model, fields)

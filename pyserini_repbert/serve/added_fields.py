@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
-from pyserini_repbert.data.checked_values import with_more_fields
+from pyserini_repbert.data.checked_values import with_fields
 from pyserini_repbert.extension import loaded
 
 # The order of the documents of a pool unless a client asks for another.
@@ -45,7 +45,7 @@ def added_parameters() -> dict[str, tuple[Any, Any]]:
 
 def with_added_parameters(model: _Model) -> _Model:
     """The form of a request, with the parameters that extensions add behind its own."""
-    return with_more_fields(model, added_parameters())
+    return with_fields(model, added_parameters())
 
 
 def pool_orders() -> dict[str, PoolOrder]:
@@ -66,17 +66,17 @@ def with_pool_orders(model: _Model) -> _Model:
     literal: Any = Literal
     descriptions = '; '.join(f'{name}: {order.description}' for name, order in orders.items())
     field = Field(RANDOM, description=descriptions)
-    return with_more_fields(model, {'order': (literal[(RANDOM, *orders)], field)})
+    return with_fields(model, {'order': (literal[(RANDOM, *orders)], field)})
 
 
 def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
     """A decorator of settings: they have those, too, that extensions add.
 
-    `hook` is 'index_settings' or 'limits' of `ServicePart`.
+    `hook` is 'service_settings', 'index_settings' or 'limits' of `ServicePart`.
     """
 
     def extend(model: _Model) -> _Model:
-        return with_more_fields(model, _added_settings(hook))
+        return with_fields(model, _added_settings(hook))
 
     return extend
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import loaded, parts_of
 from pyserini_repbert.serve.added_fields import settings_with_flags
 from pyserini_repbert.serve.hosts import ANY, is_loopback
 from pyserini_repbert.serve.settings import (
     FileSettings,
     IndexSettings,
-    ModelSettings,
     ServeSettings,
     read_keys,
     read_settings,
@@ -49,8 +50,6 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'encoder', *settings_with_flags(), of=IndexSettings)
     add_flags(parser, 'language', of=IndexSettings, metavar='CODE')
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
-    add_flags(parser, 'llm', 'llm_answers')
-    add_flags(parser, 'llm_model', help="offer this language model as the reranker 'llm'")
     add(
         '--host',
         default='127.0.0.1',
@@ -93,6 +92,8 @@ def make_parser() -> argparse.ArgumentParser:
         help='queries that Lucene answers at a time; auto: the default, and models use as many '
         'threads as compute one question fastest; default: %(default)s',
     )
+    for part in parts_of('serve'):
+        part.add_flags(parser)
     return parser
 
 
@@ -116,10 +117,8 @@ def _check_flags(options: argparse.Namespace) -> None:
         options.workers > 1 and options.mcp == 'stdio',
         '--workers is for HTTP: MCP over stdio has one process',
     )
-    command.refuse(
-        options.llm_model is None and (options.llm or options.llm_answers) is not None,
-        '--llm and --llm-answers go with --llm-model',
-    )
+    for part in parts_of('serve'):
+        part.check(options)
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
 
 
@@ -210,18 +209,20 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         allowed_hosts=allowed_hosts,
         shows_files=is_for_one,
         limits=file.limits,
-        llm=_language_model(options, file),
+        **_added_settings(options, file),
         **command.pick_options(options, 'device', 'precision', 'threads', 'log_queries'),
     )
 
 
-def _language_model(options: argparse.Namespace, file: FileSettings) -> ModelSettings | None:
-    """The language model of the flags or of the settings file; None where neither names one."""
-    if options.llm_model is None:
-        return file.llm
-    return ModelSettings.of(
-        model=options.llm_model, address=options.llm, answers=options.llm_answers
-    )
+def _added_settings(options: argparse.Namespace, file: FileSettings) -> dict[str, Any]:
+    """The settings that extensions add, of their flags or else of the settings file."""
+    settings: dict[str, Any] = {}
+    for part in loaded('in_services'):
+        for name in part.service_settings:
+            settings[name] = getattr(file, name)
+    for part in parts_of('serve'):
+        settings |= part.settings(options)
+    return settings
 
 
 def _add_index(indexes: dict[str, IndexSettings], text: str, options: argparse.Namespace) -> None:

@@ -15,9 +15,9 @@ from pyserini_repbert.pipeline.spec import StageSpec, options_of_clients
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.rerank.documents import IndexReranker, SearchedDocuments, bind_documents
+from pyserini_repbert.serve.offered_rerankers import offered_rerankers
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import Limits, ServeSettings
-from pyserini_repbert.systems.llm.settings import NAME as LLM, is_language_model
 from pyserini_repbert.systems.registry import (
     System,
     reads_index,
@@ -37,19 +37,22 @@ class Rerankers:
     Parameters
     ----------
     settings : of the service
-    queues : by name: 'rerank', and 'llm' of a language model
+    queues : by name: 'rerank', and the names of rerankers that extensions offer
 
     Attributes
     ----------
-    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', 'llm', or 'own' for a class of the
+    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', …, or 'own' for a class of the
         operator's
     """
 
     def __init__(self, settings: ServeSettings, queues: Mapping[str, JobQueue]) -> None:
         self._settings = settings
         self._queues = queues
+        self._offered = offered_rerankers(settings)
         self._locations = _locations_by_name(settings)
         self.systems = {name: _system_at(location) for name, location in self._locations.items()}
+        for name, offered in self._offered.items():
+            self.systems[name] = offered.system
         self._opened: dict[str, Reranker] = {}
 
     def check(self, stages: Sequence[StageSpec]) -> None:
@@ -105,20 +108,19 @@ class Rerankers:
 
     def queue_of(self, name: str) -> JobQueue:
         """Where a reranker works."""
-        return self._queues[LLM if is_language_model(name) else 'rerank']
+        return self._queues[name if name in self._offered else 'rerank']
 
     def open(self, name: str) -> Reranker:
         """The reranker, opened if it is not yet. Call it in its queue only."""
         if name not in self._opened:
-            self._opened[name] = self._open(self._locations[name])
+            if name in self._offered:
+                self._opened[name] = self._offered[name].open()
+            else:
+                self._opened[name] = self._open(self._locations[name])
         return self._opened[name]
 
     def _open(self, location: str) -> Reranker:
         settings = self._settings
-        if is_language_model(location):
-            assert settings.llm is not None
-            # An answer costs: nothing is asked before a client asks.
-            return open_reranker(location, llm=settings.llm.as_language_model())
         opened = open_reranker(location, settings.device, precision=settings.precision)
         reranker = opened.remembering()
         if isinstance(reranker, IndexReranker):
@@ -170,21 +172,12 @@ class Rerankers:
 
 def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
     """The rerankers of the settings, else those that the package ships: a catalog name, a class or
-    a checkpoint folder, by the name that clients give; and a language model, if the settings have
-    one.
+    a checkpoint folder, by the name that clients give.
     """
     locations = settings.rerankers
     if locations is None:
         entries = catalog.entries('rerankers')
         locations = [name for name, entry in entries.items() if 'resource' in entry.values]
-    if settings.llm is not None:
-        locations = [*locations, LLM]
-    elif LLM in locations:
-        raise InputError(
-            f"reranker '{LLM}' is a language model, and none was named: give its name and its "
-            'address',
-            parameters=('llm_model', 'llm'),
-        )
     by_name: dict[str, str] = {}
     for location in locations:
         is_name = catalog.find('rerankers', location) or names_class(location)
@@ -202,8 +195,6 @@ def _system_at(location: str) -> str:
     entry = catalog.find('rerankers', location)
     if entry is not None:
         return str(entry.values['ranking']['system'])
-    if is_language_model(location):
-        return LLM
     if names_class(location):
         # A wrong name fails at the start, not at the first query.
         ranker_class(location, searches=False)

@@ -42,6 +42,7 @@ from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
+from pyserini_repbert.serve.offered_rerankers import offered_rerankers
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.refusals import NotAllowedError, NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Search, check_query, resolve_search
@@ -54,7 +55,6 @@ from pyserini_repbert.serve.searching import (
 )
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.writes import CollectionWriter
-from pyserini_repbert.systems.llm.settings import NAME as LLM
 from pyserini_repbert.trace import Trace
 
 logger = logging.getLogger(__name__)
@@ -106,9 +106,9 @@ class Service:
             JobQueue('java', waiting, _MAX_BATCH, 0.0, on_batch, limits.search_seconds),
             JobQueue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
         ]
-        if settings.llm is not None:
-            # An answer takes long, and other rerankers go on meanwhile.
-            queues.append(JobQueue(LLM, waiting, 1, 0.0, on_batch, limits.rerank_seconds))
+        for name in offered_rerankers(settings):
+            # Their answers may take long, and other rerankers go on meanwhile.
+            queues.append(JobQueue(name, waiting, 1, 0.0, on_batch, limits.rerank_seconds))
         self.queues = {queue.name: queue for queue in queues}
         # There are more threads than can wait in the queues and be worked for: a full queue
         # refuses, not the threads.

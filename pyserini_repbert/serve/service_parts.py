@@ -1,12 +1,16 @@
-"""`ServicePart`: what an extension adds to a service: settings, limits, and work of its own."""
+"""What an extension adds to a service: `ServicePart`, and `ServePart` for its command."""
 
 from __future__ import annotations
 
+import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pyserini_repbert.commands.parts import CommandPart
+
 if TYPE_CHECKING:
+    from pyserini_repbert.serve.offered_rerankers import OfferedReranker
     from pyserini_repbert.serve.service import Service
     from pyserini_repbert.serve.settings import ServeSettings
 
@@ -24,12 +28,14 @@ class ServicePart:
 
     Attributes
     ----------
-    index_settings : settings of an index: an annotation and a default, by name, as of pydantic's
-        `create_model`. `IndexSettings` has them as attributes. `File` and others of
+    service_settings : settings beside 'indexes': an annotation and a default, by name, as of
+        pydantic's `create_model`. `FileSettings` has them as attributes. `File` and others of
         `serve/setting_values.py` are annotations of paths beside the settings file
+    index_settings : settings of an index, in the same form. `IndexSettings` has them as attributes
     limits : of requests, in the same form. `Limits` has them as attributes
     """
 
+    service_settings: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
     index_settings: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
     limits: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
 
@@ -54,6 +60,13 @@ class ServicePart:
         n_processes : that serve the same indexes
         """
 
+    def rerankers(self, settings: ServeSettings) -> Mapping[str, OfferedReranker]:
+        """The rerankers that the settings ask it to offer, by the names that clients give.
+
+        Raises InputError for settings that name one, and do not say how it is opened.
+        """
+        return {}
+
     def start(self, service: Service) -> RunningPart | None:
         """Begin to work; None where the settings ask for nothing.
 
@@ -61,3 +74,11 @@ class ServicePart:
         cannot be; the service ends then.
         """
         return None
+
+
+class ServePart(CommandPart):
+    """What an extension does in the command `serve`: flags in place of its `service_settings`."""
+
+    def settings(self, options: argparse.Namespace) -> dict[str, Any]:
+        """The settings that flags give, by name, in place of those in the settings file."""
+        return {}

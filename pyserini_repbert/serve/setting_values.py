@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
@@ -14,6 +14,12 @@ from pyserini_repbert.lucene.languages import check_language
 
 # Parts of addresses below /v1 that name no index.
 RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
+
+
+class StrictSettings(BaseModel):
+    """Settings of a file, which never change: each has a value of its own type."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
 
 def _alias(text: str) -> str:

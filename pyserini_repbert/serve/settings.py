@@ -5,15 +5,9 @@ with additions.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
@@ -33,8 +27,8 @@ from pyserini_repbert.serve.setting_values import (
     PathOrName,
     RerankerName,
     SparseName,
+    StrictSettings,
 )
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 # The variable that names the folder in which prometheus_client adds up the metrics of processes.
 # That package reads it when it is imported.
@@ -45,9 +39,7 @@ _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
-
+class _Settings(StrictSettings):
     @classmethod
     def of(cls, **values: Any) -> Self:
         """The settings. Raises InputError for a wrong value."""
@@ -175,35 +167,9 @@ class IndexSettings(_Settings):
         return self
 
 
-class ModelSettings(_Settings):
-    """A language model by its address, which clients may name as a reranker, 'llm'.
-
-    Attributes
-    ----------
-    model : its name at its server
-    address : of an OpenAI-style server; None: answers come from the file alone
-    answers : the file that keeps them; None: they are kept in memory
-    """
-
-    model: str
-    address: str | None = None
-    answers: NewFile | None = None
-
-    @model_validator(mode='after')
-    def _is_a_model(self) -> Self:
-        try:
-            self.as_language_model()
-        except InputError as error:
-            raise ValueError(str(error)) from error
-        return self
-
-    def as_language_model(self) -> LanguageModelSettings:
-        """The settings of the reranker. Raises InputError for a wrong name or address."""
-        return LanguageModelSettings(self.model, self.address, self.answers)
-
-
+@with_added_settings('service_settings')
 class FileSettings(_Settings):
-    """The contents of a settings file.
+    """The contents of a settings file. Extensions add settings of their own.
 
     Attributes
     ----------
@@ -213,7 +179,6 @@ class FileSettings(_Settings):
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it
     limits : of each request
-    llm : a language model that reranks; None: none is offered
     """
 
     indexes: dict[Alias, IndexSettings] = Field(default_factory=dict)
@@ -230,7 +195,6 @@ class FileSettings(_Settings):
         'default: none at --host 127.0.0.1, any at another address',
     )
     limits: Limits = Limits()
-    llm: ModelSettings | None = None
 
 
 class ServeSettings(FileSettings):
@@ -288,13 +252,19 @@ def _problem(error: ValidationError) -> str:
         return f"'{name}': true or false was expected, found {first['input']!r:.40}"
     if first['type'] != 'extra_forbidden':
         return f"'{name}': {first['msg'].removeprefix('Value error, ')}"
-    settings: type[_Settings] = FileSettings
-    if location[0] == 'limits':
-        settings = Limits
-    elif location[0] == 'llm':
-        settings = ModelSettings
-    elif len(location) > 1:
-        settings = IndexSettings
-    near = catalog.did_you_mean(str(location[-1]), settings.model_fields)
+    near = catalog.did_you_mean(str(location[-1]), _settings_at(location).model_fields)
     advice = missing_extension(str(location[-1]))
     return f"'{name}': is unknown{advice or near}"
+
+
+def _settings_at(location: list[str | int]) -> type[BaseModel]:
+    """The settings that have the value at a location of the file."""
+    if len(location) == 1:
+        return FileSettings
+    if location[0] == 'indexes':
+        return IndexSettings
+    annotation = FileSettings.model_fields[str(location[0])].annotation
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return kind
+    return FileSettings

@@ -55,7 +55,7 @@ SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
 OF_FUNCTIONS = {
     'folder_forms.py: is_temporary',
     'folder_forms.py: _pattern',
-    'systems/llm/prompts.py: fill',
+    'extensions/language_models/prompts.py: fill',
 }
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
 

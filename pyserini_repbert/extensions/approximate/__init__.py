@@ -26,6 +26,7 @@ EXTENSION = Extension(
         ),
     },
     scans=('scanning:SCAN',),
+    in_pipelines=('pipelines:IN_PIPELINES',),
     in_bundles=('indexes:IN_BUNDLES',),
     in_collections=('indexes:IN_COLLECTIONS',),
     in_answers=('answers:IN_ANSWERS',),

@@ -21,7 +21,6 @@ class ApproximateScan(CollectionScan):
     """Approximate search, with exact scores."""
 
     name = ANN
-    help = 'search approximate indexes: faster for single queries'
 
     def of_bundle(self, bundle: DenseBundle, verify: bool) -> BundleAnn:
         from pyserini_repbert.extensions.approximate.bundles import BundleAnn

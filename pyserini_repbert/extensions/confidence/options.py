@@ -55,11 +55,6 @@ class ConfidenceOfSearch(CommandPart):
             '--confidence does not work with --like: leave one out',
         )
         command.refuse(
-            options.rewrite is not None and _is_asked(options),
-            '--rewrite is for questions, without --like and confidence, which was learned of '
-            'questions as they are',
-        )
-        command.refuse(
             options.min_confidence is not None and bool(options.topics or options.like),
             '--min-confidence is for questions: runs keep their hits',
         )

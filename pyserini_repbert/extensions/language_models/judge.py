@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from pyserini_repbert.collection.judging.model_grades import ModelJudge
 from pyserini_repbert.collection.judgments import MAX_MODEL_GRADE
-from pyserini_repbert.systems.llm.answers import AnswerTotals
-from pyserini_repbert.systems.llm.model import LanguageModel, Reply
-from pyserini_repbert.systems.llm.permutation import without_thought
-from pyserini_repbert.systems.llm.prompts import cut_words, read_prompt
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
+from pyserini_repbert.extensions.language_models.answers import AnswerTotals
+from pyserini_repbert.extensions.language_models.model import LanguageModel, Reply
+from pyserini_repbert.extensions.language_models.permutation import without_thought
+from pyserini_repbert.extensions.language_models.prompts import cut_words, read_prompt
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 
 # Words of a passage that the model reads, as in reranking.
 WORDS = 300

@@ -9,7 +9,7 @@ from pyserini_repbert.collection.commands.parts import JudgmentsPart
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.systems.llm.settings import NAME, LanguageModelSettings
+from pyserini_repbert.extensions.language_models.settings import NAME, LanguageModelSettings
 
 _POOL_DEPTH = 5
 # Flags that are for a language model alone.

@@ -1,6 +1,9 @@
 """Tests may ask the server of the test, and wait for nothing before another try."""
 
 import pytest
+from room_fixtures import fixtures_of
+
+globals().update(fixtures_of('serve'))
 
 
 @pytest.fixture(autouse=True)

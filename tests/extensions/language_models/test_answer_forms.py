@@ -5,16 +5,16 @@ import json
 import pytest
 from chat_server import chat_server, reply
 
+from pyserini_repbert.extensions.language_models.client import ChatClient
 from pyserini_repbert.extensions.language_models.judge import parse_grade
-from pyserini_repbert.systems.llm.client import ChatClient
-from pyserini_repbert.systems.llm.model import LanguageModel
-from pyserini_repbert.systems.llm.permutation import (
+from pyserini_repbert.extensions.language_models.model import LanguageModel
+from pyserini_repbert.extensions.language_models.permutation import (
     is_thought_open,
     parse_permutation,
     without_thought,
 )
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
-from pyserini_repbert.systems.llm.windows import sliding_windows
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
+from pyserini_repbert.extensions.language_models.windows import sliding_windows
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from chat_server import chat_server, reply, send, status
 from folders import HANGS
 
 from pyserini_repbert.errors import InputError, LanguageModelError, MissingDependencyError
-from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
-from pyserini_repbert.systems.llm.exchange import proxy_of
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
+from pyserini_repbert.extensions.language_models.client import ChatClient, ModelAnswer
+from pyserini_repbert.extensions.language_models.exchange import proxy_of
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 
 BODY = {'model': 'm', 'messages': [{'role': 'user', 'content': 'hello'}]}
 
@@ -128,7 +128,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again():
 
 
 def test_a_slow_server_is_given_up(monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange._SILENT_SECONDS', 0.2)
+    monkeypatch.setattr('pyserini_repbert.extensions.language_models.exchange._SILENT_SECONDS', 0.2)
 
     def slow(handler):
         time.sleep(0.6)
@@ -172,7 +172,7 @@ def dripping(begin, drop):
     ],
 )
 def test_the_whole_exchange_has_one_deadline(begin, drop, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange._SECONDS', 0.5)
+    monkeypatch.setattr('pyserini_repbert.extensions.language_models.exchange._SECONDS', 0.5)
     with dripping(begin, drop) as address:
         start = time.monotonic()
         with pytest.raises(LanguageModelError, match='no answer in time|connection broke'):

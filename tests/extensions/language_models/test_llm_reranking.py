@@ -9,12 +9,12 @@ from chat_server import by_last_number, chat_server, reply
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.errors import InputError, LanguageModelError
+from pyserini_repbert.extensions.language_models.client import ModelAnswer
+from pyserini_repbert.extensions.language_models.permutation import parse_permutation
+from pyserini_repbert.extensions.language_models.reranker import LanguageModelReranker, yes_log_odds
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
+from pyserini_repbert.extensions.language_models.windows import sliding_windows
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.systems.llm.client import ModelAnswer
-from pyserini_repbert.systems.llm.permutation import parse_permutation
-from pyserini_repbert.systems.llm.reranker import LanguageModelReranker, yes_log_odds
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
-from pyserini_repbert.systems.llm.windows import sliding_windows
 
 
 @pytest.mark.parametrize(

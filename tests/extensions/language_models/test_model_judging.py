@@ -22,8 +22,8 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extensions.language_models.judge import LanguageModelJudge, parse_grade
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 ASKED = re.compile(r'^Search query: (.*)\n\nPassage: (.*)$', re.MULTILINE)
 JUDGE = ModelJudge('m', '0123456789' + 54 * 'f')

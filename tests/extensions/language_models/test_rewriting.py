@@ -11,15 +11,17 @@ from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.rewriting import RewritingSettings
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
-from pyserini_repbert.systems.llm.rewriting import RewritingSettings
 from pyserini_repbert.trace import Notes
 
 DOCUMENTS = [('a', 'cat sat on the mat'), ('b', 'sea sky sun moon'), ('c', 'tree leaf root seed')]
 TOPICS = [Query('1', 'cat')]
+# A search that asks a model, which is not there.
+ASKED = ['--rewrite', 'hyde', '--llm-model', 'm', '--llm', 'http://127.0.0.1:9/v1']
 
 
 @pytest.fixture
@@ -176,8 +178,8 @@ def test_wrong_settings_are_refused(text, problem):
     [
         (['--query', 'cat', '--rewrite', 'hyde'], 'none was named'),
         (['--like', 'a', '--rewrite', 'hyde'], '--rewrite is for questions'),
-        (['--query', 'cat', '--confidence', '--rewrite', 'hyde'], '--rewrite is for questions'),
         (['--query', 'cat', '--llm-model', 'm', '--llm', 'http://a/v1'], 'or for --rewrite'),
+        (['--query', 'cat', '--confidence', *ASKED], 'of the question as it was asked'),
     ],
 )
 def test_what_does_not_go_together_is_refused(folder, capsys, words, problem):

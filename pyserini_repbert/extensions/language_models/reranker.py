@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError, LanguageModelError
+from pyserini_repbert.extensions.language_models.client import ModelAnswer
+from pyserini_repbert.extensions.language_models.model import TOP_TOKENS, LanguageModel, Reply
+from pyserini_repbert.extensions.language_models.permutation import parse_permutation
+from pyserini_repbert.extensions.language_models.prompts import cut_words, is_cut, read_prompt
+from pyserini_repbert.extensions.language_models.settings import NAME, LanguageModelSettings
+from pyserini_repbert.extensions.language_models.windows import (
+    DEFAULT_STEP,
+    DEFAULT_WINDOW,
+    sliding_windows,
+)
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Scores, Work
-from pyserini_repbert.systems.llm.client import ModelAnswer
-from pyserini_repbert.systems.llm.model import TOP_TOKENS, LanguageModel, Reply
-from pyserini_repbert.systems.llm.permutation import parse_permutation
-from pyserini_repbert.systems.llm.prompts import cut_words, is_cut, read_prompt
-from pyserini_repbert.systems.llm.settings import NAME, LanguageModelSettings
-from pyserini_repbert.systems.llm.windows import DEFAULT_STEP, DEFAULT_WINDOW, sliding_windows
 
 # Words kept of a passage, as in RankGPT's code (`run_ranking.py`, max_length=300).
 WORDS = 300

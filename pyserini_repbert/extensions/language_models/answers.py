@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extensions.language_models.client import ModelAnswer
 from pyserini_repbert.sqlite_files import (
     SqliteForm,
     file_address,
@@ -25,7 +26,6 @@ from pyserini_repbert.sqlite_files import (
     sqlite_errors,
     transaction,
 )
-from pyserini_repbert.systems.llm.client import ModelAnswer
 
 _ADVICE = 'restore it from a copy, or begin another file of answers'
 _WAIT = 60  # seconds for another connection's lock

@@ -6,9 +6,10 @@ import pytest
 from chat_server import by_last_number, chat_server, status
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.serving import ModelSettings
 from pyserini_repbert.serve import command
 from pyserini_repbert.serve.rerankers import Rerankers
-from pyserini_repbert.serve.settings import ModelSettings, ServeSettings, read_settings
+from pyserini_repbert.serve.settings import ServeSettings, read_settings
 
 SEARCH = '/v1/tiny/search'
 QUESTION = {'query': 'cat', 'hits': 3, 'rerank': 'llm@3'}
@@ -17,7 +18,7 @@ QUESTION = {'query': 'cat', 'hits': 3, 'rerank': 'llm@3'}
 @pytest.fixture(autouse=True)
 def _may_ask(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setattr('pyserini_repbert.systems.llm.exchange.TRIES', 2)
+    monkeypatch.setattr('pyserini_repbert.extensions.language_models.exchange.TRIES', 2)
     monkeypatch.setattr('openai._base_client.INITIAL_RETRY_DELAY', 0.0)
 
 

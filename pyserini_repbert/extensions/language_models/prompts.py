@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import existing_file
 
+_SHIPPED = Path(__file__).parent / 'shipped_prompts'
 _MOST_BYTES = 1 << 16  # of a file
 
 
@@ -44,13 +44,13 @@ def read_prompt(shipped: str, file: str | None, places: Sequence[str]) -> Prompt
 
     Parameters
     ----------
-    shipped : the name of the shipped one, in `resources/prompts`
+    shipped : the name of the shipped one, in the folder `shipped_prompts`
     file : the user's file; None: the shipped one
     places : names that the prompt has to have between braces
 
     Raises InputError for a file that is not there, is too large, is not UTF-8 or lacks a place.
     """
-    path = RESOURCES / 'prompts' / f'{shipped}.txt'
+    path = _SHIPPED / f'{shipped}.txt'
     if file is not None:
         path = existing_file(file, 'prompt')
     content = _read(path)

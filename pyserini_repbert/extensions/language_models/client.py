@@ -79,7 +79,7 @@ class ChatClient:
         with needs('openai', 'a language model', 'llm'):
             import openai
 
-            from pyserini_repbert.systems.llm import exchange
+            from pyserini_repbert.extensions.language_models import exchange
         try:
             return exchange.post(self.address, _read_key(), body)
         except (TimeoutError, openai.APITimeoutError) as error:

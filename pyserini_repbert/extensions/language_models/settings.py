@@ -56,6 +56,25 @@ class LanguageModelSettings:
             )
 
 
+def named_model(
+    model: str | None, address: str | None, answers: str | None
+) -> LanguageModelSettings | None:
+    """The language model that a user names; None where none is named.
+
+    Arguments are as of `LanguageModelSettings`. Raises InputError for an address or a file of
+    answers without a model, too.
+    """
+    if model is not None:
+        return LanguageModelSettings(model, address, answers)
+    if address is not None or answers is not None:
+        raise InputError(
+            'a language model has an address or a file of answers, and no name: give the name that '
+            'its server knows',
+            parameters=('llm_model',),
+        )
+    return None
+
+
 def _check_address(address: str) -> None:
     """Raises InputError for an address that no server of this kind has. It shows no password."""
     problem = ''

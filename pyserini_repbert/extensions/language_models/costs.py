@@ -105,8 +105,8 @@ def _costs_of(path: str) -> Iterator[_ModelCost]:
 
     Raises InputError for a file that is neither.
     """
+    from pyserini_repbert.extensions.language_models.answers import AnswerFile
     from pyserini_repbert.files import existing_file
-    from pyserini_repbert.systems.llm.answers import AnswerFile
 
     file = existing_file(path, 'run or file of answers')
     if not _is_sqlite(file):

@@ -1,4 +1,4 @@
-"""Language models behind an address: they rerank.
+"""The system of language models behind an address: they rerank.
 
 Use them as a last stage, on a few dozen candidates: a call takes seconds, and costs money or a GPU.
 Listwise: RankGPT, Sun et al. 2023, https://arxiv.org/abs/2304.09542
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.data.values import one_or_more
-from pyserini_repbert.systems.llm.windows import DEFAULT_STEP, DEFAULT_WINDOW, sliding_windows
 from pyserini_repbert.systems.registry import StageOption, System
 
 
@@ -16,6 +15,12 @@ def count_answers(k: int, options: Mapping[str, Any]) -> int:
     """The answers for k candidates: one a window; pointwise, one a candidate."""
     if options.get('method') == 'pointwise':
         return k
+    from pyserini_repbert.extensions.language_models.windows import (
+        DEFAULT_STEP,
+        DEFAULT_WINDOW,
+        sliding_windows,
+    )
+
     window = options.get('window', DEFAULT_WINDOW)
     return len(sliding_windows(k, window, options.get('step', min(DEFAULT_STEP, window))))
 
@@ -23,8 +28,8 @@ def count_answers(k: int, options: Mapping[str, Any]) -> int:
 SYSTEM = System(
     name='llm',
     title='language model',
-    recognises='pyserini_repbert.systems.llm.settings:is_language_model',
-    reranker='pyserini_repbert.systems.llm.reranker:LanguageModelReranker',
+    recognises='pyserini_repbert.extensions.language_models.settings:is_language_model',
+    reranker='pyserini_repbert.extensions.language_models.reranker:LanguageModelReranker',
     stage_options=(
         StageOption('METHOD', 'method', str),
         StageOption('window=N', 'window', one_or_more),

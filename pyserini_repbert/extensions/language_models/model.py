@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.errors import LanguageModelError
+from pyserini_repbert.extensions.language_models.answers import AnswerFile
+from pyserini_repbert.extensions.language_models.client import ChatClient, ModelAnswer
+from pyserini_repbert.extensions.language_models.permutation import is_thought_open
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 from pyserini_repbert.offline import OFFLINE_VARIABLE
-from pyserini_repbert.systems.llm.answers import AnswerFile
-from pyserini_repbert.systems.llm.client import ChatClient, ModelAnswer
-from pyserini_repbert.systems.llm.permutation import is_thought_open
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 
 # The likeliest first tokens that are asked for: the most that OpenAI's servers give.
 TOP_TOKENS = 20

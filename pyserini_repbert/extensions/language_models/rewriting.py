@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice, integer
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.language_models.model import LanguageModel, Reply, Sampling
+from pyserini_repbert.extensions.language_models.permutation import without_thought
+from pyserini_repbert.extensions.language_models.prompts import read_prompt
+from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 from pyserini_repbert.ranking import Query, QueryRewriting
 from pyserini_repbert.systems.encoders import document_encoder
-from pyserini_repbert.systems.llm.model import LanguageModel, Reply, Sampling
-from pyserini_repbert.systems.llm.permutation import without_thought
-from pyserini_repbert.systems.llm.prompts import read_prompt
-from pyserini_repbert.systems.llm.settings import LanguageModelSettings
 from pyserini_repbert.trace import SILENT, StageCost, Trace
 
 # Of HyDE's code (texttron/hyde, `generator.py`): passages, their tokens, and the temperature.
