@@ -54,9 +54,10 @@ class AnnInCollections(CollectionPart):
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
         from pyserini_repbert.extensions.approximate.folders import kinds_with_vectors
 
-        names = '|'.join(kind.name for kind in kinds_with_vectors())
-        below = FolderForm('folder of an approximate index', _FILES).below(f'({names})')
-        return (*_FILES, *below)
+        files = list(_FILES)
+        for kind in kinds_with_vectors():
+            files += FolderForm('folder of an approximate index', _FILES).below(kind.name)
+        return tuple(files)
 
     def after_cleaning(self, folder: Path, shards: Sequence[str]) -> None:
         for parent in _folders_with_ann(folder):
