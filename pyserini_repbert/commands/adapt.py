@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='seed of the folds and of random passages',
     )
     add_flags(parser, 'overwrite', 'max_length', 'device', 'precision', 'offline')
-    for part in parts_of('adapt'):
-        part.add_flags(parser)
+    add_flags_of('adapt', parser)
     return parser
 
 
@@ -66,9 +65,11 @@ def main(arguments: list[str]) -> None:
     its risk small.
     """
     options = make_parser().parse_args(arguments)
-    for part in parts_of('adapt'):
-        if part.run(options):
-            return
+    parts = parts_of('adapt')
+    for part in parts:
+        part.check(options)
+    if any(part.run(options) for part in parts):
+        return
     command.refuse(
         not (options.topics and options.qrels and options.output),
         '--topics, --qrels and --output go together',
