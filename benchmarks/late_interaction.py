@@ -32,17 +32,17 @@ from rounds import best_times
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.data.topics import read_topics
-from pyserini_repbert.names.rerankers import open_reranker
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.record import OWN_ENGINE
-from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
-from pyserini_repbert.systems.multi_vector.reranker import best_matches
-from pyserini_repbert.systems.multi_vector.stored import (
+from pyserini_repbert.extensions.token_vectors.encoder import TokenVectors
+from pyserini_repbert.extensions.token_vectors.reranker import best_matches
+from pyserini_repbert.extensions.token_vectors.stored import (
     TOKENS,
     PassageTokenVectors,
     QueryTokenVectors,
     TokenModel,
 )
+from pyserini_repbert.names.rerankers import open_reranker
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.record import OWN_ENGINE
 
 # Passages that MaxSim alone compares with a query.
 SCORED = 1000

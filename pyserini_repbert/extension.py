@@ -21,6 +21,7 @@ name, a line of help), which a plugin manager would have to import each package'
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import pkgutil
@@ -124,8 +125,10 @@ class Extension:
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
-        `commands.parts.CommandPart`, with flags of its own; of 'index sync' and 'index add' a
-        `collection.commands.parts.WritePart`, of 'index judgments' a `JudgmentsPart`
+        `commands.parts.CommandPart`, with flags of its own. The commands are 'search', 'rerank',
+        'explain', 'adapt'; 'serve', which takes a `serve.service_parts.ServePart`; 'index sync',
+        which takes a `collection.commands.parts.WritePart`; and 'index judgments', which takes a
+        `JudgmentsPart`
     in_pipelines : what it adds to pipelines, fields of their spec too: a
         `pipeline.parts.PipelinePart`
     in_bundles : what it keeps in the folders of bundles: an `index.parts.BundlePart`
@@ -158,8 +161,27 @@ class Extension:
     page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
-        """What 'module:attribute' names, imported on first use."""
-        return pkgutil.resolve_name(f'{self.package}.{name}')
+        """What 'module:attribute' names, imported on first use.
+
+        Raises InputError for a module or an attribute that the package does not have.
+        """
+        full_name = f'{self.package}.{name}'
+        module_name, _, attribute = full_name.partition(':')
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not module_name.startswith(error.name):
+                raise
+            raise self._lacks(full_name) from None
+        if not hasattr(module, attribute):
+            raise self._lacks(full_name)
+        return getattr(module, attribute)
+
+    def _lacks(self, name: str) -> InputError:
+        return InputError(
+            f"the extension '{self.name}' names {name}, which does not exist: correct the name in "
+            f'its EXTENSION, or uninstall it'
+        )
 
 
 @cache
@@ -235,7 +257,13 @@ def _defined() -> Iterator[Extension]:
     for package in _packages():
         yield importlib.import_module(package).EXTENSION
     for entry_point in entry_points(ENTRY_POINTS):
-        yield entry_point.load()
+        try:
+            yield entry_point.load()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise InputError(
+                f"the extension '{entry_point.name}' ({entry_point.value}) cannot be imported: "
+                f'{error}; mend it, or uninstall its package'
+            ) from error
 
 
 @cache
@@ -332,15 +360,38 @@ def commands_below(prefix: str = '') -> dict[str, ExtensionCommand]:
         for words, command in extension.commands.items():
             before, _, name = words.rpartition(' ')
             if before == prefix:
+                if name in commands:
+                    raise InputError(
+                        f"the extensions '{commands[name].extension.name}' and '{extension.name}' "
+                        f"both bring the command '{words}': uninstall one of them"
+                    )
                 commands[name] = ExtensionCommand(extension, command)
     return commands
 
 
 def parts_of(command: str) -> list[Any]:
     """What extensions do in a command: each a `commands.parts.CommandPart`."""
-    parts = []
+    return [part for part, _ in _parts(command)]
+
+
+def _parts(command: str) -> Iterator[tuple[Any, Extension]]:
+    """What extensions do in a command, and which extension it is."""
     for extension in extensions().values():
         name = extension.options.get(command)
         if name is not None:
-            parts.append(extension.load(name))
-    return parts
+            yield extension.load(name), extension
+
+
+def add_flags_of(command: str, parser: Any) -> None:
+    """Add the flags of extensions to a command's parser, an `argparse.ArgumentParser`.
+
+    Raises InputError for a flag that the command has already.
+    """
+    for part, extension in _parts(command):
+        try:
+            part.add_flags(parser)
+        except argparse.ArgumentError as error:
+            raise InputError(
+                f"the extension '{extension.name}' adds a flag that `{command}` has already "
+                f'({error}): rename it, or uninstall the extension'
+            ) from None

@@ -396,6 +396,18 @@ class StoredTexts:
         texts_by_docid = dict(zip(ranking.docids, texts, strict=True))
         return ranking.with_texts(texts_by_docid)
 
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        """The hits with the texts that a person is shown: of a document, the passage that answers.
+
+        A reranker reads those of `with_stored_texts`.
+
+        Parameters
+        ----------
+        query : its text
+        ranking : of this query
+        """
+        return self.with_stored_texts(query, ranking)
+
 
 class QueryRewriting(ABC):
     """Rewrites questions, each ranking's in its own way, before they are searched for.
@@ -673,7 +685,7 @@ class Searcher(Ranker):
         run = self.rank([Query('0', query)], None, k)
         for warning in self.warnings(query):
             logger.warning('%s', warning)
-        return list(self.with_stored_texts(query, run['0']))
+        return list(self.with_shown_texts(query, run['0']))
 
     def more_like(self, docid: str, k: int = 10) -> list[Candidate]:
         """The k documents, or passages, that are most like one of those that are searched.

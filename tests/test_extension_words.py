@@ -25,6 +25,7 @@ from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Searcher
 from pyserini_repbert.search.with_arguments import search_of_arguments
 from pyserini_repbert.serve.refusals import describe_problem
+from pyserini_repbert.systems.registry import systems
 
 
 def flags_of(extension: Extension):
@@ -42,9 +43,16 @@ def flags_of(extension: Extension):
 
 
 def stage_options_of(system):
-    """The options of stages that a system knows."""
+    """The options of stages that a system knows, and none of the plugin."""
+    brought = []
+    for extension in extensions().values():
+        brought += map(extension.load, extension.systems)
+    known = set()
+    for other in systems().values():
+        if other not in brought:
+            known.update(option.key for option in other.stage_options)
     for option in (*system.stage_options, system.wrapping_option):
-        if option is not None:
+        if option is not None and option.key not in known:
             yield option.key
 
 

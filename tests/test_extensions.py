@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert import extension
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import help_texts, main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import extensions
@@ -122,7 +123,7 @@ def test_finding_extensions_imports_none_of_their_work():
     assert set(shown.stdout.split()) <= ours | packages | parents
 
 
-def test_the_extension_of_the_guide(installed, monkeypatch, capsys):
+def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, capsys):
     """`docs/extending.md` builds it; its files and its entry point are installed."""
     page = (ROOT / 'docs' / 'extending.md').read_text(encoding='utf-8')
     (installed / 'votes').mkdir()
@@ -141,3 +142,140 @@ def test_the_extension_of_the_guide(installed, monkeypatch, capsys):
     assert 'votes.options' in sys.modules
     assert main([*question, '--votes', 'votes.tsv']) == 0
     assert 'a  (1.0000, votes: 7)' in capsys.readouterr().out
+    assert (
+        run(main, ['search', '--votes', 'v', '--topics', 't', '--index', 'i', '--output', 'o']) == 2
+    )
+    assert '--votes is for questions' in capsys.readouterr().err
+    checkpoint = tiny_checkpoint()
+    for text in ('red', 'red', 'blue'):
+        assert sync(installed, checkpoint, text=text) == 0
+    testing = pytest.importorskip('starlette.testclient')
+    settings = pytest.importorskip('pyserini_repbert.serve.settings')
+    from pyserini_repbert.serve.app import create_app
+
+    served = {'mine': settings.IndexSettings(path=str(installed / 'mine'))}
+    with testing.TestClient(create_app(settings.ServeSettings(indexes=served))) as client:
+        while client.get('/readyz').status_code == 503:
+            pass
+        assert client.get('/v1/mine/generations').json() == {'noted': 2}
+        assert client.get('/v1/mine/generations?k=1').status_code == 400
+        assert client.get('/v1/other/generations').status_code == 404
+
+
+# A part of two commands, which refuses a word, and follows a sync with a status.
+PART = """
+from pyserini_repbert.collection.commands.parts import WritePart
+from pyserini_repbert.errors import InputError
+
+class Saying(WritePart):
+    def add_flags(self, parser):
+        parser.add_argument('--say-{name}', default='')
+
+    def check(self, options):
+        if options.say_{name} == 'no':
+            raise InputError('{name} does not say no')
+
+    def begin(self, options):
+        return self.follow
+
+    def follow(self, changes):
+        print('{name} follows')
+        return {status}
+
+PART = Saying()
+"""
+WITH_PART = """
+from pyserini_repbert.extension import Extension
+
+EXTENSION = Extension(
+    name='{name}', package=__name__, options={{'index sync': '{part}'}}, routes={routes}
+)
+"""
+ROUTES = """
+from fastapi import APIRouter
+
+router = APIRouter()
+
+@router.get('/v1/{index}/search')
+def search(index: str) -> str:
+    return 'stolen'
+"""
+
+
+def write_part(folder, name, status=0, part='parts:PART', says=None, routes=()):
+    """A package that does something in `index sync`; it is installed as songs, more or votes."""
+    package = folder / name
+    package.mkdir()
+    declared = WITH_PART.format(name=name, part=part, routes=routes)
+    (package / '__init__.py').write_text(declared)
+    (package / 'parts.py').write_text(PART.format(name=says or name, status=status))
+    (package / 'routes.py').write_text(ROUTES)
+    add_metadata(folder, name)
+
+
+def sync(folder, checkpoint, *words, text='red'):
+    (folder / 'docs.jsonl').write_text(f'{{"id": "a", "contents": "{text}"}}\n')
+    arguments = ['--corpus', str(folder / 'docs.jsonl'), '--index', str(folder / 'mine')]
+    arguments += ['--encoder', str(checkpoint), '--sparse', 'none', '--quiet', *words]
+    return run(main, ['index', 'sync', *arguments])
+
+
+def test_every_part_follows_a_sync_and_the_first_failure_is_its_status(
+    installed, tiny_checkpoint, capsys
+):
+    write_part(installed, 'more', status=4)
+    write_part(installed, 'votes', status=5)
+    assert sync(installed, tiny_checkpoint()) == 4
+    shown = capsys.readouterr().out
+    assert 'more follows' in shown
+    assert 'votes follows' in shown
+
+
+def test_a_part_checks_its_flags_before_a_sync(installed, tiny_checkpoint, capsys):
+    write_part(installed, 'more')
+    assert sync(installed, tiny_checkpoint(), '--say-more', 'no') == 2
+    assert 'error: more does not say no' in capsys.readouterr().err
+    assert not (installed / 'mine').exists()
+
+
+def test_two_flags_of_one_name_are_refused(installed, capsys):
+    write_part(installed, 'more', says='more')
+    write_part(installed, 'votes', says='more')
+    assert run(main, ['index', 'sync', '--help']) == 2
+    said = capsys.readouterr().err
+    assert "the extension 'votes' adds a flag that `index sync` has already" in said
+    assert '--say-more' in said
+
+
+def test_two_commands_of_one_name_are_refused(installed, capsys):
+    write_package(installed)
+    text = SONGS.replace("name='songs'", "name='more'")
+    (installed / 'more').mkdir()
+    (installed / 'more' / '__init__.py').write_text(text)
+    add_metadata(installed, 'more')
+    assert run(main, ['sing']) == 2
+    assert "'more' and 'songs' both bring the command 'sing'" in capsys.readouterr().err
+
+
+def test_two_routes_of_one_address_are_refused(installed):
+    write_part(installed, 'more', routes=('routes:router',))
+    settings = pytest.importorskip('pyserini_repbert.serve.settings')
+    from pyserini_repbert.serve.app import create_app
+
+    with pytest.raises(InputError, match='more.routes and .* both answer GET /v1/{index}/search'):
+        create_app(settings.ServeSettings(indexes={'mine': settings.IndexSettings(path='mine')}))
+
+
+@pytest.mark.parametrize('part', ['elsewhere:PART', 'parts:OTHER'])
+def test_a_name_that_does_not_exist_names_its_extension(installed, part, capsys):
+    write_part(installed, 'more', part=part)
+    assert run(main, ['index', 'sync', '--help']) == 2
+    assert f"the extension 'more' names more.{part}, which does" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('fault', ['import nothere', 'EXTENSIONS = 1', 'from x import *'])
+def test_an_extension_that_cannot_be_imported_is_named(installed, fault, capsys):
+    write_part(installed, 'more')
+    (installed / 'more' / '__init__.py').write_text(fault)
+    assert run(main, ['index', '--help']) == 2
+    assert "error: the extension 'more' (more:EXTENSION) cannot be" in capsys.readouterr().err

@@ -41,7 +41,7 @@ RECORDED = {
     'extensions.language_models.reranker:LanguageModelReranker': 'LanguageModelReranker',
     'systems.mmr.reranker:MmrReranker': 'MmrReranker',
     'systems.monobert.reranker:MonoBertReranker': 'MonoBertReranker',
-    'systems.multi_vector.reranker:MultiVectorReranker': 'MultiVectorReranker',
+    'extensions.token_vectors.reranker:MultiVectorReranker': 'MultiVectorReranker',
     'systems.sentence_transformers.reranker:SentenceCrossEncoderReranker': (
         'SentenceCrossEncoderReranker'
     ),

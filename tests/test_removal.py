@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sentence_folders import write_multi_vector
 
 import pyserini_repbert
 from pyserini_repbert.collection import Collection
@@ -155,6 +156,7 @@ WORDS = {
     'extensions/neighbours': ('    neighbours\n',),
     'extensions/off_topic': ('off_topic', 'extensions/off_topic/'),
     'extensions/several': ('several collections',),
+    'extensions/token_vectors': ('--multi-vector',),
     'extensions/trials': ('    try ',),
     'extensions/watching': ('    history ', '--watch', '/history', 'extensions/watching/'),
 }
@@ -245,6 +247,10 @@ NEEDING = {
     ),
     'extensions/off_topic': ('index check --index with_off_topic.safetensors',),
     'extensions/several': ('search --index mine --index with_trial --query cat',),
+    'extensions/token_vectors': (
+        'index sync --corpus docs.jsonl --index new --multi-vector late',
+        'search --index mine --query cat --rerank colbert-demo@2',
+    ),
     'extensions/trials': ('index try --index mine', 'index check --index with_trial'),
     'extensions/watching': (
         'index history --index mine',
@@ -291,7 +297,7 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
 
 
 # The model of a collection whose extension may be gone: the option that names it.
-FURTHER = {'learned_sparse': 'sparse'}
+FURTHER = {'learned_sparse': 'sparse', 'token_vectors': 'multi_vector'}
 
 
 @pytest.mark.parametrize('extension', FURTHER)
@@ -303,7 +309,12 @@ def test_without_the_extension_of_a_further_model_it_is_named(
     option = FURTHER[extension]
     documents = [('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')]
     encoder = str(tiny_checkpoint())
-    models = {'sparse': 'none', option: str(tiny_epic('weighing'))}
+    if extension == 'token_vectors':
+        pytest.importorskip('sentence_transformers')
+        model = write_multi_vector(tmp_path / 'late')
+    else:
+        model = tiny_epic('weighing')
+    models = {'sparse': 'none', option: str(model)}
     for name in ('mine', 'without'):
         with Collection.open(tmp_path / name, encoder, **models) as collection:
             collection.sync(documents)
@@ -319,7 +330,7 @@ def test_without_the_extension_of_a_further_model_it_is_named(
         'index status --index mine',
         'index copy --index mine --output copy',
         'index add --index mine --corpus corpus.jsonl --quiet',
-        f'index sync --index new --corpus corpus.jsonl --encoder tiny --quiet {flag} weighing',
+        f'index sync --index new --corpus corpus.jsonl --encoder tiny --quiet {flag} {model}',
     ]
     shown = run_without([f'extensions/{extension}'], commands, tmp_path)
     refused = [line for line in shown.splitlines() if line.startswith('error: ')]
@@ -368,6 +379,7 @@ ROOMS = {
     'extensions/learned_sparse': 'tests/collection/test_search_collection.py',
     'extensions/model_server': 'tests/serve/test_stated_limits.py',
     'extensions/neighbours': 'tests/attack/test_overwriting.py',
+    'extensions/token_vectors': 'tests/collection/test_search_collection.py',
     'extensions/trials': 'tests/attack/test_links_in_collections.py',
     'extensions/watching': 'tests/collection/judging',
 }

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pyserini_repbert import lazily
-from pyserini_repbert.extension import Command, Extension, Representation
+from pyserini_repbert.extension import Command, Extension
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.collection import Collection as Collection
@@ -15,22 +15,6 @@ EXTENSION = Extension(
     name='collection',
     package=__name__,
     index_kinds=('index:KIND',),
-    representations=(
-        Representation(
-            name='tokens',
-            option='multi_vector',
-            ranking='multi',
-            what='multi-vector model',
-            files=('token_offsets', 'token_vectors', 'token_ids', 'token_scales'),
-            work_name='pyserini_repbert.systems.multi_vector.stored:TOKENS',
-            metavar='FOLDER',
-            help='a MultiVectorEncoder (ColBERT), or what `train` made of the system '
-            'multi-vector: its token vectors are stored beside dense ones, and order the best '
-            '1,000 hits',
-            rescores=True,
-            has_ann=True,
-        ),
-    ),
     openers={
         'corpus': 'files.opening:open_corpus',
         'topics': 'judging.topics:open_topics',

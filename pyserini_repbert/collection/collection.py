@@ -240,7 +240,7 @@ class Collection:
             known = _find_source(writer.sources, source, named)
             before = known.reading
             if rebuild:
-                before = Reading(main_content=before.main_content)
+                before = Reading(main_content=before.main_content, title_column=before.title_column)
             corpus = corpus.as_stored(before)
             known = replace(known, reading=corpus.reading)
             known = writer.sources.linked(known, url_prefix)

@@ -420,24 +420,43 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
         They are best first, by docid. A document without text, or that is not here, has none.
         """
-        docnos = self.generation.docnos(docids)
-        known = distinct_in_order(docno for docno in docnos.tolist() if docno >= 0)
+        docnos = self.generation.docnos(docids).tolist()
+        best = {}
+        for docno, scores in self._passage_scores(query, docnos).items():
+            best[docno] = sorted(scores, key=lambda number: (-scores[number], number))[:n]
+        excerpts_of = self.generation.excerpts(best, query)
+        pairs = zip(docids, docnos, strict=True)
+        return {docid: excerpts_of[docno] for docid, docno in pairs if docno in excerpts_of}
+
+    def answering_excerpts(self, query: str, docids: Sequence[str]) -> dict[str, Excerpts]:
+        """The passage of each document that a person is shown, see `answering_parts`.
+
+        A document without text, or that is not here, has none.
+        """
+        docnos = self.generation.docnos(docids).tolist()
+        background = float(self.vectors.sample_mean @ self.vector_of(query))
+        above: dict[int, dict[int, float]] = {}
+        for docno, scores in self._passage_scores(query, docnos).items():
+            above[docno] = {number: score - background for number, score in scores.items()}
+        excerpts_of = self.generation.answering_excerpts(above, query)
+        pairs = zip(docids, docnos, strict=True)
+        return {docid: excerpts_of[docno] for docid, docno in pairs if docno in excerpts_of}
+
+    def _passage_scores(self, query: str, docnos: Sequence[int]) -> dict[int, dict[int, float]]:
+        """The inner products of a query and all passages of documents, by the passage's number,
+        by the document's number. Numbers of documents below 0 are left out.
+        """
+        known = distinct_in_order(docno for docno in docnos if docno >= 0)
         rows, counts = self.vectors.rows_of(known)
-        products = self.vectors.scores(self.vector_of(query), rows)
-        numbers = self.vectors.numbers[rows]
-        best: dict[int, list[int]] = {}
+        products = self.vectors.scores(self.vector_of(query), rows).tolist()
+        numbers = self.vectors.numbers[rows].tolist()
+        scores: dict[int, dict[int, float]] = {}
         start = 0
         for docno, count in zip(known.tolist(), counts.tolist(), strict=True):
-            inside = slice(start, start + count)
-            order = np.lexsort((numbers[inside], -products[inside]))[:n]
-            best[docno] = numbers[inside][order].tolist()
-            start += count
-        excerpts_of = self.generation.excerpts(best, query)
-        return {
-            docid: excerpts_of[docno]
-            for docid, docno in zip(docids, docnos.tolist(), strict=True)
-            if docno in excerpts_of
-        }
+            end = start + count
+            scores[docno] = dict(zip(numbers[start:end], products[start:end], strict=True))
+            start = end
+        return scores
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """The sentence of each document's best passage that is nearest to a query, by docid.

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pyserini_repbert.collection.file_fields import (
-    COUNT_DOCUMENTS,
+from pyserini_repbert.collection.file_fields import COUNT_DOCUMENTS
+from pyserini_repbert.collection.file_values import (
+    SOURCE,
     FileOfSource,
     compared_fields,
     file_fields,
+    shown_sources,
 )
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.collection.stored_values import stored_text
+from pyserini_repbert.data.word_forms import WordForms
 
 # Different values of a field that are counted one by one.
 _MOST_VALUES = 20
@@ -85,22 +89,43 @@ class FieldCounter:
         for field, n_documents in rows:
             counts[field] = FieldCount(n_documents, values.get(field, ()))
         for field in self._generation.file_fields.types:
-            of_files = self._count_files(field)
+            of_files = self._count_sources() if field == SOURCE else self._count_files(field)
             if of_files.documents:
                 counts[field] = self._sum_of(field, counts.get(field), of_files)
         return dict(sorted(counts.items()))
 
-    def _count_files(self, field: str) -> FieldCount:
-        """How many documents have a field of their file, and none of their own."""
-        without_own = (
-            'AND NOT EXISTS (SELECT 1 FROM field_values WHERE field_values.docno = origins.docno '
+    def _count_sources(self) -> FieldCount:
+        """How many documents each source has, without those with an own field of that name."""
+        shown = shown_sources(self._generation.file_fields.source_names)
+        n_of_forms = _FormCounts(self._generation.settings.word_forms)
+        rows = self._select(
+            f'SELECT source, COUNT(*) FROM fields WHERE {ALIVE} '
+            f'{self._without_own(SOURCE, "fields")} GROUP BY source'
+        )
+        n_documents = 0
+        for source, n_of_source in rows:
+            n_documents += n_of_source
+            n_of_forms.add(shown.get(source, ''), n_of_source)
+        return _field_count(n_documents, n_of_forms.counts())
+
+    def _without_own(self, field: str, table: str) -> str:
+        """The condition that a document of a table has no value of its own of a field; '' where
+        none has.
+        """
+        if field not in self._generation.own_field_types:
+            return ''
+        return (
+            f'AND NOT EXISTS (SELECT 1 FROM field_values WHERE field_values.docno = {table}.docno '
             f"AND field = '{field}' AND {ALIVE})"
         )
-        has_own = field in self._generation.own_field_types
-        rows = self._select(COUNT_DOCUMENTS.format(condition=without_own if has_own else ''))
+
+    def _count_files(self, field: str) -> FieldCount:
+        """How many documents have a field of their file, and none of their own."""
+        condition = self._without_own(field, 'origins')
+        rows = self._select(COUNT_DOCUMENTS.format(condition=condition))
         times = self._generation.file_fields.times
         n_documents = 0
-        counts: Counter[str] = Counter()
+        n_of_forms = _FormCounts(self._generation.settings.word_forms)
         for source, file, n_of_file in rows:
             fields = compared_fields(file_fields(file, times.get(FileOfSource(source, file))))
             if field not in fields:
@@ -108,10 +133,8 @@ class FieldCounter:
             n_documents += n_of_file
             values = fields[field]
             for value in [values] if isinstance(values, str) else values:
-                counts[value] += n_of_file
-        if len(counts) > _MOST_VALUES or max(map(len, counts), default=0) > _LONGEST_VALUE:
-            return FieldCount(n_documents, ())
-        return FieldCount(n_documents, _by_frequency(counts))
+                n_of_forms.add(value, n_of_file)
+        return _field_count(n_documents, n_of_forms.counts())
 
     def _value_counts(self) -> dict[str, tuple[ValueCount, ...]]:
         """The values of each field of few, the most frequent first."""
@@ -167,6 +190,39 @@ class FieldCounter:
         with self._counting:
             if self._connection is not None:
                 self._connection.close()
+
+
+class _FormCounts:
+    """Counts values that filters do not tell apart as one, as most documents write it.
+
+    Parameters
+    ----------
+    forms : in which filters compare words
+    """
+
+    def __init__(self, forms: WordForms) -> None:
+        self._forms = forms
+        self._by_form: dict[str, Counter[str]] = {}
+
+    def add(self, value: str, n_documents: int) -> None:
+        """Count documents with a value."""
+        form = stored_text(value, self._forms)
+        self._by_form.setdefault(form, Counter())[value] += n_documents
+
+    def counts(self) -> dict[str, int]:
+        """How many documents have each value."""
+        counts = {}
+        for written in self._by_form.values():
+            ((most_frequent, _),) = written.most_common(1)
+            counts[most_frequent] = written.total()
+        return counts
+
+
+def _field_count(n_documents: int, counts: Mapping[str, int]) -> FieldCount:
+    """The count of a field; without its values where they are many or long."""
+    if len(counts) > _MOST_VALUES or max(map(len, counts), default=0) > _LONGEST_VALUE:
+        return FieldCount(n_documents, ())
+    return FieldCount(n_documents, _by_frequency(counts))
 
 
 def _value_text(value: str | float) -> str:

@@ -1,30 +1,35 @@
-"""The fields that documents have because they come from files: `type`, `folder` and `modified`.
+"""The fields that documents have because they come from files: `type`, `folder` and `modified`;
+and `source`, where a collection has several.
 
-No document stores them. They follow from the file's name in `origins`, and from the time that the
-last sync noted in `source_files`. A document's own field of the same name comes first.
+No document stores them. They follow from the file's name in `origins`, from the time that the last
+sync noted in `source_files`, and from the source's name. A document's own field of the same name
+comes first.
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.stored_values import typed_values
-from pyserini_repbert.data.file_types import file_type, is_table, suffix_of
+from pyserini_repbert.collection.file_values import (
+    FOLDER,
+    MODIFIED,
+    SOURCE,
+    TYPE,
+    FileOfSource,
+    file_fields,
+    shown_sources,
+)
+from pyserini_repbert.collection.store import ALIVE
+from pyserini_repbert.data.file_types import is_table
 from pyserini_repbert.data.word_forms import WordForms
 
-TYPE = 'type'
-FOLDER = 'folder'
-MODIFIED = 'modified'
-FILE_FIELDS = (TYPE, FOLDER, MODIFIED)
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.compared_files import ComparedFiles
+
 # Of rows that a generation sees, of both tables.
 BOTH_ALIVE = (
     'origins.since <= :generation AND origins.until > :generation '
@@ -35,15 +40,7 @@ COUNT_DOCUMENTS = (
     'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
     f"WHERE {BOTH_ALIVE} AND file > '' {{condition}} GROUP BY source, file"
 )
-_NANOSECONDS = 10**9
 _Select = Callable[[str, Sequence[Any]], list[Any]]
-
-
-class FileOfSource(NamedTuple):
-    """A file of a source, by the source's number and the file's path in it."""
-
-    source: int
-    file: str
 
 
 @dataclass(frozen=True)
@@ -52,42 +49,6 @@ class FileCounts:
 
     files: int = 0
     rows: int = 0
-
-
-def file_fields(file: str, modified: int | None) -> dict[str, str]:
-    """The fields of a file, as an answer shows them.
-
-    Parameters
-    ----------
-    file : its path in its source, with slashes
-    modified : when it was last changed, in nanoseconds; None where that is not known
-    """
-    fields = {TYPE: file_type(file)}
-    folder = str(PurePosixPath(file).parent)
-    if folder != '.':
-        fields[FOLDER] = folder
-    day = '' if modified is None else _day_of(modified)
-    if day:
-        fields[MODIFIED] = day
-    return fields
-
-
-def _day_of(modified: int) -> str:
-    """A day in UTC, as an ISO date; '' for a time that no calendar has."""
-    try:
-        return datetime.fromtimestamp(modified // _NANOSECONDS, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return ''
-
-
-def compared_fields(fields: Mapping[str, str]) -> dict[str, str | list[str]]:
-    """The fields of a file with all values that are counted: the folders around its own, too."""
-    compared: dict[str, str | list[str]] = dict(fields)
-    if FOLDER in fields:
-        folder = PurePosixPath(fields[FOLDER])
-        around = [str(parent) for parent in folder.parents]
-        compared[FOLDER] = [str(folder), *around[:-1]]
-    return compared
 
 
 class FileFields:
@@ -107,7 +68,18 @@ class FileFields:
 
     @cached_property
     def types(self) -> dict[str, set[str]]:
-        """The types of the fields that files have here."""
+        """The types of the fields that files and sources have here."""
+        types = self._types_of_files()
+        if len(self.source_names) > 1:
+            types[SOURCE] = {'text'}
+        return types
+
+    @cached_property
+    def source_names(self) -> dict[int, str]:
+        """The names of all sources, by number."""
+        return dict(self._select('SELECT source, name FROM sources', []))
+
+    def _types_of_files(self) -> dict[str, set[str]]:
         if 'origins' not in self._tables:
             return {}
         ((has_files,),) = self._select(
@@ -160,6 +132,13 @@ class FileFields:
         values : the field, and what its values are compared with
         """
         files = self._compared.files_where(condition, values)
+        if values[0] == SOURCE:
+            rows = self._select(
+                f'SELECT docno FROM fields WHERE {ALIVE} '
+                'AND source IN (SELECT value FROM json_each(:rows))',
+                [source for source, _ in files],
+            )
+            return [docno for (docno,) in rows]
         rows = self._select(
             'SELECT origins.docno FROM json_each(:rows) AS wanted CROSS JOIN origins '
             "ON file = json_extract(wanted.value, '$[1]') CROSS JOIN fields "
@@ -170,8 +149,12 @@ class FileFields:
         return [docno for (docno,) in rows]
 
     @cached_property
-    def _compared(self) -> _ComparedFiles:
+    def _compared(self) -> ComparedFiles:
         """The values of all files, which are read when a filter first names one."""
+        from pyserini_repbert.collection.compared_files import ComparedFiles
+
+        if 'origins' not in self._tables:
+            return ComparedFiles([], {}, self.source_names, self._forms)
         # Seeks the next file, as DISTINCT would read the rows of all documents.
         rows = self._select(
             "WITH RECURSIVE names (name) AS (SELECT MIN(file) FROM origins WHERE file > '' "
@@ -179,11 +162,33 @@ class FileFields:
             'WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL',
             [],
         )
-        return _ComparedFiles([file for (file,) in rows], self.times, self._forms)
+        files = [file for (file,) in rows]
+        return ComparedFiles(files, self.times, self.source_names, self._forms)
 
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
-        """The fields of the files from which documents come, by the document's number."""
-        if not self.types:
+        """The fields of the files and sources from which documents come, by the document's number.
+
+        Those of files come first.
+        """
+        fields = self._of_files(docnos)
+        for docno, source in self._source_names_of(docnos).items():
+            fields.setdefault(docno, {})[SOURCE] = source
+        return fields
+
+    def _source_names_of(self, docnos: Sequence[int]) -> dict[int, str]:
+        """What the sources of documents are called, by the document's number."""
+        if SOURCE not in self.types:
+            return {}
+        shown = shown_sources(self.source_names)
+        rows = self._select(
+            f'SELECT docno, source FROM fields WHERE {ALIVE} '
+            'AND docno IN (SELECT value FROM json_each(:rows))',
+            docnos,
+        )
+        return {docno: shown[source] for docno, source in rows if source in shown}
+
+    def _of_files(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
+        if TYPE not in self.types:
             return {}
         rows = self._select(
             f'SELECT origins.docno, source, file FROM origins JOIN fields USING (docno) '
@@ -208,54 +213,3 @@ class FileFields:
             sorted(files),
         )
         return {FileOfSource(source, file): modified for source, file, modified in rows}
-
-
-class _ComparedFiles:
-    """The values of files' fields, in a table like `field_values`: filters read both alike.
-
-    Threads may share it.
-
-    Parameters
-    ----------
-    files : the paths of all
-    times : when they were changed, in nanoseconds, of those of which that is known
-    forms : in which filters compare words
-    """
-
-    def __init__(
-        self, files: Iterable[str], times: Mapping[FileOfSource, int], forms: WordForms
-    ) -> None:
-        self._asking = threading.Lock()
-        self._connection = sqlite3.connect(':memory:', check_same_thread=False)
-        self._connection.execute(
-            'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
-            'file TEXT)'
-        )
-        for rows in (_values_of_names(files, forms), _values_of_times(times)):
-            self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
-
-    def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
-        """(source, path) of the files with a value that meets a condition; None: of any source."""
-        statement = f'SELECT DISTINCT source, file FROM file_values WHERE {condition}'
-        with self._asking:
-            return self._connection.execute(statement, {'rows': json.dumps(values)}).fetchall()
-
-
-def _values_of_names(files: Iterable[str], forms: WordForms) -> Iterator[tuple[object, ...]]:
-    """The values that follow from the names of files, in all sources."""
-    for file in files:
-        fields = compared_fields(file_fields(file, modified=None))
-        for name, kind, value in typed_values(fields, forms):
-            yield name, kind, value, None, file
-        # A person may ask for the suffix: `type:docx`.
-        suffix = suffix_of(file)
-        if suffix not in ('', fields[TYPE]):
-            yield TYPE, 'text', suffix, None, file
-
-
-def _values_of_times(times: Mapping[FileOfSource, int]) -> Iterator[tuple[object, ...]]:
-    """The days on which files were changed."""
-    for known, modified in times.items():
-        fields = file_fields(known.file, modified)
-        if MODIFIED in fields:
-            yield MODIFIED, 'date', fields[MODIFIED], known.source, known.file

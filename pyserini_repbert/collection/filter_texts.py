@@ -16,7 +16,7 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.file_fields import FILE_FIELDS
+from pyserini_repbert.collection.file_values import FILE_FIELDS, SOURCE
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
@@ -420,6 +420,8 @@ class _Evaluation:
             advice = ''
             if field.name in FILE_FIELDS:
                 advice = '; files have type, folder and modified after their next `index sync`'
+            if field.name == SOURCE:
+                advice = '; documents have a source where the collection has several'
             shown = str(field)[:60]
             raise InputError(f"there is no field '{shown}': {self._known_fields()}{advice}")
 

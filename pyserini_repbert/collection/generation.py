@@ -10,13 +10,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.answering_parts import answering_parts
-from pyserini_repbert.collection.file_fields import FileFields
+from pyserini_repbert.collection.answering_parts import (
+    MOST_PARTS,
+    MOST_PASSAGES,
+    PassagePart,
+    answering_part,
+)
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -56,6 +60,9 @@ from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.file_fields import FileFields
 
 _TRIES = 50
 _TEXTS_AT_ONCE = 100
@@ -527,6 +534,9 @@ class Generation:
     @cached_property
     def file_fields(self) -> FileFields:
         """The fields that documents have of their files."""
+        # A search without a filter, whose hits show no fields, loads no reader of them.
+        from pyserini_repbert.collection.file_fields import FileFields
+
         return FileFields(self.select, self._read_table_names(), self.settings.word_forms)
 
     @cached_property
@@ -676,10 +686,56 @@ class Generation:
         Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
         not here.
         """
+        excerpts = {}
+        for docno, of_document in self._placed_passages(numbers).items():
+            chosen = []
+            for own in of_document:
+                alone = {own.passage.number: 0.0}
+                part = answering_part(query, alone, own.numbered_parts())
+                chosen.append(self._excerpt(own, part.row))
+            excerpts[docno] = tuple(chosen)
+        return excerpts
+
+    def answering_excerpts(
+        self, scores: Mapping[int, Mapping[int, float]], query: str
+    ) -> dict[int, Excerpts]:
+        """The passage of each document that answers a question, by the document's number.
+
+        `scores` are what the vectors of all passages have above the background, by the passage's
+        number, by the document's number. A document without passages has none.
+
+        Raises the errors of `excerpts`.
+        """
+        nearest = {}
+        for docno, of_passages in scores.items():
+            order = sorted(of_passages, key=lambda number: (-of_passages[number], number))
+            nearest[docno] = order[:MOST_PASSAGES]
+        excerpts: dict[int, Excerpts] = {}
+        for docno, of_document in self._placed_passages(nearest).items():
+            by_number = {own.passage.number: own for own in of_document}
+            parts = [part for own in of_document for part in own.numbered_parts()]
+            excerpts[docno] = ()
+            if parts:
+                part = answering_part(query, scores[docno], parts)
+                excerpts[docno] = (self._excerpt(by_number[part.number], part.row),)
+        return excerpts
+
+    def _excerpt(self, placed: _PlacedPassage, row: int) -> Excerpt:
+        """A passage as hits show it, of whose parts one answers, with its address."""
+        excerpt = placed.excerpt(row)
+        address = self._address(placed.own_address, placed.source, excerpt.file, excerpt.anchor)
+        return replace(excerpt, url=address)
+
+    def _placed_passages(
+        self, numbers: Mapping[int, Sequence[int]]
+    ) -> dict[int, list[_PlacedPassage]]:
+        """Passages with their texts, in the order of `numbers`, by the document's number.
+
+        Raises the errors of `excerpts`.
+        """
         spans = self.passages(numbers)
         docnos = list(numbers)
-        excerpts: dict[int, list[Excerpt]] = {}
-        placed = []
+        placed: dict[int, list[_PlacedPassage]] = {}
         for first in range(0, len(docnos), _TEXTS_AT_ONCE):
             rows = self.select(
                 'SELECT docno, docid, title, text, text_digest, source, '
@@ -696,20 +752,13 @@ class Generation:
                 own = self._own_address(docid, fields, of_fields)
                 origin = origins.get(docno, Origin())
                 by_number = {span.number: span for span in spans[docno]}
-                excerpts[docno] = []
+                placed[docno] = []
                 for number in numbers[docno]:
                     if number not in by_number:
                         raise self.damage(f"document '{docid}' has no passage {number}")
                     passage = by_number[number]
-                    placed.append(_PlacedPassage(passage, title, text, origin, source, own))
-        chosen = answering_parts(query, [passage.part_texts() for passage in placed])
-        for passage_of_text, row in zip(placed, chosen, strict=True):
-            excerpt = passage_of_text.excerpt(row)
-            address = self._address(
-                passage_of_text.own_address, passage_of_text.source, excerpt.file, excerpt.anchor
-            )
-            excerpts[passage_of_text.passage.docno].append(replace(excerpt, url=address))
-        return {docno: tuple(of_document) for docno, of_document in excerpts.items()}
+                    placed[docno].append(_PlacedPassage(passage, title, text, origin, source, own))
+        return placed
 
     def only_excerpts(self, query: str, docids: Sequence[str]) -> dict[str, Excerpts] | None:
         """The only passage of each document, by docid; None where a document has several.
@@ -787,9 +836,14 @@ class _PlacedPassage:
         """The parts into which headings cut the passage."""
         return self.origin.parts(self.passage.start, self.passage.end)
 
-    def part_texts(self) -> list[str]:
-        """Their texts."""
-        return [self.text[part.start : part.end] for part in self.parts()]
+    def numbered_parts(self) -> list[PassagePart]:
+        """The parts, with the number of the passage and the headings above each."""
+        parts = []
+        for row, part in enumerate(self.parts()[:MOST_PARTS]):
+            headings = ' '.join(heading.title for heading in self.origin.headings_at(part.start))
+            text = self.text[part.start : part.end]
+            parts.append(PassagePart(self.passage.number, row, text, headings))
+        return parts
 
     def excerpt(self, row: int) -> Excerpt:
         """The passage as hits show it, of whose parts one answers the question."""

@@ -96,11 +96,17 @@ class RerankedCollectionSearcher(Searcher, recorded_as='RerankedCollectionSearch
         ranking = self.rank([topic], None, k, notes)[topic.qid]
         for warning in self.warnings(query):
             logger.warning('%s', warning)
-        hits = self.with_stored_texts(query, ranking)
+        if self.rerankers:
+            hits = self.with_stored_texts(query, ranking)
+        else:
+            hits = self.with_shown_texts(query, ranking)
         return answer_of(hits, self.searcher, topic, notes.parts[SEARCH])
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         return self.searcher.with_stored_texts(query, ranking, n_excerpts)
+
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        return self.searcher.with_shown_texts(query, ranking)
 
 
 def stored_reranker(stage: str, device: str) -> Reranker:

@@ -35,6 +35,7 @@ from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import (
     Candidate,
+    Excerpts,
     QueryRewriting,
     Ranker,
     Ranking,
@@ -171,6 +172,8 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     has_excerpts = True
     # A few hits of Lucene take less than a thread of their own.
     _searches_in_turn = True
+    # Whether questions are searched, or documents (`by_documents`).
+    _has_questions = True
 
     def __init__(
         self,
@@ -320,6 +323,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             _dense=_OpenedOnce(lambda: self.dense.by_documents()),
             _all_parts=tuple(part.by_documents() for part in self._all_parts),
             _filtered={},
+            _has_questions=False,
         )
 
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
@@ -363,13 +367,28 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with the passages of each that fit the query best."""
-        excerpts = None
-        if not self._dense.is_open:
-            # To open it takes longer than to see that there is nothing to choose.
-            excerpts = self.generation.only_excerpts(query, ranking.docids)
+        excerpts = self._only_excerpts(query, ranking)
         if excerpts is None:
             excerpts = self.dense.excerpts(query, ranking.docids, n_excerpts)
         return ranking.with_excerpts(excerpts)
+
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        if not self._has_questions:
+            # A docid says nothing about passages.
+            return self.with_stored_texts(query, ranking)
+        excerpts = self._only_excerpts(query, ranking)
+        if excerpts is None:
+            excerpts = self.dense.answering_excerpts(query, ranking.docids)
+        return ranking.with_excerpts(excerpts)
+
+    def _only_excerpts(self, query: str, ranking: Ranking) -> dict[str, Excerpts] | None:
+        """The only passage of each hit; None where one has several, or vectors are open.
+
+        To open them takes longer than to see that there is nothing to choose.
+        """
+        if self._dense.is_open:
+            return None
+        return self.generation.only_excerpts(query, ranking.docids)
 
     def close(self) -> None:
         super().close()
@@ -394,7 +413,7 @@ def search_frame(searcher: Searcher, queries: Any, k: int) -> Any:
     for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):
         for warning in searcher.warnings(topic.text):
             logger.warning('%s', warning)
-        for rank, hit in enumerate(searcher.with_stored_texts(topic.text, ranking), 1):
+        for rank, hit in enumerate(searcher.with_shown_texts(topic.text, ranking), 1):
             rows.append({'qid': topic.qid, 'rank': rank, **_hit_values(hit)})
     columns = ['qid', 'docid', 'rank', 'score', 'text', 'passage', 'start', 'end']
     return pandas.DataFrame(rows, columns=columns)

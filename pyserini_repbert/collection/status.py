@@ -21,6 +21,7 @@ class SourceStatus:
     prefix : with which the docids of its documents begin; '' if it has none
     link : the prefix or the template of its files' addresses; '' if it has none
     main_content : whether only the main content of its pages is read
+    title_column : of its tables, that is the title of their rows; '' if none was chosen
     documents : how many the collection has of it
     files : how many files they come from
     rows : how many of the documents are rows of tables
@@ -32,6 +33,7 @@ class SourceStatus:
     prefix: str
     link: str
     main_content: bool
+    title_column: str
     documents: int
     files: int
     rows: int
@@ -62,6 +64,7 @@ def source_states(generation: Generation) -> list[SourceStatus]:
                 prefix=row.prefix,
                 link=link,
                 main_content=reading.main_content,
+                title_column=reading.title_column,
                 documents=documents,
                 files=of_files.files,
                 rows=of_files.rows,

@@ -6,20 +6,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
     from pyserini_repbert.adapt.offering import OfferedSearch
+    from pyserini_repbert.pipeline.opening import RecordedPipeline
     from pyserini_repbert.pipeline.resolving import ResolvedSearch
     from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
+    from pyserini_repbert.ranking import Ranker
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -54,8 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='seed of the folds and of random passages',
     )
     add_flags(parser, 'overwrite', 'max_length', 'device', 'precision', 'offline')
-    for part in parts_of('adapt'):
-        part.add_flags(parser)
+    add_flags_of('adapt', parser)
     return parser
 
 
@@ -64,9 +65,11 @@ def main(arguments: list[str]) -> None:
     its risk small.
     """
     options = make_parser().parse_args(arguments)
-    for part in parts_of('adapt'):
-        if part.run(options):
-            return
+    parts = parts_of('adapt')
+    for part in parts:
+        part.check(options)
+    if any(part.run(options) for part in parts):
+        return
     command.refuse(
         not (options.topics and options.qrels and options.output),
         '--topics, --qrels and --output go together',
@@ -74,22 +77,73 @@ def main(arguments: list[str]) -> None:
     _adapt_index(options)
 
 
+@dataclass(frozen=True)
+class _LearningSearch:
+    """The search that learns, open.
+
+    Attributes
+    ----------
+    spec : what is searched
+    dense, sparse : its rankings
+    reranker : of its best hits; None without one
+    now : the search as it is now
+    recorded : its models and indexes
+    """
+
+    spec: PipelineSpec
+    dense: Any
+    sparse: Sequence[Any]
+    reranker: Ranker | None
+    now: Ranker
+    recorded: RecordedPipeline
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rankings, dense first."""
+        return [self.dense.name, *(ranker.name for ranker in self.sparse)]
+
+
 def _adapt_index(options: argparse.Namespace) -> None:
     """Learn from topics and their judgments."""
-    from pyserini_repbert.adapt.judged_topics import DEPTH, N_MAPS
+    from pyserini_repbert.adapt.judged_topics import N_MAPS
     from pyserini_repbert.adapt.learning import adapt
-    from pyserini_repbert.adapt.offering import learned_parts, offered_search, search_as_now
     from pyserini_repbert.commands.model_grades import load_judgments
-    from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
-    from pyserini_repbert.pipeline.resolving import resolve
-    from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM, write_adapted
+    from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM
 
     check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)
     topics = load_topics(options.topics)
     qrels = load_judgments(options.qrels)
+    search = _open_search(spec, options)
+    with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
+        adaptation = adapt(
+            search.dense,
+            search.sparse,
+            topics,
+            qrels,
+            seed=options.seed,
+            on_progress=bar.update,
+            reranker=search.reranker,
+            now=search.now,
+        )
+
+    estimate = adaptation.estimate()
+    names = search.names
+    _print_estimate(adaptation, estimate, [names[0], *(spec.sparse or names[1:])])
+    if not options.keep and not estimate.is_worth_using:
+        print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
+        return
+    _write_learned(options, search, adaptation, estimate)
+
+
+def _open_search(spec: PipelineSpec, options: argparse.Namespace) -> _LearningSearch:
+    """Open the search that learns. Raises InputError for one that cannot."""
+    from pyserini_repbert.adapt.offering import learned_parts, search_as_now
+    from pyserini_repbert.indexes.machine import Machine
+    from pyserini_repbert.pipeline.opening import join_rankers, open_resolved
+    from pyserini_repbert.pipeline.resolving import resolve
+
     machine = Machine(devices=(options.device,))
     resolved = resolve(spec, machine)
     try:
@@ -98,25 +152,39 @@ def _adapt_index(options: argparse.Namespace) -> None:
         resolved.close()
         raise
     opened = open_resolved(resolved, machine)
-    recorded = opened.recorded()
     pipeline = opened.pipeline
     first: Any = pipeline.first
-    dense: Any
     dense, *sparse = learned_parts(first)
-    reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
+    reranker = None
+    if pipeline.rerankers is not None:
+        reranker = join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     # What a collection learned is not used beside other rankings.
-    now = search_as_now(None if spec.sparse else resolved.index, first, machine)
-    with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
-        adaptation = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker, now)
+    index = None if spec.sparse else resolved.index
+    now = search_as_now(index, first, machine)
+    return _LearningSearch(spec, dense, sparse, reranker, now, opened.recorded())
 
-    estimate = adaptation.estimate()
-    names = [dense.name, *(ranker.name for ranker in sparse)]
-    _print_estimate(adaptation, estimate, [dense.name, *(spec.sparse or names[1:])])
-    if not options.keep and not estimate.is_worth_using:
-        print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
-        return
-    offered = offered_search(adaptation, names)
-    own = _stored_rankings(spec, offered, names)
+
+def _write_learned(
+    options: argparse.Namespace,
+    search: _LearningSearch,
+    adaptation: Adaptation,
+    estimate: Estimate,
+) -> None:
+    """Write what was learned, unless a sparse ranking alone is best.
+
+    Parameters
+    ----------
+    options : the flags
+    search : has learned
+    adaptation, estimate : what it learned, and what that gains
+    """
+    from pyserini_repbert.adapt.judged_topics import DEPTH
+    from pyserini_repbert.adapt.offering import offered_search
+    from pyserini_repbert.search.adapted_folder import write_adapted
+
+    spec = search.spec
+    offered = offered_search(adaptation, search.names)
+    own = _stored_rankings(spec, offered, search.names)
     if own is None:
         (position,) = offered.rankings
         sparse_name = spec.sparse[position - 1]
@@ -125,19 +193,21 @@ def _adapt_index(options: argparse.Namespace) -> None:
     stages: tuple[str, ...] = ()
     if offered.rerank_weight is not None:
         stages = tuple(_weighted(stage, offered.rerank_weight) for stage in spec.stages)
+    query_encoder = search.dense.query_encoder
     write_adapted(
         options.output,
         offered.query_map,
         overwrite=options.overwrite,
         index=options.index,
-        encoder=getattr(dense.query_encoder, 'name', dense.name),
-        encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),
+        encoder=getattr(query_encoder, 'name', search.dense.name),
+        encoder_weights=getattr(query_encoder, 'weights_sha256', ''),
         depth=DEPTH,
         estimate=asdict(estimate),
         stages=stages,
         **own,
         **offered.fusion,
     )
+    recorded = search.recorded
     record_output(options, options.output, ('topics', 'qrels'), recorded.models, recorded.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
 

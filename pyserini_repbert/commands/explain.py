@@ -21,7 +21,7 @@ from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.extension import parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='.html pages or .png pictures to write',
     )
     add_flags(flags, 'overwrite', 'device', 'precision', 'offline')
-    for part in parts_of('explain'):
-        part.add_flags(flags)
+    add_flags_of('explain', flags)
     return flags
 
 

@@ -20,7 +20,7 @@ from pyserini_repbert.commands.reranking import (
 )
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Notes
@@ -76,8 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="with --from-pairs: seed of method 'sample'",
     )
     add_flags(parser, 'begun', 'offline')
-    for part in parts_of('rerank'):
-        part.add_flags(parser)
+    add_flags_of('rerank', parser)
     return parser
 
 

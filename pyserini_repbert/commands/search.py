@@ -45,7 +45,7 @@ from pyserini_repbert.commands.terminal import (
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.extension import parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
@@ -89,8 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(fused, 'sparse_first', *FUSION_SETTINGS, 'depth')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     _add_answers(parser.add_argument_group('what is shown or written'))
-    for part in parts_of('search'):
-        part.add_flags(parser)
+    add_flags_of('search', parser)
     _add_machine(parser.add_argument_group('where it runs'))
     parser.epilog = _EXAMPLES
     return parser

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
+from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.origins import docid_of_path, readable_docid
 from pyserini_repbert.data.suffixes import PAGES, without_suffix
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
@@ -150,20 +151,6 @@ def _place_text(passage: Excerpt) -> str:
     if headings and place:
         return f'{headings} ({place})'
     return headings or place
-
-
-def copies_of(hits: Ranking) -> dict[str, list[str]]:
-    """The hits of other files with the same text, by the docid of the first of them."""
-    first_of: dict[tuple[object, ...], Candidate] = {}
-    copies: dict[str, list[str]] = {}
-    for hit in hits:
-        if not hit.excerpts or not hit.excerpts[0].file:
-            continue
-        passage = hit.excerpts[0]
-        first = first_of.setdefault((passage.title, passage.start, passage.end, passage.text), hit)
-        if first is not hit and first.excerpts[0].file != passage.file:
-            copies.setdefault(first.docid, []).append(hit.docid)
-    return copies
 
 
 def _title_text(hit: Candidate, titles: Sequence[str]) -> str:

@@ -160,8 +160,14 @@ def corpus_of_records(asked: CorpusRequest, fmt: str) -> FilesCorpus:
 def corpus_of_format(asked: CorpusRequest, fmt: str, chosen: CorpusFormat) -> FilesCorpus:
     """A corpus all of whose files are of one format.
 
-    Raises InputError for a folder that holds no such file.
+    Raises InputError for a folder that holds no such file, and where a column is to be a title.
     """
+    if asked.selection.title_column:
+        raise InputError(
+            f"the column '{asked.selection.title_column[:60]}' is to be a title, but the corpus is "
+            f"read as '{fmt}', which has no named columns: leave it out",
+            parameters=('title',),
+        )
     paths = [asked.path]
     unread = UnreadFiles()
     if asked.path.is_dir():

@@ -39,7 +39,7 @@ _MOST_STARS = 3
 
 @dataclass(frozen=True)
 class FileSelection:
-    """Which files of a folder are read, by readers of whose, and what of a page.
+    """Which files of a folder are read, by readers of whose, and what of a page or a table.
 
     Attributes
     ----------
@@ -49,6 +49,8 @@ class FileSelection:
     readers : a user's own readers, by suffix
     main_content : leave out navigation, headers and footers of pages; None: as it is stored with
         the source, else not
+    title_column : the column of tables that is the title of their rows; '': as the tables say;
+        None: as it is stored with the source, else as the tables say
     """
 
     include: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ class FileSelection:
     gitignore: bool = False
     readers: Mapping[str, OwnReader] = field(default_factory=dict)
     main_content: bool | None = None
+    title_column: str | None = None
 
 
 class FolderFiles:

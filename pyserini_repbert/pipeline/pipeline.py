@@ -214,6 +214,11 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
             return self.source.with_stored_texts(query, ranking, n_excerpts)
         return super().with_stored_texts(query, ranking, n_excerpts)
 
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        if self.has_excerpts and isinstance(self.source, Ranker):
+            return self.source.with_shown_texts(query, ranking)
+        return super().with_shown_texts(query, ranking)
+
     def search(self, query: str, k: int = 10) -> list[Candidate]:
         check_question(query)
         notes = Notes()
@@ -224,7 +229,7 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         """The hits with their texts; of a document, the passage that decided its rank comes first.
 
         That passage has the greatest score of a reranker that reads several passages. Without such
-        a reranker, it is the passage that fits the query best.
+        a reranker, it is the passage that answers (`with_shown_texts`).
 
         Parameters
         ----------
@@ -232,8 +237,9 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         ranking : of this query
         notes : what `rank` reported
         """
-        n_excerpts = self.rerankers.n_excerpts if self.rerankers else 1
-        hits = self.with_stored_texts(topic.text, ranking, n_excerpts)
+        if not self.rerankers:
+            return self.with_shown_texts(topic.text, ranking)
+        hits = self.with_stored_texts(topic.text, ranking, self.rerankers.n_excerpts)
         decisive: dict[str, int] = {}
         for part in notes.walk():
             decisive |= part.kept.get(DECISIVE, {}).get(topic.qid, {})

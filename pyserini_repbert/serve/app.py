@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import needs
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.extension import extensions, loaded
 
 with needs('fastapi', __name__, 'serve'):
     from fastapi import FastAPI
+    from fastapi.routing import APIRoute
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
+    from starlette.routing import BaseRoute
     from starlette.staticfiles import StaticFiles
 
 from pyserini_repbert.serve import (
@@ -97,8 +99,25 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
         app.add_api_route('/mcp', refuse_method, methods=operations.PROBED, include_in_schema=False)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     app.router.routes.extend(operations.router.routes)
+    _check_addresses(app.routes)
     _add_page(app)
     return app
+
+
+def _check_addresses(routes: Sequence[BaseRoute]) -> None:
+    """Raise InputError for two routes with the same address: the first would hide the second."""
+    modules: dict[str, str] = {}
+    for route in routes:
+        if not isinstance(route, APIRoute):
+            continue
+        for method in route.methods or ():
+            address = f'{method} {route.path}'
+            module = route.endpoint.__module__
+            if address in modules:
+                raise InputError(
+                    f'{modules[address]} and {module} both answer {address}: uninstall one of them'
+                )
+            modules[address] = module
 
 
 def _mcp_app(service: Service) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded, parts_of
+from pyserini_repbert.extension import add_flags_of, loaded, parts_of
 from pyserini_repbert.serve.hosts import ANY, is_loopback
 from pyserini_repbert.serve.settings import (
     FileSettings,
@@ -91,8 +91,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='queries that Lucene answers at a time; auto: the default, and models use as many '
         'threads as compute one question fastest; default: %(default)s',
     )
-    for part in parts_of('serve'):
-        part.add_flags(parser)
+    add_flags_of('serve', parser)
     return parser
 
 

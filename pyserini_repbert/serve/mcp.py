@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import Field, FiniteFloat, ValidationError
 
 from pyserini_repbert import __version__
+from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.errors import LanguageModelError, PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.explain.explaining import RANKINGS
@@ -104,7 +105,8 @@ class ServiceTools:
         **settings: Any,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
-        settings replace `pipeline`'s.
+        settings replace `pipeline`'s. Files with the same text are one hit, whose `also_in` names
+        the others.
         """
         text = query
         if isinstance(text, dict):
@@ -115,7 +117,7 @@ class ServiceTools:
         whole = requests.SearchedRequest.model_validate(asked)
         search = whole.asked_search(provenance, self.service.settings.limits)
 
-        def answer(trace: RequestTrace) -> SearchResponse:
+        def answer(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(self.service.served))
             options = AnswerOptions(
                 parse=parse,
@@ -125,9 +127,10 @@ class ServiceTools:
             )
             with self.service.hold(alias) as served:
                 answer = self.service.search(served, search, trace)
-                return search_answer(served, answer, options)
+                response = search_answer(served, answer, options)
+                return {**response, 'candidates': _without_copies(response, answer.hits)}
 
-        return {**await self.service.run(answer, reranks=bool(whole.rerank))}
+        return await self.service.run(answer, reranks=bool(whole.rerank))
 
     async def get_document(
         self,
@@ -250,6 +253,20 @@ class ServiceTools:
             return explanation
 
         return await self.service.run(explain, reranks=True)
+
+
+def _without_copies(response: SearchResponse, hits: Ranking) -> list[dict[str, Any]]:
+    """The hits of an answer; those of files with the same text are named with the first of them."""
+    copies = copies_of(hits)
+    are_copies = {docid for docids in copies.values() for docid in docids}
+    candidates = []
+    for candidate in response['candidates']:
+        docid = candidate['docid']
+        if docid in are_copies:
+            continue
+        also_in = {'also_in': copies[docid]} if docid in copies else {}
+        candidates.append({**candidate, **also_in})
+    return candidates
 
 
 def _ranking(scores: dict[str, float]) -> Ranking:

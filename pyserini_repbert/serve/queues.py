@@ -354,3 +354,9 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
 
         hits: Ranking = self.queue.call(add_texts)
         return hits
+
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        if not self.has_excerpts:
+            return super().with_shown_texts(query, ranking)
+        hits: Ranking = self.queue.call(lambda: self.ranker.with_shown_texts(query, ranking))
+        return hits

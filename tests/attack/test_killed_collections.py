@@ -37,11 +37,11 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.generation import open_generation
 from pyserini_repbert.encode.sharding import BundleEncoding
 from pyserini_repbert.extension import representations
+from pyserini_repbert.extensions.token_vectors.encoder import TokenVectors
 from pyserini_repbert.extensions.trials import encode_trial, go_back, trying, use_trial
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights_writer import TermWeightsShardWriter
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.systems.multi_vector.encoder import TokenVectors
 
 TERMS, TOKENS = representations()
 KILLS = int(os.environ.get('KILLS', '10'))

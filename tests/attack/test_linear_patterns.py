@@ -6,6 +6,7 @@ many. A linear one takes eight times as long for the second, a quadratic one six
 
 import ast
 import importlib
+import json
 import re
 import signal
 import time
@@ -36,6 +37,7 @@ from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import RECORDED_WORDS
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.serve.requests import SearchRequest
 
@@ -55,6 +57,7 @@ SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
 OF_FUNCTIONS = {
     'folder_forms.py: is_temporary',
     'folder_forms.py: _pattern',
+    'extension.py: missing_extension_of_file',
     'extensions/language_models/prompts.py: fill',
 }
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
@@ -194,6 +197,8 @@ def other_patterns():
         'files.py: leftovers',
         Used(re.compile(rf'\.run\.txt\.{folder_forms._MARK}'), {'match'}),
     )
+    for pattern in json.loads(RECORDED_WORDS.read_text(encoding='utf-8'))['files']:
+        yield f'extension_words.json: {pattern}', Used(re.compile(pattern), {'fullmatch'})
     yield 'prompts.py: fill', Used(re.compile(r'{(query|passages|number)}'), {'sub'})
     for _, form, _ in yaml_schema._CORE_SCHEMA:
         yield f'yaml_schema.py: {form}', Used(re.compile(rf'(?:{form})\Z'), {'match'})

@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.collection import file_fields
 from pyserini_repbert.collection.field_counts import FieldCounter
+from pyserini_repbert.collection.file_values import shown_sources
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.index.store import CollectionStore
 from pyserini_repbert.collection.status import source_states
@@ -188,3 +189,68 @@ def test_a_collection_of_an_earlier_release(synced, tmp_path):
 )
 def test_the_type_of_a_file(name, expected):
     assert file_type(name) == expected
+
+
+def test_folders_that_filters_do_not_tell_apart_are_counted_once(open_collection, tmp_path):
+    """`folder:letters` finds both, and each was counted on its own."""
+    for name in ('Letters/a.md', 'letters/b.md', 'letters/c.md'):
+        path = tmp_path / 'desk' / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'# {name}')
+    with open_collection() as opened:
+        opened.sync(tmp_path / 'desk')
+        with closing(FieldCounter(opened.generation)) as counter:
+            (value,) = counter.counts()['folder'].values
+        assert matching(opened.generation, 'folder:LETTERS') == [
+            'Letters/a.md',
+            'letters/b.md',
+            'letters/c.md',
+        ]
+    assert (value.value, value.documents) == ('letters', 3)
+
+
+@pytest.fixture
+def two_sources(open_collection, tmp_path):
+    """A collection of two folders, and of a document from Python."""
+    with open_collection() as opened:
+        for name in ('work/notes', 'home'):
+            folder = tmp_path / name
+            folder.mkdir(parents=True)
+            (folder / 'a.md').write_text(f'# {name}')
+            opened.sync(folder, prefix=f'{folder.name}/')
+        opened.sync([{'id': 'p', 'text': 'cat', 'source': 'a letter'}, {'id': 'q', 'text': 'dog'}])
+        yield opened
+
+
+def test_several_sources_are_a_field(two_sources, tmp_path):
+    generation = two_sources.generation
+    assert matching(generation, 'source:notes') == ['notes/a.md']
+    assert matching(generation, f'source:"{tmp_path}/home"') == ['home/a.md']
+    assert matching(generation, 'source:HOME') == ['home/a.md']
+    # A document's own value comes first.
+    assert matching(generation, 'source:python') == ['q']
+    assert matching(generation, 'source:"a letter"') == ['p']
+    fields = CollectionStore(generation).fields(['notes/a.md', 'p', 'q'], ['source'])
+    assert fields == [{'source': 'notes'}, {'source': 'a letter'}, {'source': 'python'}]
+    with closing(FieldCounter(generation)) as counter:
+        count = counter.counts()['source']
+    values = {value.value: value.documents for value in count.values}
+    assert values == {'notes': 1, 'home': 1, 'python': 1, 'a letter': 1}
+    assert count.documents == 4
+
+
+def test_one_source_is_no_field(synced):
+    assert 'source' not in synced.generation.field_types
+    assert CollectionStore(synced.generation).fields(['a.md'], ['source']) == [{}]
+    with pytest.raises(InputError, match='documents have a source where the collection has'):
+        matching(synced.generation, 'source:desk')
+
+
+def test_sources_whose_last_parts_are_alike_have_their_whole_names():
+    names = {1: '/home/ada/notes', 2: '/work/notes', 3: '/work/mail', 4: 'add'}
+    assert shown_sources(names) == {
+        1: '/home/ada/notes',
+        2: '/work/notes',
+        3: 'mail',
+        4: 'add',
+    }

@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from pyserini_repbert.collection import source_files
+from pyserini_repbert.collection.answering_parts import PassagePart, answering_part
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
@@ -15,7 +16,7 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Ranking
 from tests.collection.files.mixed_files import write_files
 
 PAGE = """\
@@ -252,3 +253,52 @@ def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_col
     shown = hits_text('cat', hits).splitlines()
     assert [line.split()[1] for line in shown if '. ' in line[:6]] == ['a/cat.md', 'c.md']
     assert '      the same in b/cat.md' in shown
+
+
+def test_a_person_is_shown_the_passage_whose_words_and_headings_answer(tmp_path, open_collection):
+    """The nearest vector alone decided, and rerankers still read that passage."""
+    folder = write_files(tmp_path / 'docs', {'page.md': SECTIONS})
+    with open_collection(passage_tokens=5, overlap=0) as collection:
+        collection.sync(folder)
+        generation = collection.generation
+        n_passages = len(generation.passages([0])[0])
+        assert n_passages >= 3
+        scores = {0: {number: 0.5 - number / 10 for number in range(n_passages)}}
+        for question, heading in (('dog', 'Dog'), ('mat', 'Mat'), ('fox', 'Sun')):
+            ((passage,),) = generation.answering_excerpts(scores, question).values()
+            assert passage.headings == (heading,)
+        with contextlib.closing(collection.searcher()) as searcher:
+            ranking = Ranking(['page.md'], [1.0])
+            by_vectors = searcher.dense.excerpts('mat', ['page.md'])['page.md']
+            (hit,) = searcher.with_stored_texts('mat', ranking)
+            assert hit.excerpts == by_vectors
+            (hit,) = searcher.with_shown_texts('mat', ranking)
+            assert hit.excerpts[0].anchor == 'mat'
+            # A document that is searched for has no words.
+            likeness = searcher.by_documents()
+            (hit,) = likeness.with_shown_texts('page.md', ranking)
+            assert hit.excerpts == likeness.with_stored_texts('page.md', ranking)[0].excerpts
+
+
+def part(number, text, headings=''):
+    return PassagePart(number, row=0, text=text, headings=headings)
+
+
+@pytest.mark.parametrize(
+    ('scores', 'parts', 'expected'),
+    [
+        # (1 + 0) / 2 against (0.8 + 1) / 2, and against (-1 + 1) / 2.
+        ({0: 0.5, 1: 0.4}, [part(0, 'dog'), part(1, 'cat')], 1),
+        ({0: 0.5, 1: -0.5}, [part(0, 'dog'), part(1, 'cat')], 0),
+        # Of equal ones, the longer, then the nearer.
+        ({0: 0.5, 1: 0.0}, [part(0, 'dog'), part(1, 'cats')], 1),
+        ({0: 0.5, 1: 0.0}, [part(0, 'dog'), part(1, 'cat')], 0),
+        # A heading counts twice.
+        ({0: 0.5, 1: 0.5}, [part(0, 'a cat sat here'), part(1, 'it', 'Cat')], 1),
+        # Without words, the nearest passage; with nothing above the background, words alone.
+        ({0: 0.2, 1: 0.3}, [part(0, 'a long dog'), part(1, 'dog')], 1),
+        ({0: -0.1, 1: -0.2}, [part(0, 'a long dog'), part(1, 'cat')], 1),
+    ],
+)
+def test_vectors_and_words_choose_the_part(scores, parts, expected):
+    assert answering_part('cats', scores, parts) is parts[expected]

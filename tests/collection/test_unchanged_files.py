@@ -9,7 +9,8 @@ import pytest
 from pyserini_repbert.collection import Collection, source_files
 from pyserini_repbert.collection.files import folder_corpus
 from pyserini_repbert.data import file_records
-from tests.collection.files.mixed_files import write_files
+from pyserini_repbert.names.corpora import open_corpus
+from tests.collection.files.mixed_files import MAILBOX, write_files
 
 LONG_AGO = time.time() - 1_000_000
 
@@ -235,3 +236,48 @@ def test_a_readers_own_files_are_always_read(sync, opened, folder, tmp_path):
         opened['read'].clear()
         collection.sync(open_corpus(folder, keep_empty=True, selection=selection))
     assert sorted(opened['read']) == ['a.md', 'c.md']
+
+
+@pytest.mark.parametrize('name', ['b.csv', 'a.mbox'])
+def test_a_file_alone_that_is_as_it_was_is_not_read(
+    open_collection, folder, no_clock_step, monkeypatch, name
+):
+    path = folder / name
+    if name == 'a.mbox':
+        path.write_text(MAILBOX)
+    read = []
+    read_documents = folder_corpus.FolderCorpus._documents_in
+
+    def noted_read(self, kind, file):
+        read.append(file.path.name)
+        return read_documents(self, kind, file)
+
+    monkeypatch.setattr(folder_corpus.FolderCorpus, '_documents_in', noted_read)
+
+    def sync(**settings):
+        no_clock_step()
+        read.clear()
+        with open_collection() as collection:
+            return collection.sync(path, **settings)
+
+    assert sync().added == 2
+    changes = sync()
+    assert (changes.unchanged, read, changes.is_published) == (2, [], False)
+    assert sync(checksum=True).unchanged == 2
+    assert read == []
+    os.utime(path)
+    assert sync().unchanged == 2
+    assert read == []
+    path.write_text(path.read_text().replace('dog', 'fox').replace('Garlic', 'Chives'))
+    changes = sync()
+    assert (changes.changed, changes.unchanged, read) == (1, 1, [name])
+
+
+def test_a_file_alone_with_skipped_lines_is_read_again(open_collection, folder, no_clock_step):
+    path = folder / 'b.csv'
+    path.write_text('id,text\n1,dog\n1,dog\n')
+    for _ in range(2):
+        no_clock_step()
+        with open_collection() as collection:
+            changes = collection.sync(open_corpus(path, on_error='skip', keep_empty=True))
+        assert (changes.skipped, changes.added + changes.unchanged) == (0, 2)

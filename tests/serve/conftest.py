@@ -11,8 +11,10 @@ import pytest
 pytest.importorskip('fastapi', reason='the serve extra is not installed')
 pytest.importorskip('prometheus_client', reason='the serve extra is not installed')
 
+from judged import N_QUESTIONS
 from starlette.testclient import TestClient
 
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.serve import learning, writes
@@ -126,3 +128,33 @@ def serving_with_mcp(index_settings):
     app = create_app(ServeSettings(indexes={'tiny': index_settings}), with_mcp=True)
     with TestClient(app, base_url='http://127.0.0.1:8081') as client:
         yield ready(client)
+
+
+@pytest.fixture
+def judged_collection(tiny_checkpoint, tmp_path):
+    """A collection without Lucene: two documents for each question."""
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append({'id': f'plain{number}', 'text': f'w{number} cat', 'kind': 'plain'})
+        wanted = {'id': f'wanted{number}', 'text': f'w{number} mat', 'title': f'about {number}'}
+        documents.append({**wanted, 'kind': 'wanted'})
+    encoder = str(tiny_checkpoint('own'))
+    with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
+        collection.add(documents)
+    return tmp_path / 'mine'
+
+
+@pytest.fixture
+def serving_path():
+    """serve(path, of_index={}, **settings of the service) -> a client."""
+    with ExitStack() as held:
+
+        def serve(path, of_index=None, **settings):
+            index = IndexSettings(path=str(path), **of_index or {})
+            app = create_app(ServeSettings(indexes={'mine': index}, **settings))
+            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
+            while client.get('/readyz').status_code == 503:
+                assert app.state.service.failure is None
+            return client
+
+        yield serve

@@ -3,13 +3,11 @@
 import json
 import threading
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pandas
 import pytest
-from learned_collections import PASSED
-from starlette.testclient import TestClient
+from judged import N_QUESTIONS, judge, wait_for_adapted, wait_for_learning
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -18,53 +16,19 @@ from pyserini_repbert.collection.judging.own_settings import set_settings
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.extensions.watching import measure_generation
-from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
-N_QUESTIONS = 22
 WRITER = {'x-api-key': 'writer'}
 READER = {'x-api-key': 'reader'}
 
 
 @pytest.fixture
-def folder(tiny_checkpoint, tmp_path):
-    """A collection without Lucene: two documents for each question."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append({'id': f'plain{number}', 'text': f'w{number} cat', 'kind': 'plain'})
-        wanted = {'id': f'wanted{number}', 'text': f'w{number} mat', 'title': f'about {number}'}
-        documents.append({**wanted, 'kind': 'wanted'})
-    encoder = str(tiny_checkpoint('own'))
-    with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
-        collection.add(documents)
-    return tmp_path / 'mine'
+def folder(judged_collection):
+    return judged_collection
 
 
 @pytest.fixture
-def serving():
-    """serve(path, of_index={}, **settings of the service) -> a client."""
-    with ExitStack() as held:
-
-        def serve(path, of_index=None, **settings):
-            index = IndexSettings(path=str(path), **of_index or {})
-            app = create_app(ServeSettings(indexes={'mine': index}, **settings))
-            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
-            while client.get('/readyz').status_code == 503:
-                assert app.state.service.failure is None
-            return client
-
-        yield serve
-
-
-@pytest.fixture
-def client(folder, serving):
-    return serving(folder)
-
-
-def judge(client, question, docid, grade, **values):
-    judgment = {'question': question, 'docid': docid, 'grade': grade, **values}
-    return client.post('/v1/mine/judgments', json={'judgments': [judgment]})
+def client(folder, serving_path):
+    return serving_path(folder)
 
 
 def test_a_pool_is_the_union_of_the_rankings_in_a_fixed_order(client):
@@ -186,9 +150,9 @@ WRITES = [
 
 @pytest.mark.parametrize(('method', 'address', 'body'), WRITES)
 def test_judging_and_learning_take_a_key_where_keys_may_write(
-    folder, serving, method, address, body, in_this_process
+    folder, serving_path, method, address, body, in_this_process
 ):
-    client = serving(folder, write_keys=['writer'])
+    client = serving_path(folder, write_keys=['writer'])
     for headers in ({}, READER):
         refused = client.request(method, f'/v1/mine/{address}', json=body, headers=headers)
         assert refused.status_code == 403
@@ -201,18 +165,18 @@ def test_judging_and_learning_take_a_key_where_keys_may_write(
     assert answer.status_code == 200
 
 
-def test_every_route_that_writes_is_among_those(folder, serving):
+def test_every_route_that_writes_is_among_those(folder, serving_path):
     addresses = {(method, address.partition('?')[0]) for method, address, _ in WRITES}
     writing = set()
-    for path, methods in serving(folder).get('/openapi.json').json()['paths'].items():
+    for path, methods in serving_path(folder).get('/openapi.json').json()['paths'].items():
         for method, operation in methods.items():
             if operation.get('tags') == ['judging'] and method != 'get':
                 writing.add((method.upper(), path.rpartition('/')[2]))
     assert writing == addresses
 
 
-def test_any_key_judges_where_no_key_may_write(folder, serving):
-    client = serving(folder, api_keys=['reader'])
+def test_any_key_judges_where_no_key_may_write(folder, serving_path):
+    client = serving_path(folder, api_keys=['reader'])
     assert client.post('/v1/mine/judgments', json=JUDGMENT).status_code == 401
     assert client.post('/v1/mine/judgments', json=JUDGMENT, headers=READER).status_code == 200
     use = client.put('/v1/mine/learn', json={'in_use': True}, headers=READER)
@@ -220,17 +184,17 @@ def test_any_key_judges_where_no_key_may_write(folder, serving):
     assert 'has not learned yet' in use.json()['error']
 
 
-def test_an_index_may_take_no_judgments(folder, bundle, serving):
-    closed = serving(folder, {'judgments': False})
+def test_an_index_may_take_no_judgments(folder, bundle, serving_path):
+    closed = serving_path(folder, {'judgments': False})
     assert closed.get('/v1/mine').json()['judging'] is False
     assert judge(closed, 'q', 'd', 1).status_code == 403
-    frozen = serving(bundle)
+    frozen = serving_path(bundle)
     assert frozen.get('/v1/mine').json()['judging'] is False
 
 
-def test_a_frozen_index_has_a_file_of_judgments(bundle, serving, tmp_path):
+def test_a_frozen_index_has_a_file_of_judgments(bundle, serving_path, tmp_path):
     path = tmp_path / 'own.sqlite'
-    client = serving(bundle, {'judgments': str(path)})
+    client = serving_path(bundle, {'judgments': str(path)})
     about = client.get('/v1/mine').json()
     assert about['judging'] is True
     assert about['learning'] is False
@@ -240,7 +204,6 @@ def test_a_frozen_index_has_a_file_of_judgments(bundle, serving, tmp_path):
     assert judge(client, 'cat', pool['documents'][0]['docid'], 2).status_code == 200
     assert path.is_file()
     assert client.get('/v1/mine/learn').status_code == 403
-    assert client.get('/v1/mine/history').status_code == 403
 
 
 def test_twenty_people_judge_at_once(client):
@@ -258,15 +221,6 @@ def test_twenty_people_judge_at_once(client):
         thread.join()
     assert statuses == [200] * 100
     assert len(client.get('/v1/mine/judgments').json()['judgments']) == 100
-
-
-def wait_for_learning(client):
-    for _ in range(600):
-        state = client.get('/v1/mine/learn').json()
-        if state['state'] != 'running':
-            return state
-        time.sleep(0.05)
-    raise AssertionError(state)
 
 
 def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder):
@@ -315,34 +269,6 @@ def test_questions_that_are_to_be_judged_next_come_first(client, folder):
     assert [question['text'] for question in listed] == ['three', 'one', 'two']
 
 
-def test_the_history_has_what_was_lost(client, folder):
-    before = {'api': 'v1', 'index': 'mine', 'generations': [], 'is_newest': False}
-    assert client.get('/v1/mine/history').json() == before
-    for number in range(3):
-        judge(client, f'cat w{number}', f'wanted{number}', 2)
-    judge(client, 'what is not there', 'wanted0', 0)
-    first = measure_generation(folder)
-    with Collection.open(folder) as collection:
-        collection.delete('wanted1')
-    measure_generation(folder)
-    history = client.get('/v1/mine/history').json()
-    assert history['is_newest'] is True
-    older, newer = history['generations']
-    assert (older['questions'], older['with_relevant']) == (4, 3)
-    assert {'question': 'what is not there', 'answered': None} in older['unanswered']
-    assert older['ndcg']['mean'] == first.ndcg.mean
-    assert older['change'] is None
-    assert {'question': 'cat w1', 'answered': None} in newer['unanswered']
-    change = newer['change']
-    assert change['since'] == older['generation']
-    lost = change['questions'][0]
-    assert lost['question'] == 'cat w1'
-    assert lost['before']['condensed'] == 1
-    assert lost['after'] == {'ndcg': 0, 'condensed': 0, 'answered': None}
-    judge(client, 'cat w1', 'plain1', 2)
-    assert client.get('/v1/mine/history').json()['is_newest'] is False
-
-
 def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
@@ -382,14 +308,6 @@ def test_a_service_follows_what_another_program_lets_the_collection_use(client, 
     learn_from_judgments(folder)
     use_learning(folder, True)
     wait_for_adapted(client)
-
-
-def wait_for_adapted(client):
-    for _ in range(100):
-        if client.get('/v1/mine').json()['default'] == ['adapted']:
-            return
-        time.sleep(0.05)
-    raise AssertionError('the service still searches as before')
 
 
 def test_a_service_searches_as_a_person_sets(client, folder):
@@ -432,113 +350,12 @@ def test_python_command_and_service_rerank_as_a_person_sets(client, folder, tmp_
     assert [hit.docid for hit in within] == [hit['docid'] for hit in filtered['candidates']]
 
 
-def test_an_answer_says_how_far_it_can_be_believed(client, folder):
-    address = '/v1/mine/search?query=cat+w3&confidence=true'
-    refused = client.get(address)
-    assert refused.status_code == 400
-    assert 'confidence is not known for encoder' in refused.text
-    body = {'question': 'cat w3', 'order': 'unsure'}
-    assert client.post('/v1/mine/pools', json=body).status_code == 400
-    for number in range(N_QUESTIONS):
-        judge(client, f'cat w{number}', f'wanted{number}', 2)
-    learning = learn_from_judgments(folder)
-    confidence = learning.report['confidence']
-    shown = confidence | {'model': confidence['model'] | PASSED}
-    report = {**learning.report, 'confidence': shown}
-    judgments_of(folder).add_learning(replace(learning, number=2, report=report))
-    plain = client.get('/v1/mine/search?query=cat+w3&hits=3').json()
-    answer = client.get(f'{address}&hits=3').json()
-    said = answer.pop('confidence')
-    assert said['found'] in ('likely', 'weak', 'nothing')
-    assert said['source'] == 'learned'
-    probabilities = [candidate.pop('probability') for candidate in answer['candidates']]
-    assert len(probabilities) == 3
-    assert all(0 <= probability <= 1 for probability in probabilities)
-    assert answer['candidates'] == plain['candidates']
-    assert client.get('/v1/mine/search?like=plain3&confidence=true').status_code == 400
-
-    other = client.get(f'{address}&prf=average')
-    assert other.status_code == 400
-    assert 'prf none, here average' in other.json()['error']
-
-    body = {'question': 'cat w3', 'depth': 6}
-    at_random = client.post('/v1/mine/pools', json=body).json()
-    unsure = client.post('/v1/mine/pools', json={**body, 'order': 'unsure'}).json()
-    docids = [document['docid'] for document in at_random['documents']]
-    ordered = [document['docid'] for document in unsure['documents']]
-    assert sorted(ordered) == sorted(docids)
-    assert unsure['pool'].startswith('unsure-')
-    hits = client.get('/v1/mine/search?query=cat+w3&confidence=true&hits=44').json()['candidates']
-    doubt = {hit['docid']: abs(hit['probability'] - 0.5) for hit in hits}
-    assert doubt[ordered[0]] == min(doubt[docid] for docid in docids)
-    left = [docid for docid in docids if docid not in ordered[:2]]
-    assert ordered[2] == left[0]
-
-    least = sorted(probabilities)[1]
-    believed = [p for p in probabilities if p >= least]
-    address = f'/v1/mine/search?query=cat+w3&hits=3&min_confidence={least - 1e-6}'
-    sure = client.get(address).json()
-    assert [candidate['probability'] for candidate in sure['candidates']][: len(believed)]
-    assert min(candidate['probability'] for candidate in sure['candidates']) >= least - 1e-5
-    assert sure['confidence'] == said
-    nothing = client.get('/v1/mine/search?query=cat+w3&min_confidence=1').json()
-    assert nothing['candidates'] == []
-    refused = client.get('/v1/mine/search?query=cat+w3&min_confidence=2')
-    assert refused.status_code == 400
-    assert 'min_confidence' in refused.json()['error']
-    assert client.get('/v1/mine/search?like=plain3&min_confidence=0.1').status_code == 400
-
-
-def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
-    set_settings(folder, {'stages': ['monobert-demo@3']})
-    for number in range(N_QUESTIONS):
-        judge(client, f'cat w{number}', f'wanted{number}', 2)
-    learning = learn_from_judgments(folder)
-
-    def believe(auc):
-        number = judgments_of(folder).next_learning()
-        confidence = learning.report['confidence']
-        test = {'auc': auc, 'chance': 0.6}
-        tests = {'hits_test': test, 'questions_test': test}
-        shown = confidence | {'model': confidence['model'] | tests}
-        report = {**learning.report, 'confidence': shown}
-        judgments_of(folder).add_learning(replace(learning, number=number, report=report))
-
-    believe(0.8)
-    wait_for_adapted(client)
-    about = client.get('/v1/mine').json()
-    assert about['confidence'] is True
-    assert about['lost_confidence'] is None
-    address = '/v1/mine/search?query=cat+w3&confidence=true&hits=3'
-    by_names = client.get(f'{address}&system=dense&rerank=monobert-demo@3').json()
-    answer = client.get(address).json()
-    assert answer['confidence'] == by_names['confidence']
-    with Collection.open(folder) as collection:
-        hits = collection.search('cat w3', 3, confidence=True)
-    for candidate, hit in zip(answer['candidates'], hits, strict=True):
-        assert candidate['docid'] == hit.docid
-        assert candidate['probability'] == pytest.approx(hit.probability, abs=1e-4)
-    # What is learned later counts.
-    believe(0.5)
-    for _ in range(100):
-        if client.get(address).status_code == 400:
-            break
-        time.sleep(0.05)
-    assert 'confidence cannot be told here' in client.get(address).text
-    about = client.get('/v1/mine').json()
-    assert about['confidence'] is False
-    assert 'AUC of 0.50' in about['lost_confidence']
-
-
 @pytest.mark.slow
 def test_a_learning_in_a_process_of_its_own(client):
     for number in range(N_QUESTIONS):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
     assert wait_for_learning(client)['state'] == 'done'
-    # The judged questions were asked by the search as it is.
-    (generation,) = client.get('/v1/mine/history').json()['generations']
-    assert generation['questions'] == N_QUESTIONS
 
 
 def test_the_description_has_what_is_enforced(client):
@@ -548,6 +365,3 @@ def test_the_description_has_what_is_enforced(client):
     schemas = description['components']['schemas']
     question = schemas['GivenJudgment']['properties']['question']
     assert (question['minLength'], question['pattern']) == (1, r'\S')
-    assert schemas['RerankTextsRequest']['properties']['documents']['minItems'] == 1
-    kinds = schemas['EmbeddingsRequest']['properties']['input_type']['enum']
-    assert set(kinds) > {'query', 'document', None}

@@ -17,6 +17,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import LineStart, Origin
 from pyserini_repbert.serve.mcp import make_mcp
@@ -270,3 +271,23 @@ def test_refusals_are_one_line_for_the_client_and_in_the_log(index_settings, cap
     assert 'Traceback' not in logged
     assert '╭' not in logged
     assert len([line for line in logged.splitlines() if 'tool' in line]) == len(REFUSED)
+
+
+def test_files_with_the_same_text_are_one_hit(tmp_path, tiny_checkpoint):
+    folder = tmp_path / 'docs'
+    for name in ('a.md', 'b.md'):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text('# Cat\n\nA cat sat.\n')
+    (folder / 'c.md').write_text('# Dog\n\nA dog ran.\n')
+    checkpoint = str(tiny_checkpoint())
+    with Collection.open(tmp_path / 'mine', encoder=checkpoint, sparse='none') as collection:
+        collection.sync(folder)
+    settings = ServeSettings(indexes={'mine': {'path': str(tmp_path / 'mine')}})
+
+    async def search():
+        async with Client(make_mcp(settings)) as client:
+            return (await client.call_tool('search', {'query': 'cat', 'hits': 3})).data
+
+    candidates = asyncio.run(search())['candidates']
+    also_in = {hit['docid']: hit.get('also_in') for hit in candidates}
+    assert also_in == {'a.md': ['b.md'], 'c.md': None}

@@ -23,7 +23,7 @@ from pyserini_repbert.commands.flags import (
 )
 from pyserini_repbert.commands.outputs import check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
-from pyserini_repbert.extension import loaded, parts_of
+from pyserini_repbert.extension import add_flags_of, loaded, parts_of
 from pyserini_repbert.files import human_size
 from pyserini_repbert.processes import expect_to_end_soon
 
@@ -74,8 +74,7 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help="let the given settings replace the collection's",
     )
-    for part in parts_of('index sync'):
-        part.add_flags(parser)
+    add_flags_of('index sync', parser)
     add_settings(parser)
 
 
@@ -161,6 +160,14 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         'corpus; default: as it is stored, first all that pages show',
     )
     add(
+        '--title',
+        dest='title_column',
+        metavar='COLUMN',
+        help='the column of tables (CSV, TSV, Parquet) that is the title of their rows; a table '
+        "without it is read as usual; a sync stores it with the corpus, '' removes it; default: "
+        'as it is stored, first the column that names the rows',
+    )
+    add(
         '--list-unread',
         action='store_true',
         help='list the files that are not read, with the reasons',
@@ -184,6 +191,8 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 def run_sync(options: argparse.Namespace) -> int:
     """Do `index sync`; returns the exit status."""
     parts = parts_of('index sync')
+    for part in parts:
+        part.check(options)
     if any(part.run(options) for part in parts):
         return 0
     settings = command.pick_options(
@@ -199,11 +208,10 @@ def run_sync(options: argparse.Namespace) -> int:
     )
     followers = [part.begin(options) for part in parts]
     changes = _write(options, 'sync', corpus_name=options.corpus, **settings)
-    status = 0
-    for follow in followers:
-        if follow is not None:
-            status = status or follow(changes)
-    return status or (EXIT_UNREAD if changes.unread.broken else 0)
+    statuses = [follow(changes) for follow in followers if follow is not None]
+    if changes.unread.broken:
+        statuses.append(EXIT_UNREAD)
+    return next((status for status in statuses if status), 0)
 
 
 def run_add(options: argparse.Namespace) -> int:
@@ -345,6 +353,7 @@ def _selection(options: argparse.Namespace) -> FileSelection:
         gitignore=options.gitignore,
         readers=dict(map(named_reader, options.reader)),
         main_content=options.main_content,
+        title_column=options.title_column,
     )
 
 
@@ -491,6 +500,8 @@ def _print_source(state: SourceStatus) -> None:
         shown += f', addresses: {state.link}'
     if state.main_content:
         shown += ', main content of pages'
+    if state.title_column:
+        shown += f", titles of rows: column '{state.title_column}'"
     print('  ' + printable(shown))
     if state.report.unread:
         print('    ' + printable(state.report.unread))

@@ -16,7 +16,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension, parts_of
+from pyserini_repbert.extension import add_flags_of, missing_extension, parts_of
 from pyserini_repbert.files import atomic_file
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         "write into these files a language model's grades, too, where no person judged; JUDGE is "
         'its name as it is printed here',
     )
-    for part in parts_of('index judgments'):
-        part.add_flags(parser)
+    add_flags_of('index judgments', parser)
     add_flags(parser, 'overwrite', 'device', 'offline')
 
 

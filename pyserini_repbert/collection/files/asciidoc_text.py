@@ -145,16 +145,16 @@ class _Reader(LineReader):
         style = self._style
         self._style = ''
         is_table = fence.startswith(_TABLE_SIGNS)
-        is_formula = bool(_FORMULA_STYLE.search(style)) and fence.startswith(_PASSED_SIGNS)
-        is_code = fence.startswith(_CODE_SIGNS) or is_formula or bool(_CODE_STYLE.search(style))
-        if not (is_table or is_code or fence.startswith((_PASSED_SIGNS, _COMMENT_SIGNS))):
+        is_passed = fence.startswith(_PASSED_SIGNS)
+        is_code = _is_code(fence, style)
+        if not (is_table or is_code or is_passed or fence.startswith(_COMMENT_SIGNS)):
             return row + 1
         end = self.row_of(row + 1, lambda line: line.rstrip() == fence)
         if is_table:
             self._add_table(row + 1, end, sign=fence[0], style=style)
         elif is_code:
             self.add_code(row + 1, end)
-        elif fence.startswith(_PASSED_SIGNS):
+        elif is_passed:
             self.add_markup(row + 1, end)
         return end + 1
 
@@ -281,12 +281,9 @@ class _Reader(LineReader):
         may_be_attribute = is_item or row <= self._header_end
 
         def is_end(line: str) -> bool:
-            bare = line.strip()
-            is_block = _FENCE.fullmatch(bare) or _STYLE.fullmatch(bare) or bare in ('', '+')
-            begins = _ITEM.match(bare) or _TERM.fullmatch(bare) or bare.startswith(_CODE_FENCE)
-            is_attribute = may_be_attribute and _ATTRIBUTE.match(line)
-            is_unseen = is_attribute or _DIRECTIVE.fullmatch(line.rstrip())
-            return bool(is_block or begins or is_unseen or line.startswith('//'))
+            if may_be_attribute and _ATTRIBUTE.match(line):
+                return True
+            return _begins_other(line)
 
         return self.row_of(row, is_end)
 
@@ -312,6 +309,24 @@ class _Reader(LineReader):
             cells += cells_of_line
             n_columns = n_columns or sum(cell.width for cell in cells_of_line)
         self.add_rows(_rows_of(cells, n_columns))
+
+
+def _is_code(fence: str, style: str) -> bool:
+    """Whether a block is code: by the signs around it, or by the style above it."""
+    if fence.startswith(_CODE_SIGNS) or _CODE_STYLE.search(style):
+        return True
+    # A formula is passed on as it is written.
+    return fence.startswith(_PASSED_SIGNS) and bool(_FORMULA_STYLE.search(style))
+
+
+def _begins_other(line: str) -> bool:
+    """Whether a line ends the paragraph above it: it is empty, or begins something else."""
+    bare = line.strip()
+    if bare in ('', '+') or line.startswith('//') or bare.startswith(_CODE_FENCE):
+        return True
+    is_block = _FENCE.fullmatch(bare) or _STYLE.fullmatch(bare)
+    is_item = _ITEM.match(bare) or _TERM.fullmatch(bare)
+    return bool(is_block or is_item or _DIRECTIVE.fullmatch(line.rstrip()))
 
 
 def _continue_cell(cells: list[_Cell], words: str, row: int) -> None:

@@ -79,10 +79,12 @@ def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
     forced : the format that the caller chose; '' for none
     stored : with the source of a collection; where it decides nothing, the files do
     """
-    main_content = asked.selection.main_content
-    if main_content is None:
-        main_content = stored.main_content
-    asked = replace(asked, selection=replace(asked.selection, main_content=main_content))
+    selection = asked.selection
+    if selection.main_content is None:
+        selection = replace(selection, main_content=stored.main_content)
+    if selection.title_column is None:
+        selection = replace(selection, title_column=stored.title_column)
+    asked = replace(asked, selection=selection)
     fmt = forced or stored.fmt
     if not fmt and asked.path.is_dir():
         fmt = guess_delivery(asked.path, asked.selection)
@@ -130,7 +132,10 @@ def _corpus_of_kinds(asked: CorpusRequest, text_kind: str) -> Corpus:
         )
     corpus = _corpus_of_plan(asked, plan)
     corpus.reading = Reading(
-        BY_KIND, plan.text_kind or text_kind, bool(asked.selection.main_content)
+        BY_KIND,
+        plan.text_kind or text_kind,
+        bool(asked.selection.main_content),
+        asked.selection.title_column or '',
     )
     return corpus
 
@@ -161,6 +166,7 @@ def _corpus_by_file(asked: CorpusRequest, plan: Plan, bad_files: BadFiles) -> Co
         asked.on_error,
         asked.keep_empty,
         fields=asked.fields,
+        title_column=asked.selection.title_column or '',
         is_alone=asked.path.is_file(),
         bad_files=bad_files,
     )

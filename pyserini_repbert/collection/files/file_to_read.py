@@ -25,6 +25,7 @@ class FileToRead:
     fields : the columns of a table, or keys of a record, that are its text; empty: the usual ones
     is_alone : whether the file is the whole corpus
     encodings : gets the encoding of a file that is not in Unicode
+    title_column : of a table, that is the title of its rows; '': as the table says
     """
 
     path: Path
@@ -32,6 +33,7 @@ class FileToRead:
     fields: tuple[str, ...] = ()
     is_alone: bool = False
     encodings: dict[Path, str] = field(default_factory=dict, compare=False)
+    title_column: str = ''
 
     def note_encoding(self, encoding: str) -> None:
         """Note in which encoding the file is; '' for Unicode, which is what is expected."""

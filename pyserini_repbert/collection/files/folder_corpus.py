@@ -11,7 +11,7 @@ from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, F
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_records import FileContent, FileRecord
+from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
 from pyserini_repbert.data.passages import BadFiles, BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.seen_docids import SeenDocids
@@ -20,6 +20,8 @@ from pyserini_repbert.errors import InputError
 
 # What a file raises that cannot be read: somebody may have removed it meanwhile.
 _FILE_ERRORS = (UnreadableFile, InputError, OSError)
+# Kinds whose rows may get their titles from a column.
+_TABLES = frozenset(('table', 'parquet'))
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
@@ -34,6 +36,7 @@ class FolderCorpus(Corpus):
     plan : which files are read, and as what
     on_error, keep_empty : as in `Corpus`
     fields : text fields of records; empty: the usual ones
+    title_column : of tables, that is the title of their rows; '': as the tables say
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
     bad_files : what is done with a file that cannot be read as a whole
     """
@@ -45,6 +48,7 @@ class FolderCorpus(Corpus):
         on_error: OnError | str = OnError.REFUSE,
         keep_empty: bool = False,
         fields: tuple[str, ...] = (),
+        title_column: str = '',
         is_alone: bool = False,
         bad_files: BadFiles | str = BadFiles.PART,
     ) -> None:
@@ -55,6 +59,7 @@ class FolderCorpus(Corpus):
         self.unread = UnreadFiles(plan.unread)
         self._failed: dict[Path, UnreadFile] = {}
         self._fields = fields
+        self._title_column = title_column
         self._is_alone = is_alone
 
     def count_hint(self) -> int | None:
@@ -69,6 +74,8 @@ class FolderCorpus(Corpus):
 
     def documents(self) -> Iterator[Document]:
         """The documents; only of files that can be read whole, unless parts of files are read."""
+        if self._is_alone and self.records is not None:
+            return self._documents_of_changed_file()
         if self._bad_files is BadFiles.PART:
             return super().documents()
         return self._documents_of_whole_files()
@@ -96,6 +103,20 @@ class FolderCorpus(Corpus):
                 self._note(file, None)
             except _FILE_ERRORS as error:
                 self._note(file, _unreadable(error))
+
+    def _documents_of_changed_file(self) -> Iterator[Document]:
+        """The documents of the file that is the whole corpus; none where it is as it was."""
+        self.skipped = 0
+        for planned in self._changed_files():
+            way = self._way_of(planned)
+            content = look_at(planned.path) if way else None
+            n_documents = 0
+            for document in super().documents():
+                n_documents += 1
+                yield document
+            if content is not None and self.skipped == 0:
+                record = FileRecord(content, way, planned.docid, n_documents)
+                self._remember(self._file_to_read(planned), record)
 
     def _documents_of_whole_files(self) -> Iterator[Document]:
         for known in self._unread:
@@ -144,7 +165,9 @@ class FolderCorpus(Corpus):
         """How a file is read; '' where nobody knows, as by a user's own reader."""
         if file.reader is not None:
             return ''
-        return ' '.join([file.kind, *self._fields])
+        way = ' '.join([file.kind, *self._fields])
+        has_title = self._title_column and file.kind in _TABLES
+        return f'{way} title={self._title_column}' if has_title else way
 
     def _content_of(self, kind: FileKind, file: FileToRead, way: str) -> FileContent | None:
         """The content of a file that is to be remembered; None for others."""
@@ -223,7 +246,14 @@ class FolderCorpus(Corpus):
                 yield _kind_of(planned, converter), self._file_to_read(planned)
 
     def _file_to_read(self, planned: PlannedFile) -> FileToRead:
-        return FileToRead(planned.path, planned.docid, self._fields, self._is_alone, self.encodings)
+        return FileToRead(
+            planned.path,
+            planned.docid,
+            self._fields,
+            self._is_alone,
+            self.encodings,
+            title_column=self._title_column,
+        )
 
     def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
         """Note that a file could not be read, or, without an error, that it could."""

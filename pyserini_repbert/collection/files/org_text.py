@@ -274,9 +274,7 @@ def plain_org(text: str, depth: int = 0) -> str:
 
     def words(match: re.Match[str]) -> str:
         if match['target'] is not None:
-            shown = match['words'] or match['target']
-            is_picture = shown.lower().endswith(PICTURES) and not _TEXT.search(shown)
-            return '' if is_picture else _LINK_KINDS.sub('', shown, count=1)
+            return _words_of_link(match['words'] or match['target'])
         if match['note'] is not None:
             return f' ({match["note"]})'
         inside = match['inside']
@@ -287,3 +285,10 @@ def plain_org(text: str, depth: int = 0) -> str:
         return plain_org(inside, depth + 1)
 
     return _MARK.sub(words, text)
+
+
+def _words_of_link(shown: str) -> str:
+    """The words of a link, from what stands in it; '' for a picture."""
+    if shown.lower().endswith(PICTURES) and not _TEXT.search(shown):
+        return ''
+    return _LINK_KINDS.sub('', shown, count=1)

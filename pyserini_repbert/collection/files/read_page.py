@@ -5,7 +5,7 @@ Blocks come one after the other, an empty line between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyserini_repbert.data.origins import (
@@ -86,17 +86,9 @@ class ReadPage:
         is_tight : whether no empty line stands before the block
         is_code : whether spaces in front of a line are kept
         """
-        numbered: list[tuple[str, int]] = []
-        n_filled = 0
-        for offset, line in enumerate(lines):
-            words = line.rstrip() if is_code else line.strip()
-            if words or numbered:
-                numbered.append((words, number + offset))
-            if words:
-                n_filled = len(numbered)
+        numbered = _numbered_lines(lines, number, is_code=is_code)
         if not numbered:
             return False
-        del numbered[n_filled:]
         self.has_prose = self.has_prose or not is_code
         if self.lines and not is_tight:
             self.lines.append('')
@@ -133,6 +125,26 @@ class ReadPage:
         self.add_block([title], number)
         row = len(self.lines) - 1
         self.headings.append(PageHeading(level, title, anchor, row, is_first))
+
+
+def _numbered_lines(lines: Sequence[str], number: int, *, is_code: bool) -> list[tuple[str, int]]:
+    """The words of a block's lines, and their numbers, without empty lines around them.
+
+    Parameters
+    ----------
+    lines : of the block
+    number : of the first line in the file
+    is_code : whether spaces in front of a line are kept
+    """
+    numbered: list[tuple[str, int]] = []
+    n_filled = 0
+    for offset, line in enumerate(lines):
+        words = line.rstrip() if is_code else line.strip()
+        if words or numbered:
+            numbered.append((words, number + offset))
+        if words:
+            n_filled = len(numbered)
+    return numbered[:n_filled]
 
 
 @dataclass(frozen=True)
@@ -183,16 +195,31 @@ def place_text(page: ReadPage, without: PageHeading | None = None) -> PlacedText
         shown.append(line)
         position += len(line) + 1
         expected += 1
+    text = '\n'.join(shown).rstrip()
+    origin = Origin(
+        '',
+        _headings_of(page, starts),
+        tuple(lines),
+        code=tuple(code),
+        pages=_pages_of(page, starts),
+    )
+    return PlacedText(text, origin)
+
+
+def _headings_of(page: ReadPage, starts: Mapping[int, int]) -> tuple[Heading, ...]:
+    """The headings of a page by their characters; `starts` are those of its rows in the text."""
     headings = []
     for heading in page.headings:
-        if heading.row in starts:
-            headings.append(
-                Heading(starts[heading.row], heading.level, heading.title, heading.anchor)
-            )
+        start = starts.get(heading.row)
+        if start is not None:
+            headings.append(Heading(start, heading.level, heading.title, heading.anchor))
+    return tuple(headings)
+
+
+def _pages_of(page: ReadPage, starts: Mapping[int, int]) -> tuple[PageStart, ...]:
+    """Where printed pages begin; `starts` are the characters of rows in the text."""
     pages = []
-    for row, page_number in page.pages.items():
+    for row, number in page.pages.items():
         if row in starts:
-            pages.append(PageStart(starts[row], page_number))
-    text = '\n'.join(shown).rstrip()
-    origin = Origin('', tuple(headings), tuple(lines), code=tuple(code), pages=tuple(pages))
-    return PlacedText(text, origin)
+            pages.append(PageStart(starts[row], number))
+    return tuple(pages)

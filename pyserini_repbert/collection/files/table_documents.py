@@ -338,7 +338,8 @@ class _Row:
         docids : of the file
         fields : the columns that are its text; empty: the usual ones
         identifier : of the row, if none of its columns has one
-        title_name : the column that is its title, and stays a field; '' for the column `title`
+        title_name : the column that is its title, and stays a field; '' for the column `title`,
+            which is also the title of a row without a value in it
 
         Raises ValueError for a value that no field can have.
         """
@@ -348,13 +349,11 @@ class _Row:
         if own_name is not None and _is_identifier(values[own_name]):
             identifier = str(values.pop(own_name))
         docid = docids.next(identifier)
-        title = ''
-        if TITLE_KEY not in fields:
+        title = _text_of(self._values.get(title_name))
+        if not title and TITLE_KEY not in fields:
             title = _text_of(_pop(values, TITLE_KEY))
         texts = [_text_of(_pop(values, name)) for name in fields or TEXT_COLUMNS]
         text = '\n\n'.join(part for part in texts if part)
-        if title_name and not title:
-            title = _text_of(values.get(title_name))
         if not text:
             text = _named_cells(values, but=title_name if title else '')
         typed = {name: _typed(value) for name, value in values.items()}
@@ -386,6 +385,9 @@ class _Table:
             if field.lower() not in known:
                 shown = ', '.join(names)[:80]
                 raise UnreadableFile(f"it has no column '{field}', but {shown}")
+        if file.is_alone and file.title_column and file.title_column.lower() not in known:
+            shown = ', '.join(names)[:80]
+            raise UnreadableFile(f"it has no column '{file.title_column}', but {shown}")
 
     def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
         """The documents of the rows, in their order."""
@@ -403,7 +405,10 @@ class _Table:
 
     def _title_name(self, rows: Sequence[_NumberedRow]) -> str:
         """The column that is the title of rows; '' where a column says so, or has their text."""
+        chosen = self._file.title_column
         named = {name.lower() for name in self._names}
+        if chosen.lower() in named - {''}:
+            return next(name for name in self._names if name.lower() == chosen.lower())
         if self._file.fields or named & {TITLE_KEY, *TEXT_COLUMNS}:
             return ''
         return title_column(self._names, [row.values for row in rows])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
-from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
@@ -39,7 +38,6 @@ from pyserini_repbert.collection.searching import (
     learned_settings,
     open_collection_encoder,
 )
-from pyserini_repbert.collection.status import SourceStatus, source_states
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.settings import FusionSettings
@@ -63,8 +61,10 @@ from pyserini_repbert.search.adapted_folder import (
 )
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.field_counts import FieldCounter
     from pyserini_repbert.collection.judgments import Learning
     from pyserini_repbert.collection.searching import DocumentRanking, FilteredRanking
+    from pyserini_repbert.collection.status import SourceStatus
     from pyserini_repbert.search.dense import QueryEncoder
 
 logger = logging.getLogger(__name__)
@@ -376,6 +376,9 @@ class CollectionIndex(Index):
 
     @cached_property
     def _field_counter(self) -> FieldCounter:
+        # A search in a terminal counts nothing.
+        from pyserini_repbert.collection.field_counts import FieldCounter
+
         return FieldCounter(self.generation)
 
     @property
@@ -393,6 +396,8 @@ class CollectionIndex(Index):
 
         Of many fields, those that most documents have.
         """
+        from pyserini_repbert.collection.status import source_states
+
         counts = self._field_counter.counts()
         names = sorted(counts, key=lambda name: (-counts[name].documents, name))[:_MOST_FIELDS]
         types = self.generation.field_types

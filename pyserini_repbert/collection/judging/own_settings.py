@@ -244,6 +244,20 @@ def own_settings(folder: Path) -> list[OwnSetting]:
         usual_ranking = resolved.index.offered.usual
     finally:
         resolved.close()
+    values = _values_of(spec, searches_words=searches_words)
+    values['query map'] = 'none' if search.folder is None else 'learned'
+    settings = []
+    for name, value in values.items():
+        source = _source_of(name, search)
+        if name == 'rankings' and source == 'default' and usual_ranking not in ('', value):
+            # Of a collection with token vectors, other rankings are searched without these.
+            source = 'learned'
+        settings.append(OwnSetting(name, value, source))
+    return settings
+
+
+def _values_of(spec: PipelineSpec, *, searches_words: bool) -> dict[str, str]:
+    """The settings of a search by name, as a person reads them; `searches_words`: by BM25, too."""
     values = {'rankings': ' '.join(spec.rankings), 'aggregate': spec.aggregate}
     if len(spec.rankings) > 1:
         values['fusion'] = _fusion_text(spec)
@@ -252,16 +266,7 @@ def own_settings(folder: Path) -> list[OwnSetting]:
         values['k1'] = f'{usual.k1 if spec.k1 is None else spec.k1:g}'
         values['b'] = f'{usual.b if spec.b is None else spec.b:g}'
     values['rerank'] = ' '.join(map(str, spec.stages)) or 'none'
-    values['query map'] = 'none' if search.folder is None else 'learned'
-    settings = []
-    for name, value in values.items():
-        source = _source_of(name, search)
-        is_usual = name != 'rankings' or usual_ranking in ('', value)
-        if source == 'default' and not is_usual:
-            # Of a collection with token vectors, other rankings are searched without these.
-            source = 'learned'
-        settings.append(OwnSetting(name, value, source))
-    return settings
+    return values
 
 
 def _source_of(name: str, search: _OwnSearch) -> str:

@@ -312,7 +312,7 @@ def search_with_confidence(
         relevances = relevances_of(ranking, reranked.rerankers[-1])
     confidence = estimator.estimate(query, ranking.docids, rankings, relevances)
     hits = []
-    shown = searcher.with_stored_texts(query, ranking[:k])
+    shown = searcher.with_shown_texts(query, ranking[:k])
     for hit, probability in zip(shown, confidence.relevant, strict=False):
         hits.append(
             HitWithProbability(

@@ -11,7 +11,7 @@ cosine of 1; of other scores, the best one of the collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any, Self
@@ -247,11 +247,27 @@ class SeveralSearcher(Fusion, recorded_as='SeveralSearcher'):
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with the passages of each that fit the query best."""
+
+        def add_texts(searcher: Ranker, own_hits: Ranking) -> Ranking:
+            return searcher.with_stored_texts(query, own_hits, n_excerpts)
+
+        return self._with_texts_of_each(ranking, add_texts)
+
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        def add_texts(searcher: Ranker, own_hits: Ranking) -> Ranking:
+            return searcher.with_shown_texts(query, own_hits)
+
+        return self._with_texts_of_each(ranking, add_texts)
+
+    def _with_texts_of_each(
+        self, ranking: Ranking, add_texts: Callable[[Ranker, Ranking], Ranking]
+    ) -> Ranking:
+        """The hits with texts, which `add_texts` gives the hits of each index."""
         excerpts: dict[str, Excerpts] = {}
         for name, searcher in self.searchers.items():
             own_hits = hits_of_index(ranking, name)
             if own_hits:
-                for hit in searcher.with_stored_texts(query, own_hits, n_excerpts):
+                for hit in add_texts(searcher, own_hits):
                     excerpts[f'{prefix_of(name)}{hit.docid}'] = hit.excerpts
         return ranking.with_excerpts(excerpts)
 

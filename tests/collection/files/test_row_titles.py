@@ -7,6 +7,11 @@ import pytest
 from pyserini_repbert.collection.files import table_documents
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.row_titles import title_column
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.data.file_selection import FileSelection
+from pyserini_repbert.data.readings import Reading
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 
 
@@ -83,3 +88,56 @@ def test_few_rows_are_held_for_the_title_where_they_are_long(tmp_path, monkeypat
     documents = table_documents.table_documents(FileToRead(path, 'a.csv'))
     assert [document.title for document in itertools.islice(documents, 1)] == ['A pear tree']
     assert len(list(lines)) == 4
+
+
+def test_a_column_that_a_user_chooses_is_the_title(tmp_path):
+    """Its case does not matter, and a row without a value in it has its usual title."""
+    path = tmp_path / 'table.csv'
+    path.write_text('id,title,Maker,text\n1,Hoe,Ada,Cuts weeds.\n2,Fork,,Lifts roots.\n')
+    selection = FileSelection(title_column='maker')
+    first, second = open_corpus(path, selection=selection).documents()
+    assert (first.docid, first.title, first.text) == ('1', 'Ada', 'Cuts weeds.')
+    assert first.fields == {'title': 'Hoe', 'Maker': 'Ada'}
+    assert (second.title, second.text) == ('Fork', 'Lifts roots.')
+
+
+def test_the_columns_of_a_table_alone_are_named(tmp_path):
+    path = tmp_path / 'table.csv'
+    path.write_text('name,n\nHoe,1\n')
+    with pytest.raises(InputError, match="it has no column 'maker', but name, n"):
+        list(open_corpus(path, selection=FileSelection(title_column='maker')).documents())
+
+
+def test_a_chosen_title_is_stored_with_its_source(tmp_path, open_collection, capsys):
+    folder = tmp_path / 'desk'
+    folder.mkdir()
+    (folder / 'a.csv').write_text('name,maker\nHoe,Ada\n')
+    (folder / 'b.csv').write_text('tool,n\nFork,1\n')
+
+    def titles(**selection):
+        corpus = open_corpus(folder, keep_empty=True, selection=FileSelection(**selection))
+        with open_collection() as collection:
+            changes = collection.sync(corpus)
+            documents = collection.generation.all_documents()
+            return changes.changed, sorted(document.title for document in documents)
+
+    assert titles() == (0, ['Fork', 'Hoe'])
+    assert titles(title_column='maker') == (1, ['Ada', 'Fork'])
+    assert titles() == (0, ['Ada', 'Fork'])
+    command.run(main, ['index', 'status', '--index', str(tmp_path / 'mine')])
+    assert "titles of rows: column 'maker'" in capsys.readouterr().out
+    assert titles(title_column='') == (1, ['Fork', 'Hoe'])
+
+
+def test_lines_without_columns_have_no_column_for_titles(tmp_path):
+    path = tmp_path / 'a.jsonl'
+    path.write_text('{"id": "1", "text": "cat"}\n')
+    with pytest.raises(InputError, match="read as 'jsonl', which has no named columns"):
+        open_corpus(path, selection=FileSelection(title_column='maker'))
+
+
+@pytest.mark.parametrize('title', ['', 'maker', 'a:b;c%', 'été'])
+def test_how_files_are_read_is_stored_and_read_again(title):
+    reading = Reading('files', 'tsv', main_content=True, title_column=title)
+    assert Reading.parsed(reading.rendered()) == reading
+    assert ';' not in reading.rendered()

@@ -244,3 +244,10 @@ def test_what_the_document_says_is_enforced_here(method, path, request_, serving
     far = 10**9
     client = serving(Limits(query_characters=far, hits=far, rerank_depth=far, inferences=far))
     assert differing_requests(client, method, path, request_) == []
+
+
+def test_the_description_of_a_request_has_what_is_enforced(serving):
+    schemas = serving().get('/openapi.json').json()['components']['schemas']
+    assert schemas['RerankTextsRequest']['properties']['documents']['minItems'] == 1
+    kinds = schemas['EmbeddingsRequest']['properties']['input_type']['enum']
+    assert set(kinds) > {'query', 'document', None}

@@ -19,7 +19,7 @@ export function folderTerm(folder) {
 // Of rows and pages, the fields are columns and <meta>: they filter nothing else in a folder.
 const TABLES_AND_PAGES = /\.(?:csv|tsv|parquet|html?|xhtml)(?:\.gz)?$/i;
 const DATES = ['date', 'modified']; // fields whose year is a filter
-const OF_FILES = ['type', FOLDER, YEAR];
+const OF_FILES = ['type', FOLDER, YEAR, 'source'];
 
 /** The part of a filter that asks for a year: a document's own date counts before that of its file. */
 export function yearTerm(year, about) {
@@ -53,14 +53,18 @@ function yearOf({ fields }) {
 
 /** The fields by which a hit can be filtered. depth: of the folders that tell hits apart. isMixed: whether there are files of several types. */
 function fieldsOf(hit, { depth, isMixed }) {
-  const { type, folder, ...others } = hit.fields ?? {};
+  const { type, folder, source, ...others } = hit.fields ?? {};
   const own = isMixed && TABLES_AND_PAGES.test(hit.passage?.file ?? '') ? {} : others;
   const year = yearOf(hit);
   const nearest = folderParts(hit).slice(0, depth + 1).join('/');
-  const fields = { ...(type !== undefined && { type }), ...(nearest && { [FOLDER]: nearest }), ...(year && { [YEAR]: year }), ...own };
+  const fields = { ...(type !== undefined && { type }), ...(nearest && { [FOLDER]: nearest }), ...(year && { [YEAR]: year }),
+    ...(source !== undefined && { source }), ...own };
   for (const name of DATES) delete fields[name];
   return fields;
 }
+
+/** A value as one of those that were counted is written: filters do not tell 'Notes' from 'notes'. */
+const asWritten = (counts, value) => Object.keys(counts).find((own) => own.toLowerCase() === value.toLowerCase()) ?? value;
 
 /** The values of each field that hits have, and how many of them: {NAME: {VALUE: number}}. Folder and year are fields, too. */
 export function valuesOf(hits) {
@@ -69,10 +73,8 @@ export function valuesOf(hits) {
   const how = { depth: depthOfAll(hits.map(folderParts)), isMixed: files.size > 1 };
   for (const hit of hits) {
     for (const [name, value] of Object.entries(fieldsOf(hit, how))) {
-      for (const own of new Set([value].flat().map(String))) {
-        counts[name] ??= {};
-        counts[name][own] = (counts[name][own] ?? 0) + 1;
-      }
+      counts[name] ??= {};
+      for (const own of new Set([value].flat().map((one) => asWritten(counts[name], String(one))))) counts[name][own] = (counts[name][own] ?? 0) + 1;
     }
   }
   return counts;

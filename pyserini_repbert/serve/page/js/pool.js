@@ -10,7 +10,7 @@ import { shownDocument } from './results.js';
 import { count, docidText } from './words.js';
 
 const MOST_COMMENT = 1000; // characters
-const OF_FILES = ['type', 'folder', 'modified']; // fields that say nothing of what a document answers
+const OF_FILES = ['type', 'folder', 'modified', 'source']; // fields that say nothing of what a document answers
 
 // What was judged in this tab, the last at the end: {index, judge, question, docid, pool}, with grade and comment before the judgment.
 const past = [];
@@ -148,7 +148,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
     const article = h('article', { class: 'judge-document', tabindex: '-1', 'aria-labelledby': title },
       h('h3', { id: title }, own.title || docidText(own.docid)),
       h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, docidText(own.docid)), older.has(own.docid) && ' · changed since you judged it'),
-      shownDocument(about, { docid: own.docid, display: own.display }, question),
+      shownDocument(about, { docid: own.docid, display: own.display, fields: own.fields }, question),
       fieldsLine(tellingFields(about, own)),
       gradeButtons({ label: `Your grade of ${own.title || docidText(own.docid)}`, chosen: own.grade, onchoose: judge }),
       h('div', { class: 'judge-actions' },

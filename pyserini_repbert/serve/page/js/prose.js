@@ -192,19 +192,30 @@ export function proseElements(text, { marks = [], headings = new Set(), code = [
   });
 }
 
+/** A text in parts {text, match}, and where those are that match. */
+function joinedParts(parts) {
+  const marks = [];
+  let start = 0;
+  for (const own of parts) {
+    const end = start + own.text.length;
+    if (own.match) marks.push({ start, end, kind: 'mark' });
+    start = end;
+  }
+  return { text: parts.map((own) => own.text).join(''), marks };
+}
+
+/** The elements of a text in parts {text, match}. isCode: as in `proseElements`. */
+export function proseOfParts(parts, { isCode = false } = {}) {
+  const { text, marks } = joinedParts(parts);
+  return proseElements(text, { marks, isCode });
+}
+
 /**
  * A passage's parts {text, match} as the nodes of a few lines: without marks of Markdown, with one space for each run of white space.
  * isCode: of a program, which has no marks of Markdown.
  */
 export function snippetNodes(parts, { isCode = false } = {}) {
-  const text = parts.map((own) => own.text).join('');
-  const ranges = [];
-  let start = 0;
-  for (const own of parts) {
-    const end = start + own.text.length;
-    if (own.match) ranges.push({ start, end, kind: 'mark' });
-    start = end;
-  }
+  const { text, marks: ranges } = joinedParts(parts);
   if (isCode) return nodesOf(text, 0, text.length, ranges);
   const nodes = [];
   for (const { kind, lines } of blocksOf(text, new Set())) {

@@ -8,6 +8,7 @@ import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
 import { likeLink, likeNote } from './likeness.js';
 import { message } from './messages.js';
 import { partsOf } from './parts.js';
+import { proseOfParts, snippetNodes } from './prose.js';
 import { whyPanel } from './why.js';
 import { count, docidText, duration, measure, score, whole } from './words.js';
 
@@ -60,12 +61,13 @@ function shownPassage(parts) {
 
 /** The best passage of a document, cut around the words of the question, and the whole document on demand. */
 export function shownDocument(about, hit, query) {
-  const text = h('p', { class: 'passage' }, marked(hit.display));
+  const isCode = hit.passage?.is_code ?? hit.fields?.type === 'code';
+  const text = h('div', { class: 'passage' });
   const path = hit.passage?.headings?.length ? h('p', { class: 'note headings' }, hit.passage.headings.join(' › ')) : null;
   const where = hit.passage && h('span', { class: 'note' },
     `passage ${hit.passage.number}, characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
   const show = (parts, isWhole) => {
-    text.replaceChildren(...marked(parts));
+    text.replaceChildren(...(isWhole ? proseOfParts(parts, { isCode }) : [h('p', { class: isCode ? 'code' : '' }, snippetNodes(parts, { isCode }))]));
     more.textContent = isWhole ? 'Less' : 'Whole document';
     more.setAttribute('aria-expanded', String(isWhole));
   };
@@ -82,6 +84,7 @@ export function shownDocument(about, hit, query) {
       say(error.message);
     }
   }, { class: 'quiet more', 'aria-expanded': 'false' });
+  show(hit.display, false);
   return [hit.title && h('p', { class: 'document-title' }, hit.title), path, text, h('p', { class: 'excerpt' }, more, where)];
 }
 

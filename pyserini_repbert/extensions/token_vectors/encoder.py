@@ -22,6 +22,16 @@ from torch import Tensor
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.token_vectors.folder import (
+    NAME,
+    has_mean_similarity,
+    is_multi_vector_folder,
+    is_trained,
+    read_multi_vector,
+)
+from pyserini_repbert.extensions.token_vectors.inputs import OpenedModel, open_readers
+from pyserini_repbert.extensions.token_vectors.network import TokenBert
+from pyserini_repbert.extensions.token_vectors.trained import open_trained
 from pyserini_repbert.models.batching import in_batches, length_batches, usual_budget
 from pyserini_repbert.models.checkpoints.checkpoint import (
     AnyCheckpoint,
@@ -35,16 +45,6 @@ from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.record import OWN_ENGINE
 from pyserini_repbert.rerank.cross_encoder import checked_length
-from pyserini_repbert.systems.multi_vector.folder import (
-    NAME,
-    has_mean_similarity,
-    is_multi_vector_folder,
-    is_trained,
-    read_multi_vector,
-)
-from pyserini_repbert.systems.multi_vector.inputs import OpenedModel, open_readers
-from pyserini_repbert.systems.multi_vector.network import TokenBert
-from pyserini_repbert.systems.multi_vector.trained import open_trained
 from pyserini_repbert.systems.sentence_transformers.engine import bi_encoder_tensors
 from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
 from pyserini_repbert.systems.sentence_transformers.loading import (

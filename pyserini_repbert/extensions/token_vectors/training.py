@@ -14,16 +14,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.systems.multi_vector.folder import NAME
-from pyserini_repbert.systems.multi_vector.network import TokenBert
-from pyserini_repbert.systems.multi_vector.trained import (
+from pyserini_repbert.extensions.token_vectors.folder import NAME
+from pyserini_repbert.extensions.token_vectors.network import TokenBert
+from pyserini_repbert.extensions.token_vectors.trained import (
     DIMENSION,
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
     layers_of,
     punctuation_ids,
 )
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.systems.sentence_transformers.network import Dense
 from pyserini_repbert.tasks.bi_encoder import BiEncoderTask, in_batch_labels
 from pyserini_repbert.tasks.instances import Instance

@@ -11,7 +11,6 @@ import pytest
 from sentence_folders import write_multi_vector
 
 from pyserini_repbert.collection import (
-    EXTENSION,
     Collection,
     compacting,
     rescoring,
@@ -29,14 +28,14 @@ from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
+from pyserini_repbert.extensions.token_vectors import EXTENSION, maxsim
+from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEncoder
+from pyserini_repbert.extensions.token_vectors.stored import PassageTokenVectors, TokenModel
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.record import record_path
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
-from pyserini_repbert.systems.multi_vector import maxsim
-from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-from pyserini_repbert.systems.multi_vector.stored import PassageTokenVectors, TokenModel
 
 pytest.importorskip('sentence_transformers')
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.token_vectors.folder import MultiVectorModel
+from pyserini_repbert.extensions.token_vectors.network import TokenBert
 from pyserini_repbert.models.batching import collate
 from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
-from pyserini_repbert.systems.multi_vector.folder import MultiVectorModel
-from pyserini_repbert.systems.multi_vector.network import TokenBert
 from pyserini_repbert.systems.sentence_transformers.folder import (
     Body,
     Unsupported,

@@ -12,21 +12,24 @@ import torch
 from sentence_folders import TEXTS, write_body, write_json, write_multi_vector
 
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.extensions.token_vectors import reranker as reranker_module
+from pyserini_repbert.extensions.token_vectors.encoder import (
+    MultiVectorTextEncoder,
+    TokenVectors,
+)
+from pyserini_repbert.extensions.token_vectors.folder import (
+    is_multi_vector_folder,
+    read_multi_vector,
+)
+from pyserini_repbert.extensions.token_vectors.inputs import open_readers
+from pyserini_repbert.extensions.token_vectors.reranker import (
+    NO_TOKENS,
+    best_matches,
+)
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate, Excerpt, Query, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder, term_weights_encoder
-from pyserini_repbert.systems.multi_vector import reranker as reranker_module
-from pyserini_repbert.systems.multi_vector.encoder import (
-    MultiVectorTextEncoder,
-    TokenVectors,
-)
-from pyserini_repbert.systems.multi_vector.folder import is_multi_vector_folder, read_multi_vector
-from pyserini_repbert.systems.multi_vector.inputs import open_readers
-from pyserini_repbert.systems.multi_vector.reranker import (
-    NO_TOKENS,
-    best_matches,
-)
 from pyserini_repbert.systems.sentence_transformers.folder import Unsupported
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 

@@ -12,12 +12,12 @@ from trained_models import losses
 
 from pyserini_repbert.encode.representations import RepresentationModel
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEncoder
+from pyserini_repbert.extensions.token_vectors.stored import TOKENS
+from pyserini_repbert.extensions.token_vectors.training import maxsim
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint, used_models
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-from pyserini_repbert.systems.multi_vector.stored import TOKENS
-from pyserini_repbert.systems.multi_vector.training import maxsim
 from pyserini_repbert.tasks.losses import in_batch_contrastive
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard

@@ -12,10 +12,10 @@ from pyserini_repbert.systems.registry import StageOption, System
 SYSTEM = System(
     name='multi-vector',
     title='late interaction',
-    recognises='pyserini_repbert.systems.multi_vector.folder:is_multi_vector_folder',
+    recognises='pyserini_repbert.extensions.token_vectors.folder:is_multi_vector_folder',
     description='a MultiVectorEncoder, which gives a vector for each token',
     advice='rerank with it, as a stage NAME@100, or give a collection its token vectors',
-    task='pyserini_repbert.systems.multi_vector.training:MultiVectorTask',
-    reranker='pyserini_repbert.systems.multi_vector.reranker:MultiVectorReranker',
+    task='pyserini_repbert.extensions.token_vectors.training:MultiVectorTask',
+    reranker='pyserini_repbert.extensions.token_vectors.reranker:MultiVectorReranker',
     stage_options=(StageOption('max-length=N', 'max_length', integer),),
 )

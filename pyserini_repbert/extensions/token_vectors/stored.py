@@ -36,7 +36,10 @@ from pyserini_repbert.ranking import WordWeight
 from pyserini_repbert.record import Sha256
 
 if TYPE_CHECKING:
-    from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder, TokenVectors
+    from pyserini_repbert.extensions.token_vectors.encoder import (
+        MultiVectorTextEncoder,
+        TokenVectors,
+    )
 
 # Of a document as a query, so many token vectors at most, evenly spaced.
 _QUERY_TOKENS = 256
@@ -187,7 +190,7 @@ class TokenRows(VectorRows):
         return self.scores_of(query, np.arange(len(self)))
 
     def scores_of(self, query: QueryTokenVectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        from pyserini_repbert.systems.multi_vector.maxsim import maxsim_scores
+        from pyserini_repbert.extensions.token_vectors.maxsim import maxsim_scores
 
         begins = self.offsets[rows]
         lengths = self.offsets[rows + 1] - begins
@@ -209,8 +212,11 @@ class _Tokens(RepresentationWork):
     scores_all = True
 
     def open(self, name: str, device: str, precision: str) -> MultiVectorTextEncoder:
-        from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder
-        from pyserini_repbert.systems.multi_vector.folder import is_multi_vector_folder, is_trained
+        from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEncoder
+        from pyserini_repbert.extensions.token_vectors.folder import (
+            is_multi_vector_folder,
+            is_trained,
+        )
 
         if not is_multi_vector_folder(name) and not is_trained(name):
             raise UnknownNameError(

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEncoder, TokenVectors
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
@@ -28,7 +29,6 @@ from pyserini_repbert.rerank.base import (
     Work,
     rounded,
 )
-from pyserini_repbert.systems.multi_vector.encoder import MultiVectorTextEncoder, TokenVectors
 from pyserini_repbert.trace import SILENT, Trace
 
 # The score of a passage without a token that is scored, as in sentence-transformers.

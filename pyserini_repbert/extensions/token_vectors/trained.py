@@ -11,12 +11,12 @@ import string
 from collections.abc import Sequence
 from functools import partial
 
+from pyserini_repbert.extensions.token_vectors.inputs import OpenedModel, TextReader
+from pyserini_repbert.extensions.token_vectors.network import TokenBert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
-from pyserini_repbert.systems.multi_vector.inputs import OpenedModel, TextReader
-from pyserini_repbert.systems.multi_vector.network import TokenBert
 from pyserini_repbert.systems.sentence_transformers.layers import DenseSizes
 
 # Values of a token's vector (ColBERT section 4.1).
