@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert import extension
+from pyserini_repbert.collection.layout import collection_form
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import help_texts, main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import extensions
+from pyserini_repbert.index.bundle_form import bundle_form
 from pyserini_repbert.names.corpora import open_corpus
 
 ROOT = Path(__file__).parents[1]
@@ -72,15 +74,19 @@ def add_metadata(folder, name):
     )
 
 
+def forget_extensions():
+    """Look for extensions again, and for the files that they keep in folders of indexes."""
+    for known in (extensions, extension.all_entry_points, collection_form, bundle_form):
+        known.cache_clear()
+
+
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Whatever packages are written to this folder are installed."""
     monkeypatch.syspath_prepend(tmp_path)
-    extensions.cache_clear()
-    extension.all_entry_points.cache_clear()
+    forget_extensions()
     yield tmp_path
-    extensions.cache_clear()
-    extension.all_entry_points.cache_clear()
+    forget_extensions()
     for name in [
         name for name in sys.modules if name.partition('.')[0] in ('songs', 'more', 'votes')
     ]:

@@ -124,10 +124,11 @@ def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     """Where a passage is, in up to two lines: its headings with its file, and its address.
 
     A passage at the beginning of a file has no first line: the docid says where it is. That of a
-    record, such as a row of a table, does not.
+    record, such as a row of a table, does not, nor which of its printed pages answers.
     """
     lines = []
-    if passage.headings or passage.start or not _names_file(docid, passage.file):
+    has_place = passage.headings or passage.start or _page_text(passage)
+    if has_place or not _names_file(docid, passage.file):
         lines.append(_place_text(passage))
     if not passage.url.startswith(FILE_SCHEME):
         lines.append(passage.url)
@@ -147,10 +148,18 @@ def _place_text(passage: Excerpt) -> str:
         place += f':{passage.line}'
     if passage.row is not None:
         place += f', row {passage.row}'
+    place += _page_text(passage)
     headings = ' › '.join(passage.headings)
     if headings and place:
         return f'{headings} ({place})'
     return headings or place
+
+
+def _page_text(passage: Excerpt) -> str:
+    """', page 3' for a passage of a printed page, which is its address; '' for others."""
+    name, _, number = passage.anchor.partition('=')
+    is_page = name == 'page' and number.isdecimal() and not passage.headings
+    return f', page {number}' if is_page else ''
 
 
 def _title_text(hit: Candidate, titles: Sequence[str]) -> str:

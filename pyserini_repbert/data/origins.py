@@ -132,11 +132,10 @@ class Origin:
         return f'page={self.pages[number - 1].page}' if number else ''
 
     def parts(self, start: int, end: int) -> list[TextSpan]:
-        """The parts into which headings cut `text[start:end]`."""
-        starts = [start]
-        for heading in self.headings:
-            if start < heading.start < end:
-                starts.append(heading.start)
+        """The parts into which headings, and ends of printed pages, cut `text[start:end]`."""
+        begins = {heading.start for heading in self.headings}
+        begins.update(page.start for page in self.pages)
+        starts = [start, *sorted(own for own in begins if start < own < end)]
         ends = [*starts[1:], end]
         return [TextSpan(*span) for span in zip(starts, ends, strict=True)]
 

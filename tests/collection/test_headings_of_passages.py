@@ -14,6 +14,8 @@ from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Origin, PageStart
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -302,3 +304,17 @@ def part(number, text, headings=''):
 )
 def test_vectors_and_words_choose_the_part(scores, parts, expected):
     assert answering_part('cats', scores, parts) is parts[expected]
+
+
+def test_a_hit_names_the_printed_page_that_answers(tmp_path, open_collection):
+    """A passage over two pages named the first, whatever the question."""
+    text = 'The rent is due.\n\nDogs need consent.'
+    origin = Origin('lease.pdf', pages=(PageStart(0, 1), PageStart(18, 2)))
+    with open_collection(passage_tokens=40, overlap=0) as collection:
+        collection.sync([Document('lease.pdf', text, origin=origin)])
+        for question, page, shown in (('dogs', 2, 'Dogs need consent.'), ('rent', 1, text[:16])):
+            ((passage,),) = collection.generation.excerpts({0: [0]}, question).values()
+            assert passage.anchor == f'page={page}'
+            assert passage.shown_text.strip() == shown
+            hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))
+            assert f'      lease.pdf, page {page}' in hits_text(question, [hit])

@@ -14,9 +14,10 @@ export function isPlainClick(event) {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
 
-/** Where a hit's passage stands: its file, or its docid below a title, and its headings. copies: hits of files with the same text. */
+/** Where a hit's passage stands: its file, or its docid below a title, and its headings or its printed page. copies: hits of files with the same text. */
 function breadcrumb({ title, docid, passage }, copies) {
-  const parts = [passage?.file || (title ? docidText(docid) : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== (title || docidText(docid)));
+  const page = passage?.headings?.length ? null : passage?.anchor?.match(/^page=(\d+)$/);
+  const parts = [passage?.file || (title ? docidText(docid) : ''), ...(passage?.headings ?? []), page && `page ${page[1]}`].filter((own) => own && own !== (title || docidText(docid)));
   const others = copies.map((own) => own.passage.file).join(', ');
   const also = others && `the same in ${others}`;
   return parts.length || also ? h('p', { class: 'crumbs' }, [parts.join(' › '), also].filter(Boolean).join('; ')) : null;

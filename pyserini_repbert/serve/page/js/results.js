@@ -67,7 +67,7 @@ export function shownDocument(about, hit, query) {
   const where = hit.passage && h('span', { class: 'note' },
     `passage ${hit.passage.number}, characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
   const show = (parts, isWhole) => {
-    text.replaceChildren(...(isWhole ? proseOfParts(parts, { isCode }) : [h('p', { class: isCode ? 'code' : '' }, snippetNodes(parts, { isCode }))]));
+    text.replaceChildren(...(isWhole ? proseOfParts(parts, { isCode }) : [h('p', { class: isCode ? 'code' : 'snippet-lines' }, snippetNodes(parts, { isCode }))]));
     more.textContent = isWhole ? 'Less' : 'Whole document';
     more.setAttribute('aria-expanded', String(isWhole));
   };
