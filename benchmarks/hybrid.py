@@ -5,11 +5,11 @@
     python benchmarks/hybrid.py --documents 100000
 
 `--index` is a collection with vectors and BM25; `--documents` makes one of synthetic documents.
-Each question is asked in three ways, which take turns: its dense ranking and then BM25, ten hits each;
-the hybrid by min-max of 1,000 hits; and the hybrid by the default of collections. The first
-questions warm up. Then a thousand questions are asked together, the least time of some runs. Times
-are of the wall, and of the processor with all its threads: where other work shares the cores, the
-latter says more.
+Each question is asked in three ways, which take turns: its dense ranking and then BM25, ten hits
+each; the hybrid by min-max of 1,000 hits; and the hybrid by the default of collections. The first
+questions warm up. Then a thousand questions are asked together, the least time of some runs.
+Times are of the wall, and of the processor with all its threads: where other work shares the
+cores, the latter says more.
 """
 
 from __future__ import annotations
