@@ -97,14 +97,13 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         found |= {name: 1000 * seconds for name, seconds in best_times(ways, 3).items()}
         found['search peak MB'] = peak()
         if options.ann:
-            from pyserini_repbert.index.ann import open_ann
-            from pyserini_repbert.search import ann
-            from pyserini_repbert.search.ann import AnnSettings, build_ann
+            from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
+            from pyserini_repbert.extensions.approximate.bundles import BundleAnn
 
-            found['ann build s'] = once(lambda: build_ann(bundle, AnnSettings(recall=0.9)))
-            index = open_ann(bundle)
+            found['ann build s'] = once(lambda: build_ann(bundle.folder, AnnSettings(recall=0.9)))
+            index = BundleAnn(bundle)
             found['ann one ms'] = (
-                1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
+                1000 * best_times({'': lambda: index.search(queries[:1], 1000)}, 5)['']
             )
             found['ann recall'] = index.record.recall
             found['ann peak MB'] = peak()

@@ -31,8 +31,8 @@ from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.search.ann import AnnSettings
 
 MEASURE = 'nDCG@10'
 DEPTH = 100
@@ -113,7 +113,7 @@ def approximation(judged: JudgedCollection, hits: int) -> list[str]:
     """The row of a depth: what was built, the share that is found, and the time of a question."""
     begun = time.process_time()
     settings = AnnSettings(hits=hits)
-    record = judged.collection.build_ann(settings, ranking='multi', overwrite=True)
+    record = build_ann(judged.collection.folder, settings, ranking='multi', overwrite=True)
     built = time.process_time() - begun
     exact, exact_seconds = judged.search(['multi'], hits)
     found, seconds = judged.search(['multi'], hits, ann=True)

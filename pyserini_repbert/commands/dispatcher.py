@@ -27,7 +27,7 @@ from pyserini_repbert.extension import commands_below, refuse_missing_command
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
     'encode': 'make an index of vectors from a corpus',
-    'index': 'make Lucene, EPIC and approximate indexes; check and export indexes',
+    'index': 'make Lucene and EPIC indexes; check and export indexes',
     'search': 'answer questions, or a file of topics',
     'fusion': 'fuse run files: interleave, RRF, interpolation',
     'rerank': 'rerank a run with monoBERT, duoBERT, EPIC or CEDR',

@@ -14,6 +14,7 @@ from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.search.scans import scans
 from pyserini_repbert.serve.added_fields import with_added_settings
 from pyserini_repbert.serve.setting_values import (
     Alias,
@@ -103,7 +104,6 @@ class IndexSettings(_Settings):
     encoder : of the queries of a dense index or of a bundle of weights of terms; of another
         program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
-    ann : whether approximate search is offered, too, of each ranking that has an index for it
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
         those that fit the Lucene index
@@ -123,7 +123,6 @@ class IndexSettings(_Settings):
         default=None, description='the encoder of --index; default: the one that the index names'
     )
     base_index: str | None = None
-    ann: bool = Field(default=False, description='also offer the approximate indexes of --index')
     ray: str | None = None
     sparse: list[SparseName] | None = None
     adapted: PathOrName | None = None
@@ -146,6 +145,11 @@ class IndexSettings(_Settings):
     def location(self) -> str:
         """The folder or the catalog name."""
         return self.name or str(self.path)
+
+    @property
+    def scans(self) -> list[str]:
+        """The names of the scans that are offered, too, of each ranking that can be scanned so."""
+        return [name for name in scans() if getattr(self, name, False)]
 
     @model_validator(mode='before')
     @classmethod
