@@ -137,6 +137,13 @@ def test_fields_and_furigana_of_word_are_read(tmp_path):
     assert texts_of(tmp_path, {'a.docx': word_document(body)}) == {'a.docx': 'See page 12: 葡萄!'}
 
 
+def test_hidden_text_of_word_is_not_read(tmp_path):
+    """It was text as any other."""
+    hidden = '<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret </w:t></w:r>'
+    body = f'<w:p>{hidden}{run("shown")}</w:p>'
+    assert texts_of(tmp_path, {'a.docx': word_document(body)}) == {'a.docx': 'shown'}
+
+
 def run(text):
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
