@@ -28,11 +28,11 @@ from rounds import best_times
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
+from pyserini_repbert.extensions.approximate.bundles import BundleAnn
+from pyserini_repbert.extensions.approximate.dense_candidates import mean_recall
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.models.threads import faiss_threads
-from pyserini_repbert.search import ann
-from pyserini_repbert.search.ann import AnnSettings, build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex
 
 _SPREAD = 0.7  # within a cluster, of that of the centres
@@ -96,14 +96,14 @@ def main() -> None:
         for kind in options.kinds:
             start = time.perf_counter()
             settings = AnnSettings(kind, options.recall, k, threads=options.threads)
-            record = build_ann(bundle, settings, overwrite=True)
+            record = build_ann(bundle.folder, settings, overwrite=True)
             seconds = time.perf_counter() - start
-            index = open_ann(bundle)
+            index = BundleAnn(bundle)
             contenders = {
                 'exact, one': lambda: exact_index.search(queries[:1], k),
-                'ann, one': lambda index=index: ann.search(bundle, index, queries[:1], k),
+                'ann, one': lambda index=index: index.search(queries[:1], k),
                 'exact, many': lambda: exact_index.search(queries, k),
-                'ann, many': lambda index=index: ann.search(bundle, index, queries, k),
+                'ann, many': lambda index=index: index.search(queries, k),
             }
             if kind == 'pq':
                 refined = faiss.index_factory(
@@ -122,7 +122,7 @@ def main() -> None:
                     queries, k
                 )
             times = best_times(contenders, options.rounds)
-            reached = mean_recall(truth, ann.search(bundle, index, queries, k), k)
+            reached = mean_recall(truth, index.search(queries, k), k)
             size = (folder / 'ann' / 'index.faiss').stat().st_size
             print(
                 f'{record}; built and measured in {seconds:.0f} s, {size / len(vectors):.0f} '

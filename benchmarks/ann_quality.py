@@ -22,12 +22,11 @@ from figures import Figure
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
-from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 DENSE = 'repbert-demo'
 _HITS = 1000
@@ -91,7 +90,7 @@ def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     """The figures of one collection."""
     folder = bundle_of(collection, work)
     settings = AnnSettings(recall=recall, hits=_HITS)
-    record = build_ann(DenseBundle(folder), settings, overwrite=True)
+    record = build_ann(folder, settings, overwrite=True)
     print(f'{collection.title}: {record}', flush=True)
     topics = load_topics(collection.topics)
     qrels = load_qrels(collection.qrels)

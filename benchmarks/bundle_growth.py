@@ -5,8 +5,8 @@ python benchmarks/bundle_growth.py [--sizes 10000 100000 1000000] [--dimension 3
 [--no-ann]
 
 Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its
-row's number when it is asked for, so that the peak memory is that of writing. The table has each
-figure and its growth from the smallest to the largest size, divided by that of the number of
+row's number when it is asked for, so that the peak memory is writing's. The table has each figure
+and its growth from the smallest to the largest size, divided by the growth of the number of
 passages (1.00 is linear; opening should stay constant). An index is opened once its checksums can
 be remembered, two seconds after it was written. No model is run.
 """
@@ -97,14 +97,13 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         found |= {name: 1000 * seconds for name, seconds in best_times(ways, 3).items()}
         found['search peak MB'] = peak()
         if options.ann:
-            from pyserini_repbert.index.ann import open_ann
-            from pyserini_repbert.search import ann
-            from pyserini_repbert.search.ann import AnnSettings, build_ann
+            from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
+            from pyserini_repbert.extensions.approximate.bundles import BundleAnn
 
-            found['ann build s'] = once(lambda: build_ann(bundle, AnnSettings(recall=0.9)))
-            index = open_ann(bundle)
+            found['ann build s'] = once(lambda: build_ann(bundle.folder, AnnSettings(recall=0.9)))
+            index = BundleAnn(bundle)
             found['ann one ms'] = (
-                1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
+                1000 * best_times({'': lambda: index.search(queries[:1], 1000)}, 5)['']
             )
             found['ann recall'] = index.record.recall
             found['ann peak MB'] = peak()

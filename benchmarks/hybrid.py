@@ -2,17 +2,20 @@
 
     python benchmarks/hybrid.py --index FOLDER --topics FILE [--threads 1]
     python benchmarks/hybrid.py --corpus FILE --fields answer --topics FILE
+    python benchmarks/hybrid.py --documents 100000
 
-`--index` is a collection with vectors and BM25. Each question is asked in three ways, which take
-turns: its dense ranking and then BM25, ten hits each; the hybrid by min-max of 1,000 hits; and the
-hybrid by the collections' default. The first questions warm up. Then a thousand questions are asked
-together, the least time of some runs. Times are of the wall, and of the processor with all its
-threads: where other work shares the cores, the latter says more.
+`--index` is a collection with vectors and BM25; `--documents` makes one of synthetic documents.
+Each question is asked in three ways, which take turns: its dense ranking and then BM25, ten hits
+each; the hybrid by min-max of 1,000 hits; and the hybrid by the default of collections. The first
+questions warm up. Then a thousand questions are asked together, the least time of some runs.
+Times are of the wall, and of the processor with all its threads: where other work shares the
+cores, the latter says more.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import tempfile
 import time
@@ -27,11 +30,13 @@ from unittest.mock import patch
 
 import figures
 import numpy as np
+import synthetic
 from figures import Figure
-from synthetic import WordVectors, write_encoder
+from synthetic import WordVectors, text_of, write_encoder
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.documents import Document
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.corpora import open_corpus
@@ -44,6 +49,9 @@ _TOGETHER = 1000
 _RUNS = 5
 _GOAL = 1.2
 _DIMENSION = 128
+# Of synthetic questions.
+_SEED = 7
+_WORDS = 4
 _PARTS = 'dense, then BM25'
 
 
@@ -128,10 +136,20 @@ def median_ratio(seconds: Sequence[float], others: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(seconds, others, strict=True))
 
 
+def synthetic_topics(most: int) -> list[Query]:
+    """Questions of four words, as synthetic documents have them."""
+    drawn = random.Random(_SEED)
+    return [Query(str(number), text_of(drawn, _WORDS)) for number in range(most)]
+
+
+def synthetic_documents(count: int) -> list[Document]:
+    """So many synthetic documents."""
+    return [Document(made['id'], made['text']) for made in synthetic.documents(count)]
+
+
 @contextmanager
-def free_searcher(corpus: str, fields: tuple[str, ...]) -> Iterator[CollectionSearcher]:
-    """The hybrid of a collection of a corpus, in which encoding costs nothing."""
-    documents = list(open_corpus(corpus, fields=fields, keep_empty=True).documents())
+def free_searcher(documents: Sequence[Document]) -> Iterator[CollectionSearcher]:
+    """The hybrid of a collection of documents, in which encoding costs nothing."""
     vectors_of = WordVectors([document.text for document in documents], _DIMENSION)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -185,22 +203,35 @@ def main() -> None:
     parser.add_argument('--index', type=Path)
     parser.add_argument('--corpus', help='in place of --index')
     parser.add_argument('--fields', nargs='+', default=[], help='of the corpus')
-    parser.add_argument('--topics', required=True)
+    parser.add_argument('--documents', type=int, help='in place of both: so many synthetic ones')
+    parser.add_argument('--topics', help='needed, unless documents are synthetic')
     parser.add_argument('--most', type=int, default=200, help='so many topics; default: 200')
     parser.add_argument('--threads', type=int, nargs='+', default=[1])
     options: argparse.Namespace = parser.parse_args()
-    if (options.index is None) == (options.corpus is None):
-        parser.error('give either --index or --corpus')
-    topics = load_topics(options.topics)[: options.most]
+    given = [options.index, options.corpus, options.documents]
+    if given.count(None) != 2:
+        parser.error('give one of --index, --corpus and --documents')
+    if options.documents is not None:
+        topics = synthetic_topics(options.most)
+    elif options.topics is None:
+        parser.error('give --topics')
+    else:
+        topics = load_topics(options.topics)[: options.most]
     found = []
     print('| threads | one question | wall: median, p95, ms | processor: median, p95, ms |')
     print('|---:|---|---:|---:|')
     with ExitStack() as stack:
-        if options.corpus is None:
+        if options.index is not None:
             collection = stack.enter_context(Collection.open(options.index))
             searcher = collection.searcher()
         else:
-            searcher = stack.enter_context(free_searcher(options.corpus, tuple(options.fields)))
+            if options.documents is not None:
+                documents = synthetic_documents(options.documents)
+            else:
+                fields = tuple(options.fields)
+                corpus = open_corpus(options.corpus, fields=fields, keep_empty=True)
+                documents = list(corpus.documents())
+            searcher = stack.enter_context(free_searcher(documents))
             say_what_is_asked(searcher, topics)
         for threads in options.threads:
             times = measure(searcher, topics, threads)

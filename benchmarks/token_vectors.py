@@ -4,7 +4,7 @@ vectors misses.
     python benchmarks/token_vectors.py --model MODEL --data FOLDER --work FOLDER
         [--encoder repbert-demo] [--collections demo CACM …] [--precision float32] [--ann 10 100]
 
-The collections are those of `confidence.py`, with all their questions, or 200 of MedQuAD's pages.
+The collections are `confidence.py`'s, with all their questions, or 200 of MedQuAD's pages.
 They stay in the work folder: said again with another model, dense vectors are not encoded again.
 
 The first table has nDCG@10 of each ranking and fusion, and the difference from the dense ranking
@@ -31,8 +31,8 @@ from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.search.ann import AnnSettings
 
 MEASURE = 'nDCG@10'
 DEPTH = 100
@@ -113,7 +113,7 @@ def approximation(judged: JudgedCollection, hits: int) -> list[str]:
     """The row of a depth: what was built, the share that is found, and the time of a question."""
     begun = time.process_time()
     settings = AnnSettings(hits=hits)
-    record = judged.collection.build_ann(settings, ranking='multi', overwrite=True)
+    record = build_ann(judged.collection.folder, settings, ranking='multi', overwrite=True)
     built = time.process_time() - begun
     exact, exact_seconds = judged.search(['multi'], hits)
     found, seconds = judged.search(['multi'], hits, ann=True)

@@ -69,9 +69,9 @@ class Representation:
 
     Attributes
     ----------
-    name : in the record of a shard, and of the folder of an approximate index: 'tokens'
+    name : in the record of a shard, and of the folder of what extensions keep of it: 'tokens'
     option : the argument of `Collection.open` that names the model: 'multi_vector'. The flag has
-        dashes in place of underscores. 'sparse' is for models that rank in place of BM25
+        dashes instead of underscores. 'sparse' is for models that rank instead of BM25
     ranking : what a collection calls its ranking by it: 'multi'
     what : the model in prose: 'multi-vector model'
     files : the names of the arrays that a shard may have
@@ -79,7 +79,7 @@ class Representation:
     metavar : of a model in the help of the flag: 'FOLDER'
     help : of the flag: which models it takes, and what they do
     rescores : whether it scores the best hits of the other rankings, unless a user says
-    has_ann : whether an approximate index can find passages by it: its rows are
+    has_vectors : whether scans find passages by it: its rows are
         `encode.representations.VectorRows`
     """
 
@@ -92,7 +92,7 @@ class Representation:
     metavar: str
     help: str
     rescores: bool = False
-    has_ann: bool = False
+    has_vectors: bool = False
 
     @property
     def setting(self) -> str:
@@ -152,6 +152,7 @@ class Extension:
     openers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    scans: tuple[str, ...] = ()
     in_pipelines: tuple[str, ...] = ()
     in_bundles: tuple[str, ...] = ()
     in_collections: tuple[str, ...] = ()
@@ -297,8 +298,8 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'in_pipelines',
-    'in_bundles', 'in_collections', 'in_answers', 'in_services' or 'routes'.
+    """What all extensions bring for a hook: 'systems', 'index_kinds', 'scans',
+    'in_pipelines', 'in_bundles', 'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():
         for name in getattr(extension, hook):

@@ -65,6 +65,14 @@ def files_of(part):
             yield file.removesuffix('/')
 
 
+def settings_of(part):
+    """The settings and limits of a part of a service; some of an index are flags, too."""
+    yield from (*part.service_settings, *part.index_settings, *part.limits)
+    for name, (_, default) in part.index_settings.items():
+        if getattr(default, 'description', None):
+            yield f'serve --{name}'
+
+
 def words_of(extension: Extension):
     """The words of an extension: of its commands, flags, systems, kinds, settings, arguments."""
     yield from extension.commands
@@ -80,8 +88,10 @@ def words_of(extension: Extension):
         if kind.option != SPARSE:
             flag = f'--{kind.option.replace("_", "-")}'
             yield from (f'index {action} {flag}' for action in ('sync', 'add', 'try'))
+    for scan in map(extension.load, extension.scans):
+        yield from (f'{command} --{scan.name}' for command in ('search', 'evaluate latency'))
     for part in map(extension.load, extension.in_services):
-        yield from (*part.service_settings, *part.index_settings, *part.limits)
+        yield from settings_of(part)
     for part in map(extension.load, extension.in_pipelines):
         yield from part.fields
     for part in map(extension.load, extension.in_answers):

@@ -142,6 +142,9 @@ WORDS = {
     'collection': ('--filter', 'index sync', '--even-if-worse'),
     'serve': ('  serve ',),
     'extensions': ('--min-confidence', '--watch'),
+    'extensions/approximate': (
+        *('--ann', '    ann ', '"approximate"', "'ann'", 'extensions/approximate/'),
+    ),
     'extensions/confidence': (
         *('--min-confidence', '"min_confidence"', '"probability"', '"unsure"'),
         *('"lost_confidence"', 'extensions/confidence/'),
@@ -218,6 +221,13 @@ NEEDING = {
         'adapt --index mine --topics t.tsv --qrels q.txt --go-back',
     ),
     'serve': ('serve --index mine',),
+    'extensions/approximate': (
+        'index ann --index mine',
+        'index check --index with_ann',
+        'search --index mine --query cat --ann',
+        'serve --config ann.yaml',
+        'serve --index mine --ann',
+    ),
     'extensions/confidence': (
         'search --index mine --query cat --min-confidence .5',
         'evaluate calibration run.txt',
@@ -258,6 +268,7 @@ NEEDING = {
     ),
 }
 FILES = {
+    'ann.yaml': 'indexes:\n  mine:\n    path: mine\n    ann: true\n',
     'docs.jsonl': '{"id": "d", "contents": "red"}\n',
     'follow.yaml': 'indexes:\n  mine:\n    path: mine\n    follow: docs\n',
     'llm.yaml': 'indexes:\n  mine: mine\nllm:\n  model: m\n',
@@ -280,7 +291,7 @@ def test_what_needs_a_folder_is_refused_in_a_line_that_names_it(
     settings = {'encoder': str(tiny_checkpoint()), 'sparse': 'none'}
     with Collection.open(tmp_path / 'mine', **settings) as collection:
         collection.sync([('a', 'the cat'), ('b', 'the dog'), ('c', 'a fish')])
-    for kept in ('neighbours', 'off_topic.safetensors', 'trial'):
+    for kept in ('ann', 'neighbours', 'off_topic.safetensors', 'trial'):
         shutil.copytree(tmp_path / 'mine', tmp_path / f'with_{kept}')
         (tmp_path / f'with_{kept}' / kept).mkdir()
     for name, text in FILES.items():
@@ -374,6 +385,7 @@ def test_nothing_else_names_it(folders):
 
 # A room whose tests an extension's folder touches, but for those of the extension itself.
 ROOMS = {
+    'extensions/approximate': 'tests/attack/test_overwriting.py',
     'extensions/confidence': 'tests/collection/judging',
     'extensions/language_models': 'tests/pipeline',
     'extensions/learned_sparse': 'tests/collection/test_search_collection.py',

@@ -44,7 +44,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     Parameters
     ----------
-    generation : open, with a Lucene index, until the searcher is not used any more
+    generation : open, with a Lucene index, until the searcher is no longer used
     settings : how it is searched
     """
 
@@ -65,8 +65,11 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         self, topic: Query, docids: Sequence[str], hits: Ranking
     ) -> list[float | None]:
         """As in `Ranker`, without what Anserini takes off scores that are alike."""
-        score_of = dict(zip(hits.docids, _scores_before_ties(hits.scores), strict=True))
-        missing = [docid for docid in docids if docid not in score_of]
+        found = set(hits.docids)
+        missing = [docid for docid in docids if docid not in found]
+        score_of: dict[str, float] = {}
+        if len(missing) < len(docids):
+            score_of = dict(zip(hits.docids, _scores_before_ties(hits.scores), strict=True))
         if missing:
             others = self.among(missing).rank([topic], None, len(missing))[topic.qid]
             scores = _scores_before_ties(others.scores)

@@ -15,7 +15,7 @@ from pyserini_repbert.collection.adaptation import fits_models, judgments_of, le
 from pyserini_repbert.collection.digests import ORIGINS, OWNERS, digest_sources
 from pyserini_repbert.collection.generation import Generation, LiveShard, open_generation
 from pyserini_repbert.collection.generation_manifest import last_published
-from pyserini_repbert.collection.layout import ann_folders, check_layout
+from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.parts import CollectionPart
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.sources import SyncReport
@@ -35,7 +35,6 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extension import loaded
-from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.lucene.updating import check_lucene_index
 from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import integrity_problems, schema_differences
@@ -54,9 +53,8 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     folder : of the collection
     on_difference : called with a line for each of the first 20 things that do not fit
 
-    Returns a line that says what the collection holds, and further ones for its approximate
-    indexes, and what extensions keep there, if there are any. Raises
-    DamagedFileError, which names the first difference.
+    Returns a line that says what the collection holds, and further ones for what extensions keep
+    there, if there is any. Raises DamagedFileError, which names the first difference.
     """
     check_layout(folder)
     found = _Differences(on_difference)
@@ -68,14 +66,6 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
-        anns = []
-        if any((parent / ANN).exists() for parent in ann_folders(folder)):
-            # Their modules import PyTorch.
-            from pyserini_repbert.collection.approximate import describe_ann
-            from pyserini_repbert.collection.approximate_representation import describe_further_anns
-
-            anns.append(found.note(describe_ann, generation))
-            anns.append(found.note(describe_further_anns, generation))
         of_parts = []
         for part in loaded('in_collections'):
             of_parts.append(found.note(partial(_check_part, part), generation))
@@ -89,7 +79,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
     )
-    return '\n'.join(text for text in (line, *anns, *of_parts) if text)
+    return '\n'.join(text for text in (line, *of_parts) if text)
 
 
 def _check_part(part: CollectionPart, generation: Generation) -> str:

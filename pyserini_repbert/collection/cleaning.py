@@ -15,11 +15,11 @@ from pyserini_repbert.collection.generation_manifest import (
     manifest_path,
     read_manifest,
 )
-from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER, ann_folders
+from pyserini_repbert.collection.layout import LUCENE_FOLDER, SHARD_FOLDER
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARD_FORM, SHARDS
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
-from pyserini_repbert.index.ann_form import ANN
+from pyserini_repbert.extension import loaded
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.record import record_path
 from pyserini_repbert.sqlite_files import transaction
@@ -85,12 +85,8 @@ def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     for path in _folders_in(folder / SHARDS, SHARD_FOLDER):
         if path.name not in names:
             SHARD_FORM.remove(path)
-    for parent in ann_folders(folder):
-        if (parent / ANN).exists():
-            # Its module imports PyTorch.
-            from pyserini_repbert.collection.approximate import remove_unused_ann
-
-            remove_unused_ann(parent, names)
+    for part in loaded('in_collections'):
+        part.after_cleaning(folder, names)
 
 
 def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:

@@ -49,11 +49,9 @@ from pyserini_repbert.search.adapted_folder import read_description
 from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.approximate import CollectionAnnRecord
     from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
     from pyserini_repbert.rerank.base import Reranker
-    from pyserini_repbert.search.ann import AnnSettings
     from pyserini_repbert.search.dense import QueryEncoder
 
 logger = logging.getLogger(__name__)
@@ -137,7 +135,7 @@ class Collection:
         overlap : wordpieces of a passage that the next one repeats; default: 40
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the one of the
             first documents, if it has an analyzer and is clear, else 'en'
-        sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
+        sparse : 'bm25'; 'none' for a collection without Lucene; or, instead of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
@@ -247,7 +245,7 @@ class Collection:
             known = writer.sources.prefixed(known, prefix, replaces=rebuild)
             files = _whole_files(corpus, strict)
             writer.file_records = open_file_records(
-                writer.connection, known, checksum=checksum, anew=rebuild
+                writer.connection, known, checksum=checksum, reads_all=rebuild
             )
             files.records = writer.file_records
             changes = sync_documents(
@@ -301,7 +299,7 @@ class Collection:
         return changes
 
     def delete_source(self, source: StrPath, *, merge: bool = False) -> Changes:
-        """Delete a source with all its documents; a later sync of its files adds them anew.
+        """Delete a source with all its documents; a later sync of its files adds them again.
 
         The corpus itself stays as it is. What is stored of the source is deleted, such as its
         prefix and its addresses.
@@ -344,36 +342,6 @@ class Collection:
         self.read_written(changes.is_published)
         return changes
 
-    def build_ann(
-        self,
-        settings: AnnSettings | None = None,
-        *,
-        ranking: str = 'dense',
-        overwrite: bool = False,
-        on_progress: Callable[[int], object] = int,
-    ) -> CollectionAnnRecord:
-        """Build an approximate index of the newest generation's passages.
-
-        It stays in use while the collection changes: newer passages are searched exactly.
-
-        Parameters
-        ----------
-        settings : what it has to reach; default: 0.98 of exact search's 1,000 best passages
-        ranking : whose vectors it finds passages by: 'dense', or 'multi', of token vectors
-        overwrite : replace the approximate index
-        on_progress : called with the number of vectors added since the last call
-
-        Raises InputError for fewer than 624 vectors, and where no setting finds enough; nothing is
-        written then.
-        """
-        from pyserini_repbert.collection.approximate_representation import build_ranking_ann
-
-        self.check_exists()
-        self.check_folder()
-        return build_ranking_ann(
-            self.folder, ranking, settings, overwrite=overwrite, on_progress=on_progress
-        )
-
     def search(
         self,
         query: Any,
@@ -390,7 +358,7 @@ class Collection:
         query : the question
         k : how many
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
-        rankings : those that are fused, as `searcher` takes them, in place of the collection's own
+        rankings : those that are fused, as `searcher` takes them, instead of the collection's own
             search and its rerankers
         hits : another name of k, as commands and HTTP have it
         of_extensions : what extensions say of the hits of a question, as `confidence=True` says the
@@ -495,8 +463,7 @@ class Collection:
         rankings: Sequence[str] = (),
         aggregate: PassageAggregation | str = PassageAggregation.MAX,
         query_encoder: QueryEncoder | None = None,
-        ann: bool = False,
-        **fusion: Any,
+        **more: Any,
     ) -> CollectionSearcher:
         """A ranker of the newest generation, for pipelines and other projects; close it.
 
@@ -507,20 +474,23 @@ class Collection:
             else all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
-        ann : find passages by the approximate indexes of the rankings, which `build_ann` builds
-        fusion : attributes of `FusionSettings`, or `alpha`; default: interpolation of scores over
-            the best, 0.6 for the dense ranking
+        more : attributes of `FusionSettings`, or `alpha`, default: interpolation of scores over the
+            best, 0.6 for the dense ranking; and a scan by its name, as `ann=True`, which finds
+            passages by their vectors in another way than exact search
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is not part of it:
         `search` and `pipeline.open_pipeline` have it.
 
-        Raises InputError for a folder that is not a collection or has no approximate index,
+        Raises InputError for a folder that is not a collection, or that cannot be scanned so,
         MismatchError for another encoder.
         """
         from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
+        from pyserini_repbert.search.scans import asked_scan, scans
 
-        asked = SearchSettings(rankings=rankings, aggregation=aggregate, ann=ann)
+        fusion = {name: value for name, value in more.items() if name not in scans()}
+        scan = asked_scan({name: value for name, value in more.items() if name in scans()})
+        asked = SearchSettings(rankings=rankings, aggregation=aggregate, scan=scan)
         self.check_folder()
         generation = open_generation(self.folder, self._opened_shards)
         try:
@@ -551,7 +521,7 @@ class Collection:
 
         Parameters
         ----------
-        asked : what a user says, but for the fusion
+        asked : what a user says, except for the fusion
         fusion : attributes of `FusionSettings` that a user says
         generation : is searched
         encoder : of its queries
@@ -567,7 +537,7 @@ class Collection:
             if asked.rankings or fusion or not is_max:
                 settings = replace(asked, k1=learned.k1, b=learned.b)
             else:
-                settings = replace(learned, ann=asked.ann)
+                settings = replace(learned, scan=asked.scan)
         if fusion:
             rankings = rankings_of(generation.settings, asked.rankings)
             settings = replace(settings, fusion=default_fusion(rankings).changed(**fusion))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import ADAPTATIONS, JUDGMENTS
-from pyserini_repbert.collection.approximate import copy_collection_ann
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.generation import Generation, open_generation
 from pyserini_repbert.collection.generation_manifest import (
@@ -20,7 +19,7 @@ from pyserini_repbert.collection.generation_manifest import (
     manifest_path,
 )
 from pyserini_repbert.collection.judgments import JudgmentStore
-from pyserini_repbert.collection.layout import ann_folders, check_layout
+from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import (
@@ -40,8 +39,8 @@ _TRIES = 10
 def copy_collection(
     folder: StrPath, target: StrPath, on_left_out: Callable[[str], object] = str
 ) -> GenerationManifest:
-    """Copy the newest generation of a collection into a new folder, with its approximate indexes,
-    its judgments, what it learned from them, and what extensions keep for searches.
+    """Copy the newest generation of a collection into a new folder, with its judgments, what it
+    learned from them, and what extensions keep for searches.
 
     Parameters
     ----------
@@ -72,8 +71,6 @@ def copy_collection(
             name = generation.lucene_folder.name
             ignored = shutil.ignore_patterns('write.lock')
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
-        for ann_folder, copied in zip(ann_folders(source), ann_folders(copy), strict=True):
-            copy_collection_ann(ann_folder, copied)
         _drop_other_generations(copy, generation.number)
         _copy_learned(source, copy)
         for part in loaded('in_collections'):

@@ -7,9 +7,9 @@ best: the score of an unseen document is less than that of the last passage foun
 searched without the documents that were found; or passages are searched deeper, and all of them are
 scored at last.
 
-With an approximate index, some documents may be missed: those with no passage that it finds. The
-scores of documents that are found are exact with every `PassageAggregation`, because all of their
-passages are scored. Feedback is taken from exact search.
+With a scan, some documents may be missed: those with no passage that it finds. The scores of
+documents that are found are exact with every `PassageAggregation`, because all of their passages
+are scored. Feedback is taken from exact search.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.nearest_sentences import nearest_sentences
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
+from pyserini_repbert.collection.scans import PassageScan, collection_scan
 from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
@@ -52,9 +53,6 @@ from pyserini_repbert.search.quick_exact import QuickIndex
 from pyserini_repbert.search.scores import TopRows, VectorSearch
 from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
-if TYPE_CHECKING:
-    from pyserini_repbert.collection.approximate import CollectionAnn
-
 # How much deeper each further search for passages goes.
 _DEEPER = 4
 _DEEPER_SEARCHES = 2
@@ -66,7 +64,7 @@ _LEAST_DEPTH = 256
 # and take at most so many bytes.
 _KEPT_SHARE = 1 / 16
 _KEPT_BYTES = 8_000_000
-# Of a smaller share of rows that count, exact search is used in place of an approximate index.
+# Of a smaller share of rows that count, exact search is used in place of a scan.
 _EXACT_SHARE = 1 / 16
 # Queries whose vectors are at hand when their passages are chosen: several batches.
 _LAST_QUERIES = 1024
@@ -107,17 +105,19 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     Parameters
     ----------
-    generation : open, until the searcher is not used any more
+    generation : open, until the searcher is no longer used
     query_encoder : the collection's, for queries
     device : where vectors are multiplied
     aggregation : how passages' scores become document scores
-    ann : find passages by the collection's approximate index, which `index ann` builds
+    scan : the name of the scan that finds passages; '': exact search
 
     Attributes
     ----------
-    approximate : the search of the approximate index, or None
+    scan : finds passages; None: exact search
     documents : by number, whether each counts within a filter, bool (numbers,); None: all do
     """
+
+    scan: PassageScan | None
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         query_encoder: QueryEncoder,
         device: str = 'cpu',
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
-        ann: bool = False,
+        scan: str = '',
     ) -> None:
         self.aggregation = PassageAggregation(aggregation)
         self.generation = generation
@@ -135,21 +135,19 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         # Opened where a hit is explained, once: copies of this searcher share it.
         self._sentence_encoder: list[TextDocumentEncoder] = []
         super().__init__(self.vectors, query_encoder, device)
-        self.approximate: CollectionAnn | None = None
-        if ann:
-            self.approximate = self._open_ann()
+        if scan:
+            self.scan = self._open_scan(scan)
 
-    def _open_ann(self) -> CollectionAnn:
-        from pyserini_repbert.collection.approximate import CollectionAnn
+    def _open_scan(self, name: str) -> PassageScan:
+        return collection_scan(name).of_passages(self.vectors, self._exact, self.device_name)
 
-        return CollectionAnn(self.vectors, self._exact, self.device_name)
+    def with_scan(self, name: str) -> Self:
+        """The same search by a scan.
 
-    def approximately(self) -> Self:
-        """The same search by the collection's approximate index.
-
-        Raises InputError if there is none, DamagedFileError for one that is not whole.
+        Raises InputError for a collection that cannot be scanned so, DamagedFileError for a file
+        that is not whole.
         """
-        return self.with_settings(approximate=self._open_ann())
+        return self.with_settings(scan=self._open_scan(name))
 
     def document_rows(self) -> DocumentRows:
         return CollectionRows(self.generation, self.vectors, self.documents)
@@ -158,10 +156,6 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         if len(others) != 1:
             return super().usual_fusion(others)
         return default_fusion([str(CollectionRanking.DENSE), *others])
-
-    @property
-    def _is_approximate(self) -> bool:
-        return self.approximate is not None
 
     def _search_of(self, *_: object) -> VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
@@ -198,8 +192,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             tops = self._few.index.search(vectors, depth)
             return [TopRows(top.scores, self._few.numbers[top.rows]) for top in tops]
         is_share = self._n_counted >= _EXACT_SHARE * len(self.vectors)
-        if self.approximate is not None and is_share:
-            return self.approximate.search(vectors, depth, self._counted)
+        if self.scan is not None and is_share:
+            return self.scan.search(vectors, depth, self._counted)
         allowed = None if self._n_counted == len(self.vectors) else self._counted
         return self._exact.search(vectors, depth, allowed)
 
@@ -333,8 +327,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     @property
     def _has_best(self) -> bool:
         """Whether the best row of a document that is found tells its score."""
-        # An approximate index may have missed a document's best passage.
-        return self.approximate is None and self.aggregation is PassageAggregation.MAX
+        # A scan may have missed a document's best passage.
+        return self.scan is None and self.aggregation is PassageAggregation.MAX
 
     def _with_unseen(self, query: NDArray[np.float32], top: TopRows, k: int) -> _FoundDocuments:
         """The k best documents, where all best rows are of fewer documents.

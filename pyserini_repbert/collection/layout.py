@@ -14,9 +14,8 @@ from pyserini_repbert.collection.adaptation import JUDGMENTS, LEARNING_LOCK
 from pyserini_repbert.collection.locks import WRITER_LOCK
 from pyserini_repbert.collection.shards import SHARD_FORM
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extension import loaded, missing_extension_of_file, representations
+from pyserini_repbert.extension import loaded, missing_extension_of_file
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
-from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
 from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
@@ -30,9 +29,6 @@ SHARDS_FORM = FolderForm('folder of shards', SHARD_FORM.below(f'({SHARD_FOLDER.p
 LUCENES_FORM = FolderForm(
     'folder of Lucene indexes', _LUCENE_INDEX.below(f'({LUCENE_FOLDER.pattern})')
 )
-# The folders of further models whose vectors have an approximate index.
-_ANN_FOLDERS = tuple(kind.name for kind in representations() if kind.has_ann)
-_FURTHER_ANN = FolderForm('folder of an approximate index', (re.escape(ANN_LOCK), *ANN_FILES))
 
 _GENERATIONS = FolderForm(
     'folder of generations',
@@ -48,13 +44,11 @@ _LEARNED = FolderForm(
 _OWN_FILES = (
     # With the files that SQLite keeps beside its own.
     rf'({re.escape(COLLECTION_FILE)}|{re.escape(JUDGMENTS)})(-wal|-shm|-journal)?',
-    *map(re.escape, (WRITER_LOCK, LEARNING_LOCK, ANN_LOCK)),
+    *map(re.escape, (WRITER_LOCK, LEARNING_LOCK)),
     *SHARDS_FORM.below('shards'),
     *_GENERATIONS.below('generations'),
     *LUCENES_FORM.below('lucene'),
     *_LEARNED.below('adapted'),
-    *ANN_FILES,
-    *_FURTHER_ANN.below(f'({"|".join(_ANN_FOLDERS)})'),
 )
 
 
@@ -65,13 +59,6 @@ def collection_form() -> FolderForm:
     for part in loaded('in_collections'):
         files += part.files
     return FolderForm('collection', tuple(files))
-
-
-def ann_folders(folder: Path) -> list[Path]:
-    """The folders in which a collection may have an approximate index, `ann`: the collection's, of
-    dense vectors, and one for each further model that has vectors.
-    """
-    return [folder, *(folder / name for name in _ANN_FOLDERS)]
 
 
 def check_layout(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,15 @@ class CollectionPart:
 
     def before_compacting(self, folder: Path) -> None:
         """Remove files that a collection can do without; the caller holds the writer's lock."""
+
+    def after_cleaning(self, folder: Path, shards: Sequence[str]) -> None:
+        """Shards that no generation needs were removed: remove what is of them alone.
+
+        Parameters
+        ----------
+        folder : of the collection
+        shards : the names of the others
+        """
 
     def copy(self, generation: Generation, target: Path) -> list[str]:
         """Copy what searches of a copy need.

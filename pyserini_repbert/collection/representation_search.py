@@ -1,16 +1,16 @@
 """Search for documents by what a further model made of their passages: weights of terms, or vectors
 of tokens.
 
-The search is exact: each passage is scored, and documents are ranked by their passages. With an
-approximate index (`approximate_representation`), some documents may be missed: those with no
-passage that it finds. The scores of the others are exact.
+The search is exact: each passage is scored, and documents are ranked by their passages. With a
+scan, some documents may be missed: those with no passage that it finds. The scores of the others
+are exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.passage_vectors import PassageVectors
+from pyserini_repbert.collection.scans import CandidateScan, collection_scan
 from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.extension import Representation
@@ -37,9 +38,6 @@ from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents_of_passages import aggregate_groups
 from pyserini_repbert.trace import Trace
 
-if TYPE_CHECKING:
-    from pyserini_repbert.collection.approximate_representation import RepresentationAnn
-
 # How much deeper each further search for candidates goes.
 _DEEPER = 4
 
@@ -49,7 +47,7 @@ class RepresentationSearcher(Searcher):
 
     Parameters
     ----------
-    generation : open, until the searcher is not used any more
+    generation : open, until the searcher is no longer used
     kind : the representation
     vectors : the rows of the passages
     query_encoder : the collection's model of this kind
@@ -57,7 +55,7 @@ class RepresentationSearcher(Searcher):
 
     Attributes
     ----------
-    approximate : finds passages by the approximate index of the representation's vectors, or None
+    scan : finds passages by the representation's vectors; None: all are scored
     takes_docids : whether the texts of topics are docids, see `by_documents`
 
     Raises InputError for a collection without such a model, MismatchError for another model.
@@ -90,17 +88,16 @@ class RepresentationSearcher(Searcher):
         self._sample = vectors.sample_rows[self._counted[vectors.sample_rows]]
         if self.aggregation is PassageAggregation.FIRST:
             self._counted = self._counted & (vectors.numbers == 0)
-        self.approximate: RepresentationAnn | None = None
+        self.scan: CandidateScan | None = None
 
-    def approximately(self) -> Self:
-        """The same search by the approximate index of the representation's vectors.
+    def with_scan(self, name: str) -> Self:
+        """The same search by a scan.
 
-        Raises InputError if there is none, DamagedFileError for one that is not whole.
+        Raises InputError for vectors that cannot be scanned so, DamagedFileError for a file that is
+        not whole.
         """
-        from pyserini_repbert.collection.approximate_representation import RepresentationAnn
-
-        approximate = RepresentationAnn(self.generation, self.kind, self._vectors)
-        return self.with_settings(approximate=approximate)
+        scan = collection_scan(name).of_representation(self.generation, self.kind, self._vectors)
+        return self.with_settings(scan=scan)
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""
@@ -173,8 +170,8 @@ class RepresentationSearcher(Searcher):
         """The ranking of a query of `queries_of`, ties by docid; k None: all hits."""
         if query is None or not len(self._vectors):
             return NO_HITS
-        if self.approximate is not None and k is not None:
-            return self._of_candidates(self.approximate, query, k)
+        if self.scan is not None and k is not None:
+            return self._of_candidates(self.scan, query, k)
         scores = self._scores(query)
         is_hit = self._counted if self.kind.work.scores_all else self._counted & (scores != 0)
         found = np.flatnonzero(is_hit)
@@ -196,16 +193,16 @@ class RepresentationSearcher(Searcher):
             return NO_WORD
         return float(scores.mean(dtype=np.float64)) if len(scores) else 0.0
 
-    def _of_candidates(self, approximate: RepresentationAnn, query: Any, k: int) -> Ranking:
-        """The ranking of the documents that the approximate index finds, k deep."""
+    def _of_candidates(self, scan: CandidateScan, query: Any, k: int) -> Ranking:
+        """The ranking of the documents that a scan finds, k deep."""
         # So many passages are of k documents, if these have as many as others.
         depth = k * -(-len(self._vectors) // max(len(self), 1))
         n_counted = int(np.count_nonzero(self._counted))
-        rows = approximate.candidates(query, depth, self._counted)
+        rows = scan.candidates(query, depth, self._counted)
         docnos = np.unique(self._vectors.documents[rows])
         while len(docnos) < k and len(rows) < n_counted:
             depth *= _DEEPER
-            rows = approximate.candidates(query, depth, self._counted)
+            rows = scan.candidates(query, depth, self._counted)
             docnos = np.unique(self._vectors.documents[rows])
         scored = self._vectors.score_documents(
             docnos.astype(np.int64),
@@ -225,9 +222,9 @@ class RepresentationSearcher(Searcher):
 
     def identity(self) -> Mapping[str, Any]:
         identity = super().identity()
-        if self.approximate is None:
+        if self.scan is None:
             return identity
-        return {**identity, 'ann': self.approximate.record.index_sha256}
+        return {**identity, self.scan.name: self.scan.sha256}
 
     def _scores(self, query: Any) -> NDArray[np.float32]:
         """The scores of all rows, float32 (n,)."""

@@ -12,6 +12,7 @@ from pyserini_repbert.collection.noted_rankings import ranking_names
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.fusion.settings import FusionSettings
+from pyserini_repbert.search.scans import scans
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
@@ -30,28 +31,29 @@ class SearchedRankings:
     words : its BM25; None without one
     names : of the rankings, by `CollectionRanking`, in their order
     fusion : of the rankings; None where one of them is the search
-    is_approximate : whether an approximate index finds hits of one of them
+    scan : the name of the scan that finds hits of one of them; '' for exact search
     """
 
     dense: DenseDocumentSearcher
     words: Bm25DocumentSearcher | None
     names: tuple[str, ...]
     fusion: FusionSettings | None
-    is_approximate: bool = False
+    scan: str = ''
 
     @classmethod
     def of(cls, searcher: CollectionSearcher) -> Self:
         """Those of an open search."""
         dense = searcher.dense
-        is_approximate = False
+        scan = ''
         for leaf in searcher.leaves():
             # Feedback is given to the ranking that is searched.
             if isinstance(leaf, DenseDocumentSearcher):
                 dense = leaf
-            if getattr(leaf, 'approximate', None) is not None:
-                is_approximate = True
+            scan_of_leaf = getattr(leaf, 'scan', None)
+            if scan_of_leaf is not None:
+                scan = scan_of_leaf.name
         fusion = searcher.settings if len(searcher.parts) > 1 else None
-        return cls(dense, searcher.words, tuple(ranking_names(searcher)), fusion, is_approximate)
+        return cls(dense, searcher.words, tuple(ranking_names(searcher)), fusion, scan)
 
     def description(self) -> dict[str, Any]:
         """All that decides the hits but models, filter and rerankers, as JSON has it."""
@@ -67,7 +69,7 @@ class SearchedRankings:
             'k1': None if settings is None else settings.k1,
             'b': None if settings is None else settings.b,
             'max_length': getattr(self.dense.query_encoder, 'limit', None),
-            'ann': self.is_approximate,
+            **{name: name == self.scan for name in scans()},
             'prf': None if feedback is None else asdict(feedback),
             **query_map,
         }

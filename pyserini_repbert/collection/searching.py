@@ -82,7 +82,7 @@ class SearchSettings:
     fusion : how the rankings are fused; None: `default_fusion`
     k1, b : of BM25; None: 0.9 and 0.4
     query_map : learned from judgments, float32 (d, d), as in `VectorSearcher`
-    ann : find passages by the approximate index of each ranking of vectors
+    scan : the name of the scan that finds passages by their vectors; '': exact search
     """
 
     rankings: Sequence[str] = ()
@@ -91,7 +91,7 @@ class SearchSettings:
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
-    ann: bool = False
+    scan: str = ''
 
     def __post_init__(self) -> None:
         PassageAggregation(self.aggregation)
@@ -189,8 +189,8 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         self.further_encoders = further_encoders or FurtherEncoders()
         self._search_settings = settings
         searched = searched_rankings(generation.settings, rankings)
-        approximates_dense = settings.ann and CollectionRanking.DENSE in searched
-        self._approximates_dense = approximates_dense
+        dense_scan = settings.scan if CollectionRanking.DENSE in searched else ''
+        self._scans_dense = bool(dense_scan)
         self.searched = searched
 
         # Without this searcher in it, which would never end by itself.
@@ -198,7 +198,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 
             dense = DenseDocumentSearcher(
-                generation, open_encoder(), device, settings.aggregation, approximates_dense
+                generation, open_encoder(), device, settings.aggregation, dense_scan
             )
             name = Path(dense.name).name
             return dense.with_settings(name=name, query_map=settings.query_map)
@@ -217,23 +217,23 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """The search of passages, also where the dense ranking is not asked for."""
         return self._dense.get()
 
-    def ranking(self, ranking: str, ann: bool = False) -> DocumentRanking:
+    def ranking(self, ranking: str, scan: str = '') -> DocumentRanking:
         """A ranking of all documents, whether or not it is among the parts.
 
-        With `ann`, it finds passages by its approximate index, whatever the settings say. Raises
-        InputError where there is none.
+        With the name of a scan, that finds passages, whatever the settings say. Raises InputError
+        where they cannot be scanned so.
         """
         ranking = check_ranking(ranking)
         settings = self._search_settings
         if ranking == CollectionRanking.DENSE:
-            return self.dense.approximately() if ann else self.dense
+            return self.dense.with_scan(scan) if scan else self.dense
         if ranking == CollectionRanking.RESCORED:
             return self._rescored_ranking()
         for kind in representations():
             if kind.ranking == ranking:
                 further = self._further_ranking(kind)
-                is_approximate = kind.has_ann and (ann or settings.ann)
-                return further.approximately() if is_approximate else further
+                name = scan or settings.scan
+                return further.with_scan(name) if name and kind.has_vectors else further
         return self._ranking_of_words()
 
     def _ranking_of_words(self) -> Bm25DocumentSearcher:
@@ -346,10 +346,10 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         return len(self.generation)
 
     def identity(self) -> Mapping[str, Any]:
-        approximation = {}
-        if self._approximates_dense:
-            assert self.dense.approximate is not None
-            approximation['ann'] = self.dense.approximate.record.index_sha256
+        scanned = {}
+        if self._scans_dense:
+            assert self.dense.scan is not None
+            scanned[self.dense.scan.name] = self.dense.scan.sha256
         return {
             **super().identity(),
             'generation': self.generation.sha256,
@@ -358,7 +358,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             'weights': self.settings.weights,
             'normalize': str(self.settings.normalize),
             'filter': repr(self.filter),
-            **approximation,
+            **scanned,
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

@@ -27,7 +27,7 @@ from pyserini_repbert.extension import commands_below, refuse_missing_command
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
     'encode': 'make an index of vectors from a corpus',
-    'index': 'make Lucene, EPIC and approximate indexes; check and export indexes',
+    'index': 'make Lucene and EPIC indexes; check and export indexes',
     'search': 'answer questions, or a file of topics',
     'fusion': 'fuse run files: interleave, RRF, interpolation',
     'rerank': 'rerank a run with monoBERT, duoBERT, EPIC or CEDR',
@@ -45,8 +45,8 @@ usage: {PROGRAM} COMMAND [ARGUMENTS]
 commands (each has --help):
 {{}}
 
-pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
-and RepBERT among its encoders and indexes."""
+pyserini.MODULE runs a module of Pyserini, such as pyserini.search.faiss. It finds Java, and
+has RepBERT among its encoders and indexes."""
 # Modules of Pyserini that choose encoders or indexes by name. The others start without torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 

@@ -19,6 +19,7 @@ from pyserini_repbert.commands.reranking import spec_of
 from pyserini_repbert.evaluate.studies.latency import StageLatency, measure_latency
 from pyserini_repbert.evaluate.tables import markdown, write_csv
 from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.search.scans import scans
 
 _HEADER = ['stage', 'mean ms', 'median ms', '95% ms']
 # EPIC section 3: 1,000 queries after 1,000 that warm up the cache.
@@ -84,7 +85,7 @@ def _parse_latency(arguments: Sequence[str]) -> argparse.Namespace:
         help='topics after these that are timed',
     )
     add_flags(flags, 'hits', type=positive_int, help='hits of a query')
-    add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'k1', 'b')
+    add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', *scans(), 'k1', 'b')
     add_flags(flags, 'fusion', default=None)
     add_flags(flags, 'sparse_first', *FUSION_SETTINGS, 'depth')
     add_flags(flags, 'stages', flag='--rerank')

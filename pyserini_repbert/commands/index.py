@@ -1,11 +1,10 @@
-"""`python -m pyserini_repbert.index`: bring collections up to date; build EPIC, Lucene and
-approximate indexes; check and export indexes.
+"""`python -m pyserini_repbert.index`: bring collections up to date; build EPIC and Lucene
+indexes; check and export indexes.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.passages import Corpus
-    from pyserini_repbert.search.ann import AnnSettings
 
 # Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
 WEIGHTS = {'fp32': 'float32', 'fp16': 'float16', 'uint8': 'uint8'}
@@ -53,8 +51,7 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     """
     parser = command.parser(
         'index',
-        'Bring collections up to date. Make Lucene, EPIC and approximate indexes. Check and export '
-        'indexes.',
+        'Bring collections up to date. Make Lucene and EPIC indexes. Check and export indexes.',
     )
     actions = parser.add_subparsers(required=True, metavar='ACTION')
     for name, action in all_actions().items():
@@ -128,64 +125,6 @@ def _export(options: argparse.Namespace) -> None:
     )
     if options.install:
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
-
-
-def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, 'overwrite')
-    add = parser.add_argument
-    add('--index', required=True, help='a collection, a dense index, or a catalog name')
-    add('--encoder', help='the encoder of a catalog index, and of --topics')
-    add('--ranking', default='dense', help='whose vectors: dense, multi of a collection')
-    add(
-        '--kind',
-        choices=('pq', 'hnsw', 'ivf'),
-        help='kind of index; default: pq, of multi ivf',
-    )
-    add(
-        '--recall',
-        type=command.finite_number,
-        default=0.98,
-        help='share of the hits of exact search to reach',
-    )
-    add('--hits', type=command.positive_int, default=1000, help='hits at which recall is measured')
-    add('--topics', help='queries to measure on; default: passages with noise')
-    add(
-        '--threads',
-        type=command.threads,
-        default=1,
-        help='threads of FAISS; with several, an hnsw index differs each time',
-    )
-
-
-def _ann(options: argparse.Namespace) -> None:
-    from pyserini_repbert.files import human_size
-    from pyserini_repbert.indexes.kind import kind_of
-    from pyserini_repbert.names.indexes import ready_folder
-
-    settings = _ann_settings(options)
-    folder = ready_folder(options.index, options.encoder)
-    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
-        built = kind_of(options.index).build_ann(
-            folder, settings, bar.update, overwrite=options.overwrite, ranking=options.ranking
-        )
-    print(f'{options.index}: {built.record}, {human_size(built.size)}')
-
-
-def _ann_settings(options: argparse.Namespace) -> AnnSettings:
-    """What an approximate index has to reach, with the queries of --topics as they are encoded."""
-    from pyserini_repbert.indexes.kind import SearchOptions, kind_of
-    from pyserini_repbert.indexes.machine import Machine
-    from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.search.ann import AnnSettings
-
-    queries = None
-    if options.topics:
-        index = kind_of(options.index).open(options.index, SearchOptions(encoder=options.encoder))
-        with contextlib.closing(index):
-            ranking: Any = index.ranking(options.ranking, Machine())
-            queries = ranking.encode([topic.text for topic in load_topics(options.topics)])
-    settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
-    return AnnSettings(queries=queries, sample=options.topics, **settings)
 
 
 def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
@@ -417,9 +356,6 @@ def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
 ACTIONS = {
     'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
-    'ann': Action(
-        'make an approximate index for a collection or a dense index', _add_ann_flags, _ann
-    ),
     'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
     'sparse': Action(
         "make an index of a SparseEncoder's weights from a corpus", _add_sparse_flags, _sparse

@@ -49,6 +49,7 @@ from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, Run, check_question
+from pyserini_repbert.search.scans import scans
 
 if TYPE_CHECKING:
     from pyserini_repbert.commands.parts import SearchFollower
@@ -110,13 +111,13 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; 'default' tells it by the file",
+        help="format of the topics, by Pyserini's names; 'default' recognises it from the file",
     )
 
 
 def _add_searched(flags: argparse._ArgumentGroup) -> None:
     add_flags(flags, 'index', action='append')
-    add_flags(flags, 'encoder', 'sparse', 'rankings', 'aggregate', 'ann', 'adapted')
+    add_flags(flags, 'encoder', 'sparse', 'rankings', 'aggregate', *scans(), 'adapted')
     add_flags(flags, 'prf', 'k1', 'b', 'language', 'max_length', 'download', 'build')
     flags.add_argument(
         '--corpus', help="the catalog's collection, for --build; the passages, for --rerank"
@@ -146,7 +147,7 @@ def _add_machine(flags: argparse._ArgumentGroup) -> None:
         flags,
         'threads',
         type=command.threads_or_auto,
-        help='most CPU threads to use; auto: as many as compute one question fastest; default: '
+        help='CPU threads to use at most; auto: as many as compute one question fastest; default: '
         '$OMP_NUM_THREADS',
     )
     add_flags(flags, 'offline')
@@ -201,9 +202,9 @@ def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
         '--index names what to search: a folder or a catalog name',
     )
     names_index = spec.index is not None or spec.adapted is not None
-    command.refuse(spec.ann and not names_index, '--ann is for the vectors of an --index')
+    command.refuse(spec.scan and not names_index, f'--{spec.scan} is for the vectors of an --index')
     command.refuse(
-        options.ray is not None and (not names_index or spec.ann),
+        options.ray is not None and (not names_index or spec.scan),
         '--ray is for the exact search of an --index',
     )
     command.refuse(
@@ -290,7 +291,7 @@ def _rank_deeper(resolved: ResolvedSearch, options: argparse.Namespace) -> Resol
     Interleaving needs no more than --hits of each ranking. A hit's rank in each needs more.
     """
     spec = resolved.spec
-    if not _shows_ranks(options) or spec.fusion != 'interleave' or spec.ann:
+    if not _shows_ranks(options) or spec.fusion != 'interleave' or spec.scan:
         return resolved
     deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
     return resolved.with_depth(spec.depth or deepest)
@@ -593,7 +594,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, options.topics_format)
-    _advise_exact_search(options, n_topics=len(topics))
+    _advise_exact_search(options, resolved.spec.scan, n_topics=len(topics))
     with ProgressBars(options) as watcher:
         with _naming_command(options):
             opened = open_resolved(resolved, machine, watcher.building)
@@ -638,15 +639,15 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         report(options, pipeline.rerankers, watcher)
 
 
-def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:
-    """Say on stderr that --ann is slower for so many topics, if it is."""
+def _advise_exact_search(options: argparse.Namespace, scan: str, n_topics: int) -> None:
+    """Say on stderr that a scan is slower for so many topics, if it is."""
     together = min(n_topics, options.batch_size)
     # Exact search multiplies the vectors of many questions together, not those of their tokens.
     is_dense = not options.rankings or 'dense' in options.rankings
-    if options.ann and is_dense and together >= _MANY and not options.quiet:
+    if scan and is_dense and together >= _MANY and not options.quiet:
         print(
             f'for {together} topics together, exact search is faster, and misses '
-            'nothing: leave out --ann',
+            f'nothing: leave out --{scan}',
             file=sys.stderr,
         )
 

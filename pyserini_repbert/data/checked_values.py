@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.extension import missing_extension
 
 _Model = TypeVar('_Model', bound=type[BaseModel])
 
@@ -45,6 +46,7 @@ class CheckedValues(BaseModel):
         except ValidationError as error:
             wrong = error.errors()[0]
             names = [str(name) for name in wrong['loc'][:1]]
-            raise InputError(
-                f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names
-            ) from error
+            message = f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}'
+            if wrong['type'] == 'extra_forbidden':
+                message += missing_extension(' '.join(names))
+            raise InputError(message, parameters=names) from error

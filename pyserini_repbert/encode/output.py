@@ -14,12 +14,12 @@ from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.bundle_form import (
     EARLIER_LOCK,
     ENCODING_LOCK as LOCK,
-    PART_FORM,
     PART_NAME,
     PART_RECORD,
     SHARD_FORM,
     UNFINISHED_SHARD,
     bundle_form,
+    part_form,
 )
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -136,7 +136,7 @@ def clear_parts(folder: Path) -> None:
         if re.fullmatch(PART_NAME, path.name) and path.is_dir():
             refuse_link(path)
             with locked(path / LOCK, f'output {path}'):
-                PART_FORM.remove(path)
+                part_form().remove(path)
         elif re.fullmatch(PART_RECORD, path.name):
             path.unlink()
 

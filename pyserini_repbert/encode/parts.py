@@ -14,9 +14,9 @@ from pathlib import Path
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.encode.output import SHARD_PREFIX, check_place, remove_shard
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
-from pyserini_repbert.index.ann_form import ANN, ANN_FORM, CLEARED, LOCK as ANN_LOCK
-from pyserini_repbert.index.bundle_form import ENCODING_LOCK as LOCK, PART_FORM, PART_RECORD
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.files import StrPath, locked, move
+from pyserini_repbert.index.bundle_form import ENCODING_LOCK as LOCK, PART_RECORD, part_form
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -218,12 +218,11 @@ def _verify(folder: Path, moves: Sequence[_PlannedMove]) -> None:
 
 def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[SettingsT]) -> None:
     """Move the parts' shards to their places, those that an earlier call has not moved."""
-    with locked(folder / ANN_LOCK, f'the approximate index of {folder}'):
+    with contextlib.ExitStack() as held:
+        for part in loaded('in_bundles'):
+            held.enter_context(part.replacing(folder))
         if any(map(_is_here, sources)):
             (folder / MANIFEST).unlink(missing_ok=True)
-        for name in (ANN, CLEARED):
-            ANN_FORM.remove(folder / name)
-        remove_leftovers(folder, ANN)
         for source, record in zip(sources, manifest.shards, strict=True):
             target = folder / record.folder
             if _is_here(source):
@@ -252,7 +251,7 @@ def _remove_parts(folder: Path) -> None:
         if re.fullmatch(PART_RECORD, path.name):
             path.unlink()
         else:
-            PART_FORM.remove(path)
+            part_form().remove(path)
 
 
 def _is_here(shard: Path) -> bool:

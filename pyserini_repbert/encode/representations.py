@@ -33,7 +33,7 @@ _COPIED_ROWS = 512
 
 
 class RepresentationModel:
-    """All that decides what a model makes of a passage, but for the text.
+    """All that decides what a model makes of a passage, except for the text.
 
     A subclass is a dataclass, which the settings of a collection store.
 
@@ -154,7 +154,7 @@ class Rows(ABC):
 
 
 class VectorRows(Rows):
-    """Rows that have several vectors each, by which an approximate index finds them.
+    """Rows that have several vectors each, by which a scan finds them.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class RepresentationWork(ABC):
         raise NotImplementedError(f'{self.recorded_as} has no vectors of queries')
 
     def sample_query(self, passage: Any, random: np.random.Generator) -> Any:
-        """A query that a passage answers, to measure an approximate index with."""
+        """A query that a passage answers, to measure a scan with."""
         raise NotImplementedError(f'{self.recorded_as} has no vectors of queries')
 
 

@@ -7,7 +7,6 @@ from functools import cache
 
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
-from pyserini_repbert.index.ann_form import ANN_FILES, LOCK as ANN_LOCK
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD
 from pyserini_repbert.index.records import (
     BLOCKS,
@@ -38,7 +37,6 @@ _SHARD_FILES = (
 )
 _SHARD_NAME = '(shard-[0-9]{5,})'
 PART_NAME = f'({PART}[0-9]{{1,9}}-of-[0-9]{{1,9}})'
-_LOCKS = (ENCODING_LOCK, ANN_LOCK)
 
 SHARD_FORM = FolderForm(
     'shard', (*map(re.escape, _SHARD_FILES), rf'\.{re.escape(SHARD)}\.{TEMPORARY}')
@@ -46,35 +44,32 @@ SHARD_FORM = FolderForm(
 # A shard that is being written, or that a killed process left.
 UNFINISHED_SHARD = rf'\.{_SHARD_NAME}\.{TEMPORARY}'
 _RECORD = '|'.join(map(re.escape, (MANIFEST, SETTINGS)))
-_WITHOUT_PARTS = FolderForm(
-    'index',
-    (
-        _RECORD,
-        rf'\.({_RECORD})\.{TEMPORARY}',
-        *map(re.escape, _LOCKS),
-        *SHARD_FORM.below(_SHARD_NAME),
-        *SHARD_FORM.below(UNFINISHED_SHARD),
-        *ANN_FILES,
-    ),
+# Of a bundle, and of a part, which is a bundle of its own.
+_OWN_FILES = (
+    _RECORD,
+    rf'\.({_RECORD})\.{TEMPORARY}',
+    re.escape(ENCODING_LOCK),
+    *SHARD_FORM.below(_SHARD_NAME),
+    *SHARD_FORM.below(UNFINISHED_SHARD),
 )
-PART_FORM = FolderForm('part of an index', _WITHOUT_PARTS.files)
 # The record of the command that encoded a part.
 PART_RECORD = rf'{PART_NAME}\.record\.json'
 # Of a part, in earlier releases.
 EARLIER_LOCK = rf'\.{PART_NAME}\.lock'
-_OWN_FILES = (
-    *_WITHOUT_PARTS.files,
-    *PART_FORM.below(PART_NAME),
-    PART_RECORD,
-    EARLIER_LOCK,
-    rf'\.{PART_RECORD}\.{TEMPORARY}',
-)
+_FILES_OF_PARTS = (PART_RECORD, EARLIER_LOCK, rf'\.{PART_RECORD}\.{TEMPORARY}')
+
+
+@cache
+def part_form() -> FolderForm:
+    """The files of a part of a bundle, with what extensions keep there."""
+    files = list(_OWN_FILES)
+    for part in loaded('in_bundles'):
+        files += part.files
+    return FolderForm('part of an index', tuple(files))
 
 
 @cache
 def bundle_form() -> FolderForm:
-    """The files of a bundle, with what extensions keep there."""
-    files = list(_OWN_FILES)
-    for part in loaded('in_bundles'):
-        files += part.files
-    return FolderForm('index', tuple(files))
+    """The files of a bundle, with its parts, and what extensions keep there."""
+    files = part_form().files
+    return FolderForm('index', (*files, *part_form().below(PART_NAME), *_FILES_OF_PARTS))

@@ -1,6 +1,6 @@
 """Whether an index is, to the bit, what was written: every file is read and compared.
 
-What no index holds is refused, too, whoever has signed it: `index.arrays`.
+What no index holds is refused, too, signed or not: `index.arrays`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from pyserini_repbert.checksums import CHECKSUMS, digest, summed_names, verify_c
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.ann import open_ann
-from pyserini_repbert.index.ann_form import ANN
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.faiss_layout import FaissFolder
@@ -32,8 +30,8 @@ from pyserini_repbert.lucene.sparse_settings import recorded_language
 def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
-    Returns a line that says what the index holds, and further ones for its approximate index and
-    for what extensions keep there, if there are any. All files are read: checksums remembered from
+    Returns a line that says what the index holds, and further ones for what extensions keep there,
+    if there is any. All files are read: checksums remembered from
     earlier checks are not trusted.
     """
     folder = Path(folder)
@@ -80,8 +78,6 @@ def _check_bundle(folder: Path) -> str:
     lines = [
         f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
     ]
-    if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
-        lines.append(f'{folder / ANN}: whole, {open_ann(bundle, remembered=False).record}')
     for part in loaded('in_bundles'):
         lines += part.check(folder, digest(folder / MANIFEST))
     return '\n'.join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,31 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
-from pyserini_repbert.index.ann_kinds import read_faiss
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_form import DOCIDS, FAISS_FILES, FAISS_FORM, INDEX
 
 _ROWS = 65536  # rows added at a time
+
+
+def read_faiss(path: Path, advice: str, flag: int = 0) -> Any:
+    """An index of FAISS.
+
+    Parameters
+    ----------
+    path : of its file
+    advice : what to do about another file
+    flag : of FAISS's `read_index`: how it is read
+
+    Raises DamagedFileError, with `advice`, for another file.
+    """
+    import faiss
+
+    try:
+        return faiss.read_index(str(path), flag)
+    except RuntimeError as error:
+        raise DamagedFileError(
+            f'{path} is not a FAISS index ({str(error).splitlines()[0]}): {advice}'
+        ) from error
 
 
 class FaissFolder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 
@@ -11,10 +12,18 @@ class BundlePart:
 
     Attributes
     ----------
-    files : regular expressions, as of `FolderForm`. A bundle may be written anew beside such files
+    files : regular expressions, as of `FolderForm`. A bundle may be written again beside such files
     """
 
     files: tuple[str, ...] = ()
+
+    def replacing(self, folder: Path) -> AbstractContextManager[None]:
+        """A context in which other shards replace those of a bundle; it removes what is of the
+        shards before.
+
+        Raises BusyError where another process makes it.
+        """
+        return nullcontext()
 
     def check(self, folder: Path, index_sha256: str) -> list[str]:
         """Compare its files; returns what `index check` says of them, a line each.

@@ -26,17 +26,16 @@ from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input
+from pyserini_repbert.search.scans import scans
 
 if TYPE_CHECKING:
-    from pyserini_repbert.index.ann import AnnRecord
     from pyserini_repbert.index.numbers import DocumentNumbers
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.indexes.stores import DocumentStore
-    from pyserini_repbert.search.ann import AnnSettings
 
 # The kind of a name that no kind knows: it says what is missing.
 _USUAL = 'dense'
-# The ranking whose vectors an approximate index has, unless a user says.
+# The ranking of the dense vectors of an index.
 USUAL_RANKING = 'dense'
 # What the options are for that only some kinds of indexes take.
 _PURPOSES = {
@@ -45,27 +44,11 @@ _PURPOSES = {
     'filter': 'a collection',
     'only_ids': 'a collection',
     'not_ids': 'a collection',
-    'ann': 'dense vectors',
     'adapted': 'dense vectors',
     'ray': 'dense vectors',
     'build': 'an index of the catalog',
     'max_length': 'a model that reads queries',
 }
-
-
-@dataclass(frozen=True)
-class WrittenAnn:
-    """An approximate index in its folder: its record, and its size in bytes."""
-
-    record: AnnRecord
-    size: int
-
-    @classmethod
-    def at(cls, folder: Path, record: AnnRecord) -> Self:
-        """What was written into the folder of an index."""
-        from pyserini_repbert.index.ann_form import ANN, INDEX
-
-        return cls(record, (folder / ANN / INDEX).stat().st_size)
 
 
 @dataclass(frozen=True)
@@ -92,7 +75,7 @@ class SearchOptions:
     ----------
     encoder : of queries, a catalog name or a checkpoint folder
     precision, max_length : of that encoder
-    ann : search the approximate index
+    scan : the name of the scan of vectors; '': exact search
     device_dtype : how a GPU holds vectors
     k1, b : of BM25
     language : of a Lucene index that does not say its own
@@ -109,7 +92,7 @@ class SearchOptions:
     encoder: str | None = None
     precision: str = 'float32'
     max_length: int | None = None
-    ann: bool = False
+    scan: str = ''
     device_dtype: str = 'float16'
     k1: float | None = None
     b: float | None = None
@@ -134,8 +117,11 @@ class SearchOptions:
         return cls(**{**known, **changes})
 
     def given(self) -> set[str]:
-        """The names of the options that differ from their defaults."""
-        return {field.name for field in fields(self) if getattr(self, field.name) != field.default}
+        """The names of the options that differ from their defaults; of a scan, its own name."""
+        names = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
+        if self.scan:
+            names ^= {'scan', self.scan}
+        return names
 
 
 class IndexKind(ABC):
@@ -146,6 +132,7 @@ class IndexKind(ABC):
     name : of the kind
     what : an index of this kind, in prose
     takes : the options that an index of this kind takes, among those that only some kinds take
+    has_scans : whether it takes the scans that extensions bring
     finds_passages : whether its hits are documents, whose passages are found by their vectors
     is_writable : whether documents come and go: it has generations, and learns from judgments
     """
@@ -153,6 +140,7 @@ class IndexKind(ABC):
     name: str
     what: str
     takes: frozenset[str] = frozenset()
+    has_scans: bool = False
     finds_passages: bool = False
     is_writable: bool = False
 
@@ -201,31 +189,6 @@ class IndexKind(ABC):
 
         return check_index(folder)
 
-    def build_ann(
-        self,
-        folder: Path,
-        settings: AnnSettings,
-        on_progress: Callable[[int], object],
-        overwrite: bool = False,
-        ranking: str = USUAL_RANKING,
-    ) -> WrittenAnn:
-        """Build an approximate index of the vectors.
-
-        Parameters
-        ----------
-        folder : of the index
-        settings : what it has to reach
-        on_progress : called with the number of vectors added
-        overwrite : replace one that is there
-        ranking : whose vectors they are
-
-        Raises InputError for an index without vectors, or without those of this ranking.
-        """
-        raise InputError(
-            f"'{folder}' is {self.what}: an approximate index is of dense vectors",
-            parameters=('index',),
-        )
-
     def check(self, location: str, options: SearchOptions, machine: Machine | None = None) -> None:
         """Raise InputError for an option that an index of this kind does not take, and for a
         machine with a cluster, or that builds, where it is searched as it is on one machine.
@@ -235,6 +198,8 @@ class IndexKind(ABC):
             given.add('ray')
         if machine is not None and machine.build:
             given.add('build')
+        if self.has_scans:
+            given -= scans().keys()
         refuse_options(given - self.takes, f"'{location}' is {self.what}")
 
 
@@ -246,7 +211,8 @@ def refuse_options(given: set[str], what_is_searched: str) -> None:
     given : names of options
     what_is_searched : a clause that says what was named instead
     """
-    for name, purpose in _PURPOSES.items():
+    purposes = _PURPOSES | dict.fromkeys(scans(), 'dense vectors')
+    for name, purpose in purposes.items():
         if name in given:
             raise InputError(
                 f'{name} is for {purpose}, and {what_is_searched}: leave it out',
@@ -414,7 +380,7 @@ class Index(Generations, ABC):
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
-        None where the index is opened anew for it.
+        None where the index is opened again for it.
         """
         return None
 

@@ -7,6 +7,20 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class ScannedRanking:
+    """A ranking whose hits a scan finds.
+
+    Attributes
+    ----------
+    scan : the name of the scan
+    exact : the ranking of exact search whose hits it finds
+    """
+
+    scan: str
+    exact: str
+
+
+@dataclass(frozen=True)
 class OfferedRankings:
     """The names of the rankings that `Index.ranking` gives, and which of them can do what.
 
@@ -15,10 +29,9 @@ class OfferedRankings:
     names : of all; the usual one of vectors, and the usual one of words, come first
     of_vectors : of dense vectors
     of_models : whose queries a model reads
-    of_documents : take a document in place of a question
+    of_documents : take a document instead of a question
     with_feedback : move a query's vector towards its best hits
-    approximate : by the name of each that searches an approximate index, the ranking whose hits it
-        finds
+    scanned : by name, those whose hits a scan finds
     usual : is searched where none is named; '' where the first ones of vectors and words are
     fused : are fused where all are asked for; none where there are no two
     """
@@ -28,6 +41,6 @@ class OfferedRankings:
     of_models: frozenset[str] = frozenset()
     of_documents: frozenset[str] = frozenset()
     with_feedback: frozenset[str] = frozenset()
-    approximate: Mapping[str, str] = field(default_factory=dict)
+    scanned: Mapping[str, ScannedRanking] = field(default_factory=dict)
     usual: str = ''
     fused: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.search.aggregation import AggregationName
+from pyserini_repbert.search.scans import asked_scan, scans
 from pyserini_repbert.systems.registry import (
     StageOption,
     WrappingOption,
@@ -201,9 +202,6 @@ class PipelineSpec(CheckedValues):
         description='catalog name or checkpoint folder; default: the one that the index names',
     )
     max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
-    ann: bool = Field(
-        default=False, description='search approximate indexes: faster for single queries'
-    )
     device_dtype: Literal['float16', 'float32'] = Field(
         default='float16', description='how a GPU holds the vectors; a CPU uses float32'
     )
@@ -221,7 +219,7 @@ class PipelineSpec(CheckedValues):
     )
     language: str | None = Field(
         default=None,
-        description="language of Lucene indexes that do not record theirs, as 'de'; default: en",
+        description="language of Lucene indexes that do not record it, such as 'de'; default: en",
         json_schema_extra={'metavar': 'CODE'},
     )
     rankings: tuple[str, ...] = Field(
@@ -356,6 +354,14 @@ class PipelineSpec(CheckedValues):
         )
         check_depths([stage.label for stage in parsed], [stage.k for stage in parsed])
         return parsed
+
+    @property
+    def scan(self) -> str:
+        """The name of the scan of vectors; '' for exact search.
+
+        Raises InputError where several are asked for.
+        """
+        return asked_scan({name: getattr(self, name) for name in scans()})
 
     @property
     def fusion_settings(self) -> FusionSettings:

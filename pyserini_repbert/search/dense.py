@@ -2,8 +2,7 @@
 
 Use `VectorSearcher` with an index that is open and an encoder of yours. Its subclass
 `indexes.dense.searcher.DenseSearcher` opens both by name. A score is the inner product of the
-query's vector with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498). An approximate
-index changes which passages are found, not their scores.
+query's vector with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.precision import checked_device
-from pyserini_repbert.models.threads import faiss_threads, torch_threads
+from pyserini_repbert.models.threads import torch_threads
 from pyserini_repbert.ranking import (
     Candidate,
     Query,
@@ -42,13 +41,12 @@ from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.quick_exact import QuickIndex
+from pyserini_repbert.search.scans import OpenScan, scans
 from pyserini_repbert.search.scores import NotFiniteError, TopRows, VectorSearch
 from pyserini_repbert.trace import Trace
 
 if TYPE_CHECKING:
     import torch
-
-    from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord
 
 DenseIndex = DenseBundle | FaissFolder
 # In messages: what takes a document's own vector as the query.
@@ -82,7 +80,7 @@ class QueryEncoder(Protocol):
 
 
 class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
-    """Searches a dense index that is open, exactly or approximately.
+    """Searches a dense index that is open.
 
     Equal scores are ordered by docid. Hits have texts where the index stores them.
 
@@ -91,9 +89,8 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     index : a dense bundle, or a folder of Pyserini's FAISS layout (`open_dense_index`)
     query_encoder : an encoder with Pyserini's interface
     device : where vectors are multiplied: 'cpu', 'cuda' for all GPUs, 'cuda:N', 'mps'
-    verify : compare the approximate index with its checksums
-    ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the
-        same
+    verify : compare the files that a scan reads with their checksums
+    scan : the name of the scan of a bundle, of `scans()`; '': exact search
     device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies
         vectors; a CPU multiplies in float32
     spread : makes, from the bundle, a search of its vectors on other machines
@@ -104,7 +101,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         None: q stays as it is
     takes_docids : whether the texts of topics are docids, see `by_documents`
     feedback : moves a query's vector towards its best hits' vectors; None: it stays as it is
-    ann : the approximate index that is searched, or None
+    scan : what finds the best rows; None: exact search
     dimension : d, the length of a vector
 
     Raises
@@ -124,32 +121,35 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         query_encoder: QueryEncoder,
         device: str = 'cpu',
         verify: bool = True,
-        ann: bool = False,
+        scan: str = '',
         device_dtype: str = 'float16',
         spread: Callable[[DenseBundle], VectorSearch] | None = None,
     ) -> None:
-        check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
+        check_settings(device_dtype=device_dtype, scan=scan, spreads=spread is not None)
         self.index = index
         # None: its texts, and the vectors of its rows, are not at hand.
         self._bundle = index if isinstance(index, DenseBundle) else None
         self.index_dir = Path(index.folder)
         self.device_name = checked_device(device)
-        self.ann: AnnIndex[BundleAnnRecord] | None = None
+        self.scan: OpenScan | None = None
         if isinstance(index, FaissFolder):
             self.dimension = index.dimension
         else:
             self.dimension = int(index.settings.dimension)
-        if self._bundle is not None and ann:
-            from pyserini_repbert.index.ann import open_ann
-
-            self.ann = open_ann(self._bundle, verify)
-        elif ann or (spread and self._bundle is None):
+        bundle_scan = None
+        if scan and self._bundle is not None:
+            bundle_scan = scans()[scan].of_bundle(self._bundle, verify)
+            self.scan = bundle_scan
+        elif scan or (spread and self._bundle is None):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
                 f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
                 'give a dense bundle'
             )
-        self._top_rows = self._search_of(index, device_dtype, spread)
+        if bundle_scan is None:
+            self._top_rows = self._search_of(index, device_dtype, spread)
+        else:
+            self._top_rows = bundle_scan.search
         if not isinstance(index, FaissFolder):
             query_encoder = truncated_as(query_encoder, index.settings)
         self.query_encoder = query_encoder
@@ -173,10 +173,6 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         if isinstance(index, FaissFolder):
             return partial(_search_faiss, index)
         if isinstance(index, DenseBundle):
-            if self.ann:
-                from pyserini_repbert.search import ann as approximate
-
-                return partial(approximate.search, index, self.ann)
             if spread:
                 return spread(index)
             if self.device_name.startswith('cuda'):
@@ -201,7 +197,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        with torch_threads(self.threads), self._faiss_threads():
+        with torch_threads(self.threads), self._threads_of_scan():
             if self.takes_docids:
                 return self._rank_like(topics, k)
             vectors = self.encode([topic.text for topic in topics])
@@ -309,14 +305,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         """How its ranking is fused with others, by their names, unless a user says."""
         return FusionSettings()
 
-    @property
-    def _is_approximate(self) -> bool:
-        return self.ann is not None
-
-    def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
-        """The threads of an approximate index, while it is searched."""
-        if self._is_approximate and self.threads > 1:
-            return faiss_threads(self.threads)
+    def _threads_of_scan(self) -> contextlib.AbstractContextManager[None]:
+        if self.scan is not None and self.threads > 1:
+            return self.scan.computing_in(self.threads)
         return contextlib.nullcontext()
 
     def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
@@ -427,14 +418,12 @@ def open_dense_index(folder: StrPath, verify: bool = True) -> DenseIndex:
     return DenseBundle(folder, verify)
 
 
-def check_settings(*, device_dtype: str, ann: bool, spreads: bool) -> None:
+def check_settings(*, device_dtype: str, scan: str, spreads: bool) -> None:
     """Raise InputError for settings of a search that are unknown or do not go together."""
     if device_dtype not in ('float16', 'float32'):
         raise InputError(f"device dtype '{device_dtype}' was given, expected float16 or float32")
-    if ann and spreads:
-        raise InputError(
-            'an approximate index is searched on one machine', parameters=('ann', 'ray')
-        )
+    if scan and spreads:
+        raise InputError(f"'{scan}' searches on one machine", parameters=(scan, 'ray'))
 
 
 def _search_faiss(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[TopRows]:

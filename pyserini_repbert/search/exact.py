@@ -1,7 +1,7 @@
 """Exact search by inner product: every query is compared with every vector of an index.
 
 Use it on a CPU for up to some millions of passages: a query takes about as long as reading all
-vectors. On CUDA, `gpu_index` is faster; `ann` reads only a part of the vectors, and may miss hits.
+vectors. On CUDA, `gpu_index` is faster.
 A score is the inner product of the query's vector with the passage's (RepBERT eq. 3,
 https://arxiv.org/abs/2006.15498).
 

@@ -76,12 +76,27 @@ def with_added_settings(hook: str) -> Callable[[_Model], _Model]:
     """
 
     def extend(model: _Model) -> _Model:
-        settings: dict[str, tuple[Any, Any]] = {}
-        for part in loaded('in_services'):
-            settings |= getattr(part, hook)
-        return with_fields(model, settings)
+        return with_fields(model, _added_settings(hook))
 
     return extend
+
+
+def _added_settings(hook: str) -> dict[str, tuple[Any, Any]]:
+    settings: dict[str, tuple[Any, Any]] = {}
+    for part in loaded('in_services'):
+        settings |= getattr(part, hook)
+    return settings
+
+
+def settings_with_flags() -> list[str]:
+    """The settings of an index that extensions add and `serve` has flags for: those with a
+    description.
+    """
+    names = []
+    for name, (_, default) in _added_settings('index_settings').items():
+        if getattr(default, 'description', None):
+            names.append(name)
+    return names
 
 
 def with_added_fields(hook: str) -> Callable[[_Form], _Form]:

@@ -407,13 +407,6 @@ class IndexInfo(TypedDict):
     default: Annotated[
         list[str], Field(description='the rankings that a search fuses if it names none')
     ]
-    approximate: Annotated[
-        dict[str, str],
-        Field(
-            description='for each ranking of an approximate index, the exact ranking whose hits it '
-            'finds'
-        ),
-    ]
     like: Annotated[
         list[str], Field(description='the rankings that accept a document instead of a question')
     ]

@@ -415,7 +415,6 @@ def index_answer(service: Service, index: ServedIndex) -> IndexInfo:
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),
-        'approximate': index.approximate,
         'like': list(index.document_systems),
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],

@@ -11,6 +11,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import add_flags_of, loaded, parts_of
+from pyserini_repbert.serve.added_fields import settings_with_flags
 from pyserini_repbert.serve.hosts import ANY, is_loopback
 from pyserini_repbert.serve.settings import (
     FileSettings,
@@ -46,7 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar='FILE.yaml',
         help="a settings file: indexes, keys, rerankers and limits, in Pyserini's form",
     )
-    add_flags(parser, 'encoder', 'ann', of=IndexSettings)
+    add_flags(parser, 'encoder', *settings_with_flags(), of=IndexSettings)
     add_flags(parser, 'language', of=IndexSettings, metavar='CODE')
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
     add(
@@ -102,10 +103,11 @@ def _check_flags(options: argparse.Namespace) -> None:
         not has_indexes,
         'there is nothing to serve: give --index, such as --index demo, or --config',
     )
-    command.refuse(
-        (options.encoder or options.ann or options.language) and not options.index,
-        '--encoder, --ann and --language are for --index: --config has its own',
-    )
+    for name in ('encoder', *settings_with_flags(), 'language'):
+        command.refuse(
+            getattr(options, name) and not options.index,
+            f'--{name} is for --index: --config has its own',
+        )
     command.refuse(
         (options.topics or options.qrels) and len(options.index) != 1,
         '--topics and --qrels are for one --index: for several, name them in the file of --config',
@@ -238,7 +240,7 @@ def _add_index(indexes: dict[str, IndexSettings], text: str, options: argparse.N
         index = dense
         base = f'{alias}-lucene'
         indexes[base] = IndexSettings.of(path=lucene, language=options.language)
-    of_index = command.pick_options(options, 'encoder', 'ann', 'topics', 'qrels')
+    of_index = command.pick_options(options, 'encoder', *settings_with_flags(), 'topics', 'qrels')
     language = None if base else options.language
     indexes[alias] = IndexSettings.of(path=index, base_index=base, language=language, **of_index)
 

@@ -24,6 +24,7 @@ from pyserini_repbert.indexes.documents import IndexDocuments
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions, kind_of
 from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.indexes.offered import ScannedRanking
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.query_words import word_finder
@@ -83,7 +84,8 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
 
 def _check_settings(alias: str, settings: IndexSettings, kind: IndexKind, index_type: str) -> None:
     """Raises InputError for settings that an index of this kind does not take."""
-    kind.check(settings.location, SearchOptions(ann=settings.ann))
+    for scan in settings.scans:
+        kind.check(settings.location, SearchOptions(scan=scan))
     if settings.ray and (index_type == 'faiss' or 'ray' not in kind.takes):
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -145,7 +147,7 @@ class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
     The systems are the rankings of the index, sparse ones that the settings name or that a base
-    index has, and what `adapt` wrote. Approximate rankings are among them if the settings say so.
+    index has, and what `adapt` wrote. Rankings by scans are among them if the settings say so.
 
     Parameters
     ----------
@@ -195,7 +197,7 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
-        # By approximate systems whose index is gone, the rankings that are searched in their place.
+        # By systems that cannot be scanned any more, the rankings that are searched in their place.
         self._exact: dict[str, str] = {}
         self.known_to_parts: dict[Any, Any] = {}
         self.index_type = index_type_of(alias, settings)
@@ -207,8 +209,8 @@ class ServedIndex:
         try:
             self.beside = self._specs_beside()
             self._open_vectors(before)
-            if settings.ann:
-                self._open_approximate(before)
+            if settings.scans:
+                self._open_scanned(before)
             self._choose_systems()
             self._open_documents()
             self.topics = IndexTopics(alias, settings)
@@ -271,30 +273,33 @@ class ServedIndex:
         self.index.prepare(machine)
         return dense
 
-    def _open_approximate(self, before: Self | None) -> None:
-        """Open the rankings whose approximate indexes there are.
+    def _open_scanned(self, before: Self | None) -> None:
+        """Open the rankings that the scans of the settings find.
 
-        One that an earlier generation had, and whose index is gone, is searched exactly. Raises
-        InputError where no ranking has an index.
+        One that an earlier generation had, and that cannot be scanned any more, is searched
+        exactly. Raises InputError where no ranking can be scanned.
         """
-        approximate = self.index.offered.approximate
+        exact_of = {}
+        for name, ranking in self.index.offered.scanned.items():
+            if ranking.scan in self.settings.scans:
+                exact_of[name] = ranking.exact
         refusals = {}
-        for name, exact in approximate.items():
+        for name, exact in exact_of.items():
             try:
                 ranker = self.index.ranking(name, self._machine)
             except InputError as error:
                 refusals[name] = error
             else:
                 self._rankers[name] = BatchedRanker(ranker, self.ranker(exact).queue, name)
-        if before is None and not approximate.keys() - refusals.keys():
+        if before is None and not exact_of.keys() - refusals.keys():
             raise next(iter(refusals.values()))
         for name, refusal in refusals.items():
             if before is None:
                 logger.warning("index '%s' answers without '%s': %s", self.alias, name, refusal)
             elif name in before.systems:
                 logger.warning("index '%s' is searched exactly: %s", self.alias, refusal)
-                self._exact[name] = approximate[name]
-                ranker = self.ranker(approximate[name])
+                self._exact[name] = exact_of[name]
+                ranker = self.ranker(exact_of[name])
                 self._rankers[name] = BatchedRanker(ranker.ranker, ranker.queue, name)
 
     def _choose_systems(self) -> None:
@@ -370,20 +375,20 @@ class ServedIndex:
         return systems
 
     def _own_systems(self) -> list[str]:
-        """The rankings of the index, approximate ones where they are open."""
+        """The rankings of the index, those of scans where they are open."""
         if self.settings.sparse is not None and self.index.searches_words:
             return []
         offered = self.index.offered
         names = []
         for name in offered.names:
-            if name not in offered.approximate or name in self._rankers:
+            if name not in offered.scanned or name in self._rankers:
                 names.append(name)
         return names
 
     @property
-    def approximate(self) -> dict[str, str]:
-        """By the name of each approximate system, the ranking whose hits it finds."""
-        known = self.index.offered.approximate
+    def scanned(self) -> dict[str, ScannedRanking]:
+        """By name, the systems whose hits a scan finds."""
+        known = self.index.offered.scanned
         return {name: known[name] for name in self.systems if name in known}
 
     def _open_adapted(self, folder: str) -> None:
@@ -510,7 +515,7 @@ class ServedIndex:
 
     @property
     def document_systems(self) -> tuple[str, ...]:
-        """The systems that take a document in place of a question."""
+        """The systems that take a document instead of a question."""
         names = []
         for name in self.systems:
             is_able = name in self.index.offered.of_documents
@@ -527,7 +532,7 @@ class ServedIndex:
         return system == ADAPTED or system in self.index.offered.of_models
 
     def forget_learned(self) -> None:
-        """Read anew what extensions know of what the collection learned, when they are asked."""
+        """Read again what extensions know of what the collection learned, when they are asked."""
         self.known_to_parts.clear()
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import missing_extension
 from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.search.scans import scans
 from pyserini_repbert.serve.added_fields import with_added_settings
 from pyserini_repbert.serve.setting_values import (
     Alias,
@@ -96,14 +97,13 @@ class IndexSettings(_Settings):
     Attributes
     ----------
     path : the index folder
-    name : of an index of the catalog, in place of a path
+    name : of an index of the catalog, instead of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
         (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
         'collection'; None: recognised by the files in the folder
     encoder : of the queries of a dense index or of a bundle of weights of terms; of another
         program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
-    ann : whether approximate search is offered, too, of each ranking that has an index for it
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
         those that fit the Lucene index
@@ -123,19 +123,18 @@ class IndexSettings(_Settings):
         default=None, description='the encoder of --index; default: the one that the index names'
     )
     base_index: str | None = None
-    ann: bool = Field(default=False, description='also offer the approximate indexes of --index')
     ray: str | None = None
     sparse: list[SparseName] | None = None
     adapted: PathOrName | None = None
     language: LanguageCode | None = Field(
         default=None,
-        description='of a Lucene index that does not say it: de, for its analyzer; default: en',
+        description='language of a Lucene index that does not record it, such as de; default: en',
     )
     topics: PathOrName | None = Field(
-        default=None, description='topics of --index, if there is one only'
+        default=None, description='topics of --index, if only one is given'
     )
     qrels: PathOrName | None = Field(
-        default=None, description='judgments of --index, if there is one only'
+        default=None, description='judgments of --index, if only one is given'
     )
 
     writable: bool = False
@@ -146,6 +145,11 @@ class IndexSettings(_Settings):
     def location(self) -> str:
         """The folder or the catalog name."""
         return self.name or str(self.path)
+
+    @property
+    def scans(self) -> list[str]:
+        """The names of the scans that are offered, too, of each ranking that can be scanned so."""
+        return [name for name in scans() if getattr(self, name, False)]
 
     @model_validator(mode='before')
     @classmethod

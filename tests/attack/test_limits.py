@@ -11,6 +11,7 @@ import pytest
 from folders import HANGS
 
 from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.extension import extensions
 
 INTERRUPTING = """
 import importlib.abc, os, signal, sys
@@ -44,7 +45,11 @@ def refused(words, folder, limit=None, size=0):
     [
         ('fusion --runs run.txt run.txt --output out.txt --quiet', 4096),
         ('encode --corpus corpus.jsonl --encoder tiny --output out --quiet', 8192),
-        ('index ann --index dense --kind hnsw --quiet', 8192),
+        pytest.param(
+            'index ann --index dense --kind hnsw --quiet',
+            8192,
+            marks=pytest.mark.skipif('approximate' not in extensions(), reason='taken away'),
+        ),
         pytest.param(
             'index lucene --corpus corpus.jsonl --output out --quiet', 8192, marks=pytest.mark.jvm
         ),

@@ -15,7 +15,6 @@ from pyserini_repbert.encode.parts import finish_parts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import folds
 from pyserini_repbert.files import check_replaced, locked
-from pyserini_repbert.index.ann_form import ANN_FORM
 from pyserini_repbert.index.bundle_form import bundle_form
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import export_faiss
@@ -23,7 +22,6 @@ from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.surrounding import surrounding_index
 from pyserini_repbert.record import record_path
 from pyserini_repbert.search.adapted_folder import write_adapted
-from pyserini_repbert.search.ann import ann_lock
 
 THESIS = 'ten years of work'
 
@@ -166,29 +164,6 @@ def test_adapt(tmp_path):
     refuses(
         lambda: write_adapted(folder, query_map, overwrite=True, **values), folder, 'thesis.txt'
     )
-
-
-def test_index_ann(tmp_path):
-    folder = indexes.dense(tmp_path / 'index')
-    put_thesis(folder, 'ann/thesis.txt')
-
-    def build():
-        with ann_lock(folder, overwrite=True):
-            pass
-
-    refuses(build, folder / 'ann', 'thesis.txt')
-    (folder / 'ann').rename(tmp_path / 'ann')
-    (folder / 'ann').symlink_to(tmp_path / 'ann')
-    with pytest.raises(InputError, match='ann is a link'):
-        build()
-    assert (tmp_path / 'ann' / 'thesis.txt').read_text() == THESIS
-
-
-def test_what_a_killed_build_of_ann_seems_to_have_left(tmp_path):
-    for name in ('thesis.txt', 'index.faiss', 'ann.json'):
-        put_thesis(tmp_path / '.ann-cleared', name)
-    ANN_FORM.remove(tmp_path / '.ann-cleared')
-    assert tree(tmp_path) == {'.ann-cleared/thesis.txt': THESIS.encode()}
 
 
 def test_a_lock_is_no_link_to_a_file(tmp_path):

@@ -63,7 +63,6 @@ def test_every_way_to_read_says_that_another_collection_is_there(open_collection
             for read in (
                 opened.refresh,
                 opened.searcher,
-                opened.build_ann,
                 lambda opened=opened: opened.search('cat'),
                 lambda opened=opened: opened.search(frame),
                 lambda opened=opened: opened.more_like('a'),

@@ -141,7 +141,6 @@ def test_rankings_that_it_lacks_are_refused(refusal, rankings, text):
 
 def test_what_the_collection_lacks_is_refused(refusal):
     asked = ('--index', 'mine', '--query', 'cat')
-    assert 'mine has no approximate index: build it with `index ann`' in refusal(*asked, '--ann')
     assert "ray is for dense vectors, and 'mine' is a collection" in refusal(
         *asked, '--ray', 'auto'
     )

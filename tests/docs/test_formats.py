@@ -7,10 +7,8 @@ import pytest
 from doc_runner import ROOT
 
 from pyserini_repbert.collection import generation_manifest as collection
-from pyserini_repbert.collection.approximate import CollectionAnnRecord, CoveredShard
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
-from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 from pyserini_repbert.index.records import (
     DenseSettings,
     Manifest,
@@ -25,18 +23,14 @@ _COLLECTION = (
     collection.ShardOfGeneration,
     CollectionSettings,
     CollectionShard,
-    CoveredShard,
 )
-_OF_ALL_ANN = {field.name for field in dataclasses.fields(AnnRecord)}
 
 
 @pytest.mark.parametrize(
     ('page', 'kinds', 'not_in_files'),
     [
-        ('dense', (Manifest, DenseSettings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
+        ('dense', (Manifest, DenseSettings, ShardRecord, Overlap), {'kind'}),
         ('collection', _COLLECTION, set()),
-        # The page on dense bundles has the other keys.
-        ('collection', (CollectionAnnRecord,), _OF_ALL_ANN),
         ('epic', (TermWeightsSettings,), set()),
         ('records', (Record, Model, Input), set()),
     ],

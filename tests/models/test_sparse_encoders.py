@@ -181,7 +181,7 @@ def test_commands_recognise_the_folder(splade, tmp_path, capsys):
     assert list(ranking.docids) == [f'd{row:02}' for row in order]
     np.testing.assert_allclose(ranking.scores, expected[order], atol=1e-5)
 
-    for name, given in {'ann': ['--ann'], 'prf': ['--prf', 'average']}.items():
+    for name, given in {'prf': ['--prf', 'average']}.items():
         assert run(search, ['--index', str(tmp_path / 'one'), '--query', 'cat', *given]) == 2
         error = capsys.readouterr().err
         assert len(error.splitlines()) == 1 and name in error

@@ -237,7 +237,6 @@ def test_what_cannot_be_opened_releases_the_index(collection, monkeypatch):
         ('filter', 'a:b', 'a collection'),
         ('only_ids', 'ids.txt', 'a collection'),
         ('not_ids', 'ids.txt', 'a collection'),
-        ('ann', True, 'dense vectors'),
         ('max_length', 5, 'a model that reads queries'),
     ],
 )

@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 import torch
-from ann_bundles import RowEncoder, clustered, write_bundle
+from vector_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index import DenseBundle

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ann_bundles import DIMENSION, RowEncoder, clustered, write_bundle
 from folders import tree
+from vector_bundles import DIMENSION, RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -22,7 +22,6 @@ from pyserini_repbert.indexes.dense.on_ray import SearchShards
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.ray_parts import EncodeParts
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 
 VECTORS = clustered(1000)
@@ -82,16 +81,6 @@ def test_large_queries_lose_no_hits(k):
     tops = ExactIndex(ArrayVectors(stored)).search(queries, k)
     for query, top in enumerate(tops):
         assert set(top.rows.tolist()) == set(np.argsort(-scores[:, query])[:k].tolist())
-
-
-def test_an_approximate_index_scores_by_the_stored_values(tmp_path):
-    folder = write_bundle(tmp_path / 'index', VECTORS, dtype='int8')
-    build_ann(DenseBundle(folder), AnnSettings('hnsw', hits=20))
-    searcher = DenseSearcher(folder, RowEncoder(VECTORS), ann=True)
-    for hit in searcher.search(VECTORS[3], 10):
-        score = float(IN_INT8[int(hit.docid[1:])] @ VECTORS[3])
-        assert hit.score == pytest.approx(score, rel=1e-5)
-    assert check_index(folder).count('whole') == 2
 
 
 def test_the_manifest_says_what_is_lost(bundle):

@@ -303,8 +303,6 @@ def test_what_a_collection_has_itself_is_not_named(make_collection):
 
     with pytest.raises(PyseriniRepbertError, match='has its own rankings'):
         asyncio.run(open_service(sparse=['bm25']))
-    with pytest.raises(PyseriniRepbertError, match='has no approximate index'):
-        asyncio.run(open_service(ann=True))
     with pytest.raises(PyseriniRepbertError, match="should be of type 'tf'"):
         asyncio.run(open_service(index_type='tf'))
 

@@ -32,7 +32,6 @@ indexes:
     index_type: dense
     encoder: checkpoint
     base_index: text
-    ann: true
     topics: topics.tsv
 """,
     )
@@ -41,7 +40,6 @@ indexes:
         index_type='dense',
         encoder=str(tmp_path / 'checkpoint'),
         base_index='text',
-        ann=True,
         topics=str(tmp_path / 'topics.tsv'),
     )
 

@@ -10,7 +10,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.indexes import index_type_of
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
@@ -59,9 +58,3 @@ def test_without_passages_it_is_refused(make_bundle):
 
     with pytest.raises(InputError, match='stores no passages'):
         asyncio.run(opening())
-
-
-def test_it_has_no_approximate_search(make_bundle):
-    settings = IndexSettings(path=str(make_bundle(store_text=True)), ann=True)
-    with pytest.raises(InputError, match='ann is for dense vectors, and .*leave it out'):
-        index_type_of('weights', settings)

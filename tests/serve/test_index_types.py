@@ -14,7 +14,6 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
@@ -22,10 +21,10 @@ from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
-N = 640  # an approximate index takes 624 at least
+N = 640
 CONFIG = """
 indexes:
-  dense: {path: bundle, ann: true, base_index: text}
+  dense: {path: bundle, base_index: text}
   theirs: {path: faiss, index_type: faiss, encoder: encoder, base_index: text}
   epic: {path: impact, index_type: impact}
   text: {path: lucene, index_type: tf}
@@ -38,12 +37,9 @@ SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'bm25+rocchio', 'ql', 'ql+rm3', 'sdm
 
 @pytest.fixture
 def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
-    """A bundle without texts, with an approximate index; Pyserini's layout of it; Lucene's of
-    text and of impacts.
-    """
+    """A bundle without texts; Pyserini's layout of it; Lucene's of text and of impacts."""
     corpus = open_corpus(corpus_file(N))
     encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint('encoder')), tmp_path / 'bundle')
-    build_ann(DenseBundle(tmp_path / 'bundle'), AnnSettings('hnsw', 0.5, 10))
     export_faiss(DenseBundle(tmp_path / 'bundle'), tmp_path / 'faiss')
     build_lucene_index(corpus, tmp_path / 'lucene')
     encode_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)
@@ -89,7 +85,7 @@ def test_each_type_offers_its_systems(service):
         'text': 'tf',
     }
     assert {name: index['systems'] for name, index in offered.items()} == {
-        'dense': ['dense', 'ann', *SPARSE],
+        'dense': ['dense', *SPARSE],
         'theirs': ['dense', *SPARSE],
         'epic': ['epic'],
         'text': SPARSE,
@@ -105,7 +101,6 @@ def test_each_system_searches(service):
     text = _scores(service, 'text')
     assert _scores(service, 'theirs', system='dense') == pytest.approx(dense, abs=1e-4)
     assert _scores(service, 'dense', system='bm25') == text
-    assert set(_scores(service, 'dense', system='ann')) <= {f'd{number}' for number in range(N)}
     assert len(_scores(service, 'epic')) == 5
 
     default = _scores(service, 'dense')

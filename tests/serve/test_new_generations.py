@@ -3,7 +3,6 @@
 import gc
 import logging
 import multiprocessing
-import shutil
 import sqlite3
 import threading
 import time
@@ -15,7 +14,6 @@ from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.extensions.trials import encode_trial, go_back, use_trial
-from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.serve import routes, service as services
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -114,46 +112,6 @@ def test_a_service_goes_over_to_a_trial_and_back(folder, tiny_checkpoint):
             go_back(collection)
         assert wait_for(client, 3) == {'1'}
         assert scores(client) == before
-
-
-def many(count):
-    """Enough documents for an approximate index."""
-    texts = [' '.join(WORDS[number % place] for place in range(2, 7)) for number in range(count)]
-    return [{'id': f'd{number}', 'text': text} for number, text in enumerate(texts)]
-
-
-def ann_hits(client):
-    """The documents of an approximate search, after those of exact search have been compared."""
-    hits = []
-    for system in ('ann', 'dense'):
-        answer = client.get(f'/v1/mine/search?query=the+cat&hits=7&system={system}').json()
-        hits.append([(hit['docid'], hit['score']) for hit in answer['candidates']])
-    assert hits[0] == hits[1]
-    return [docid for docid, _ in hits[0]]
-
-
-def test_an_approximate_index_serves_later_generations(folder, caplog):
-    with Collection.open(folder) as collection:
-        collection.add(many(700))
-        collection.build_ann(AnnSettings(recall=1.0, hits=700))
-    with served(folder, ann=True) as client:
-        assert client.get('/v1/mine').json()['systems'] == ['dense', 'ann']
-        ann_hits(client)
-        before = client.app.state.service.served['mine'].ranker('ann').ranker
-        with Collection.open(folder) as collection:
-            collection.add([{'id': 'newer', 'text': 'the cat the cat'}])
-        while client.get('/v1/mine').json()['generation'] < 3:
-            time.sleep(0.02)
-        assert 'newer' in ann_hits(client)
-        after = client.app.state.service.served['mine'].ranker('ann').ranker
-        assert after.approximate.index is before.approximate.index
-        shutil.rmtree(folder / 'ann')
-        with caplog.at_level(logging.WARNING):
-            publish(folder, [2])
-            while client.get('/v1/mine').json()['generation'] < 4:
-                time.sleep(0.02)
-        assert "index 'mine' is searched exactly: " in caplog.text
-        ann_hits(client)
 
 
 def test_a_request_ends_on_the_generation_on_which_it_began(folder):

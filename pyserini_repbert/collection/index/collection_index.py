@@ -50,7 +50,7 @@ from pyserini_repbert.indexes.kind import (
     SearchOptions,
 )
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.offered import OfferedRankings
+from pyserini_repbert.indexes.offered import OfferedRankings, ScannedRanking
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import (
@@ -59,6 +59,7 @@ from pyserini_repbert.search.adapted_folder import (
     read_adapted,
     read_query_map,
 )
+from pyserini_repbert.search.scans import scans
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.field_counts import FieldCounter
@@ -69,8 +70,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The approximate search of the passages' vectors; that of a further ranking has its name before it.
-APPROXIMATE = 'ann'
 # Filters whose rankings are kept.
 _MOST_FILTERS = 32
 # Fields that clients are told of.
@@ -119,7 +118,7 @@ class CollectionIndex(Index):
             if self._adapted_search is not None and not wanted:
                 wanted = learned_rankings(self.generation.settings, self._adapted_search)
             self._rankings = rankings_of(self.generation.settings, wanted)
-            self._check_approximate()
+            self._check_scan()
             self.filter = _filter_of(options, self.generation)
         except BaseException:
             self.generation.close()
@@ -154,14 +153,15 @@ class CollectionIndex(Index):
             self.options = replace(self.options, aggregate=own.aggregate)
         self.stages = own.stages
 
-    def _check_approximate(self) -> None:
-        """Raises InputError for an approximate search without a ranking of vectors."""
-        of_vectors = set(self._approximate.values())
-        if self.options.ann and not of_vectors & set(map(str, self._searched)):
+    def _check_scan(self) -> None:
+        """Raises InputError for a scan without a ranking of vectors."""
+        of_vectors = {ranking.exact for ranking in self._scanned.values()}
+        scan = self.options.scan
+        if scan and not of_vectors & set(map(str, self._searched)):
             raise InputError(
-                f'an approximate index is of a ranking of vectors, and {" ".join(self.rankings)} '
-                'was asked for: leave one out',
-                parameters=('ann', 'rankings'),
+                f"'{scan}' is for a ranking of vectors, and {' '.join(self.rankings)} was asked "
+                'for: leave one out',
+                parameters=(scan, 'rankings'),
             )
 
     @property
@@ -173,40 +173,48 @@ class CollectionIndex(Index):
         """The rankings by one model each that are searched."""
         return searched_rankings(self.generation.settings, self._rankings)
 
-    @property
-    def _approximate(self) -> dict[str, str]:
-        """By the name of each approximate ranking, the ranking whose hits it finds."""
-        exact_of = {APPROXIMATE: str(CollectionRanking.DENSE)}
-        for kind in self.generation.settings.further_models:
-            if kind.has_ann:
-                exact_of[f'{kind.ranking}-{APPROXIMATE}'] = kind.ranking
-        return exact_of
+    @cached_property
+    def _scanned(self) -> dict[str, ScannedRanking]:
+        """The rankings whose hits a scan finds: that of the dense vectors has the name of the scan,
+        others have their own before it.
+        """
+        scanned = {}
+        for scan in scans():
+            scanned[scan] = ScannedRanking(scan, str(CollectionRanking.DENSE))
+            for kind in self.generation.settings.further_models:
+                if kind.has_vectors:
+                    scanned[f'{kind.ranking}-{scan}'] = ScannedRanking(scan, kind.ranking)
+        return scanned
+
+    def _exact(self, name: str) -> str:
+        """The ranking of exact search whose hits a ranking has."""
+        scanned = self._scanned.get(name)
+        return name if scanned is None else scanned.exact
 
     @property
     def offered(self) -> OfferedRankings:
         settings = self.generation.settings
         stored = tuple(map(str, stored_rankings(settings)))
         first = tuple(map(str, first_rankings(settings)))
-        approximate = self._approximate
-        names = (*stored, *approximate)
+        names = (*stored, *self._scanned)
         usual = ''
         if rescoring_kind(settings) is not None:
             usual = str(CollectionRanking.RESCORED)
-            names = (*stored, usual, *approximate)
-        of_vectors = frozenset((str(CollectionRanking.DENSE), APPROXIMATE))
+            names = (*stored, usual, *self._scanned)
+        of_vectors = frozenset((str(CollectionRanking.DENSE), *scans()))
         return OfferedRankings(
             names,
             of_vectors=of_vectors,
             of_models=frozenset(names) - {str(CollectionRanking.BM25)},
             of_documents=frozenset(names),
             with_feedback=of_vectors,
-            approximate=approximate,
+            scanned=self._scanned,
             usual=usual,
             fused=first if len(first) > 1 else (),
         )
 
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
-        exact = [self._approximate.get(name, name) for name in rankings]
+        exact = [self._exact(name) for name in rankings]
         is_twice = len(set(exact)) < len(exact)
         if len(exact) < 2 or is_twice or not set(exact) <= set(self.offered.names):
             return None
@@ -281,7 +289,7 @@ class CollectionIndex(Index):
                 k1=options.k1,
                 b=options.b,
                 query_map=query_map,
-                ann=options.ann,
+                scan=options.scan,
             )
             self._searcher = self._search(open_encoder, settings, machine)
             # What the two share is taken.
@@ -305,9 +313,9 @@ class CollectionIndex(Index):
             return self._opened[name]
 
     def _open_ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
-        exact = self._approximate.get(name, name)
-        (known,) = rankings_of(self.generation.settings, [exact])
-        ranking = self._all_documents(machine).ranking(known, ann=exact != name)
+        (known,) = rankings_of(self.generation.settings, [self._exact(name)])
+        scan = self._scanned[name].scan if name in self._scanned else ''
+        ranking = self._all_documents(machine).ranking(known, scan)
         return ranking if self.filter.is_open else ranking.within(self.filter)
 
     def _all_documents(self, machine: Machine) -> CollectionSearcher:

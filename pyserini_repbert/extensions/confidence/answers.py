@@ -246,7 +246,7 @@ def _searched_rankings(index: ServedIndex, search: _EstimatedSearch) -> Searched
     offered = index.index.offered
     known_rankings: set[str] = set()
     if index.index.kind.is_writable:
-        known_rankings = set(offered.names) - set(offered.approximate)
+        known_rankings = set(offered.names) - set(offered.scanned)
     searched = systems
     if systems == (offered.usual,):
         searched = (*(offered.fused or (DENSE,)), offered.usual)

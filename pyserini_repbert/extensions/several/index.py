@@ -134,14 +134,14 @@ class SeveralIndexes(Index):
         """The rankings that all have; none takes a document, or knows how likely hits are."""
         first, *others = [part.offered for part in self.parts.values()]
         names = tuple(name for name in first.names if all(name in other.names for other in others))
-        approximate = {name: exact for name, exact in first.approximate.items() if name in names}
+        scanned = {name: ranking for name, ranking in first.scanned.items() if name in names}
         is_usual = all(other.usual == first.usual for other in others)
         return OfferedRankings(
             names,
             of_vectors=first.of_vectors & set(names),
             of_models=first.of_models & set(names),
             with_feedback=first.with_feedback & set(names),
-            approximate=approximate,
+            scanned=scanned,
             usual=first.usual if is_usual else '',
             fused=tuple(name for name in first.fused if name in names),
         )

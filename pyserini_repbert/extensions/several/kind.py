@@ -16,7 +16,8 @@ class SeveralKind(IndexKind):
 
     name = 'several'
     what = 'several collections'
-    takes = frozenset('rankings aggregate filter ann'.split())
+    takes = frozenset('rankings aggregate filter'.split())
+    has_scans = True
     finds_passages = True
 
     def holds(self, folder: Path) -> bool:

@@ -19,7 +19,7 @@ EXTENSION = Extension(
             'multi-vector: its token vectors are stored beside dense ones, and order the best '
             '1,000 hits',
             rescores=True,
-            has_ann=True,
+            has_vectors=True,
         ),
     ),
 )

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Of a document as a query, so many token vectors at most, evenly spaced.
 _QUERY_TOKENS = 256
-# Of a query to measure an approximate index with: tokens of a passage that follow each other, and
+# Of a query to measure a scan with: tokens of a passage that follow each other, and
 # their noise, in standard deviations of the passage's values.
 _SAMPLE_TOKENS = 16
 _SAMPLE_NOISE = 0.5
@@ -57,7 +57,7 @@ _TokenDtype = Annotated[str, Field(pattern='^(float16|int8)$')]
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class TokenModel(RepresentationModel):
-    """All that decides a collection's token vectors, but for the text."""
+    """All that decides a collection's token vectors, except for the text."""
 
     deciding: ClassVar[tuple[str, ...]] = (
         'weights_sha256',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +10,11 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind, missing_manifest
 from pyserini_repbert.index.records import DenseSettings
-from pyserini_repbert.indexes.kind import (
-    USUAL_RANKING,
-    Index,
-    IndexKind,
-    SearchOptions,
-    WrittenAnn,
-)
+from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 from pyserini_repbert.names.indexes import locate
 
 if TYPE_CHECKING:
     from pyserini_repbert.indexes.machine import Machine
-    from pyserini_repbert.search.ann import AnnSettings
 
 
 class DenseKind(IndexKind):
@@ -30,7 +22,8 @@ class DenseKind(IndexKind):
 
     name = 'dense'
     what = 'an index of dense vectors'
-    takes = frozenset(('ann', 'adapted', 'ray', 'build', 'max_length'))
+    takes = frozenset(('adapted', 'ray', 'build', 'max_length'))
+    has_scans = True
 
     def holds(self, folder: Path) -> bool:
         if (folder / MANIFEST).is_file():
@@ -50,27 +43,6 @@ class DenseKind(IndexKind):
             if isinstance(locate(location), Path) and not self.holds(Path(location)):
                 raise missing_manifest(location) from None
             raise
-
-    def build_ann(
-        self,
-        folder: Path,
-        settings: AnnSettings,
-        on_progress: Callable[[int], object],
-        overwrite: bool = False,
-        ranking: str = USUAL_RANKING,
-    ) -> WrittenAnn:
-        if ranking != USUAL_RANKING:
-            raise InputError(
-                f"'{folder}' is {self.what}, and has no ranking '{ranking}': leave it out",
-                parameters=('ranking',),
-            )
-        from pyserini_repbert.index.dense import DenseBundle
-        from pyserini_repbert.search.ann import build_ann
-
-        record = build_ann(
-            DenseBundle(folder), settings, overwrite=overwrite, on_progress=on_progress
-        )
-        return WrittenAnn.at(folder, record)
 
     def open(self, location: str, options: SearchOptions, before: Any = None) -> Index:
         from pyserini_repbert.indexes.dense.dense_index import DenseIndex

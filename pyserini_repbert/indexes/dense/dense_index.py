@@ -1,4 +1,4 @@
-"""`DenseIndex`: the exact or approximate search of dense vectors."""
+"""`DenseIndex`: the search of dense vectors, exact or by a scan."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyserini_repbert.indexes.dense.numbers import BundleNumbers
 from pyserini_repbert.indexes.dense.searcher import DenseSearcher
 from pyserini_repbert.indexes.kind import Index
 from pyserini_repbert.indexes.machine import Machine
-from pyserini_repbert.indexes.offered import OfferedRankings
+from pyserini_repbert.indexes.offered import OfferedRankings, ScannedRanking
 from pyserini_repbert.indexes.stores import DocumentStore
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.record import Input, checksum
 from pyserini_repbert.search.adapted_folder import read_adapted, read_query_map
 from pyserini_repbert.search.dense import QueryEncoder
+from pyserini_repbert.search.scans import scans
 
 EXACT = 'dense'
-APPROXIMATE = 'ann'
 
 
 class DenseIndex(Index):
@@ -32,12 +32,12 @@ class DenseIndex(Index):
 
     @property
     def rankings(self) -> tuple[str, ...]:
-        return (APPROXIMATE,) if self.options.ann else (EXACT,)
+        return (self.options.scan or EXACT,)
 
     @property
     def offered(self) -> OfferedRankings:
-        """The exact and the approximate search; a FAISS folder does not give its vectors."""
-        names = (EXACT, APPROXIMATE)
+        """Exact search, and each scan; a FAISS folder does not give its vectors."""
+        names = (EXACT, *scans())
         at_hand = names if self.kind.index_type(self.location) != 'faiss' else ()
         return OfferedRankings(
             names,
@@ -45,7 +45,7 @@ class DenseIndex(Index):
             of_models=frozenset(names),
             of_documents=frozenset(at_hand),
             with_feedback=frozenset(at_hand),
-            approximate={APPROXIMATE: EXACT},
+            scanned={name: ScannedRanking(name, EXACT) for name in scans()},
         )
 
     def searcher(
@@ -56,7 +56,7 @@ class DenseIndex(Index):
     ) -> DenseSearcher:
         if self._searcher is None:
             self._ready_folder(machine, on_build)
-            self._searcher = self._open(machine, self.options.encoder, self.options.ann)
+            self._searcher = self._open(machine, self.options.encoder, self.options.scan)
         return self._searcher
 
     def _ready_folder(self, machine: Machine, on_build: OnBuild = build_silently) -> Path:
@@ -75,7 +75,7 @@ class DenseIndex(Index):
         return self._folder
 
     def _open(
-        self, machine: Machine, encoder: str | QueryEncoder | None, ann: bool
+        self, machine: Machine, encoder: str | QueryEncoder | None, scan: str
     ) -> DenseSearcher:
         spread = None
         if machine.ray is not None:
@@ -87,10 +87,10 @@ class DenseIndex(Index):
             encoder,
             machine.devices[0],
             spread=spread,
-            ann=ann,
             device_dtype=self.options.device_dtype,
             precision=self.options.precision,
             max_length=self.options.max_length,
+            **({scan: True} if scan else {}),
         )
         searcher = searcher.with_settings(name=Path(searcher.name).name)
         if self.adapted is None:
@@ -104,10 +104,10 @@ class DenseIndex(Index):
         return searcher.with_settings(query_map=query_map)
 
     def ranking(self, name: str, machine: Machine) -> DenseSearcher:
-        """The exact or the approximate search; both have one encoder."""
+        """Exact search, or a scan; both have one encoder."""
         searcher = self.searcher(machine)
-        if name == APPROXIMATE and not self.options.ann:
-            return self._open(machine, searcher.query_encoder, ann=True)
+        if name in scans() and name != self.options.scan:
+            return self._open(machine, searcher.query_encoder, name)
         return searcher
 
     @property

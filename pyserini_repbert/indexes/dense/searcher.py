@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -18,6 +19,7 @@ from pyserini_repbert.search.dense import (
     check_settings,
     open_dense_index,
 )
+from pyserini_repbert.search.scans import asked_scan
 from pyserini_repbert.search.scores import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
@@ -25,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
-    """Dense search, exact or approximate, with RepBERT (its eq. 3) or another encoder.
+    """Dense search with RepBERT (its eq. 3) or another encoder.
 
     The index is a dense bundle, or a folder of Pyserini's FAISS layout, which is searched exactly.
 
@@ -37,14 +39,13 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
     device : where queries are encoded and vectors are multiplied
     verify : compare the index's files with their checksums (the first time, then only if they have
         changed)
-    ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the
-        same
     device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies
         vectors; a CPU multiplies in float32
     spread : makes, from the bundle, a search of its vectors on other machines, which verify the
         files they open
     precision, max_length : of the query encoder, unless that is open already; as in
         `RepBertQueryEncoder`
+    scans : a scan by its name, as `ann=True`: how the nearest vectors of a bundle are found
     """
 
     def __init__(
@@ -53,13 +54,14 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
         query_encoder: QueryEncoder | str | Path | None = None,
         device: str = 'cpu',
         verify: bool = True,
-        ann: bool = False,
         device_dtype: str = 'float16',
         spread: Callable[[DenseBundle], VectorSearch] | None = None,
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
+        **scans: bool,
     ) -> None:
-        check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
+        scan = asked_scan(scans)
+        check_settings(device_dtype=device_dtype, scan=scan, spreads=spread is not None)
         settings = {'precision': Precision(precision), 'max_length': max_length}
         index = open_dense_index(index_dir, verify and spread is None)
         if query_encoder is None:
@@ -74,7 +76,7 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
             query_encoder,
             device,
             verify=verify,
-            ann=ann,
+            scan=scan,
             device_dtype=device_dtype,
             spread=spread,
         )
@@ -86,7 +88,7 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
         query_encoder: str | Path | None = None,
         device: str = 'cpu',
         build: bool = False,
-        ann: bool = False,
+        **scans: Any,
     ) -> DenseSearcher:
         """A searcher for an index of the catalog.
 
@@ -96,10 +98,10 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
         query_encoder : default: the one that the catalog names
         device : as of the searcher
         build : build an index that is missing
-        ann : as of the searcher
+        scans : as of the searcher
         """
         encoder = None if query_encoder is None else str(query_encoder)
-        return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
+        return cls(ready_folder(name, encoder, device, build), encoder, device, **scans)
 
 
 RepBertSearcher = DenseSearcher

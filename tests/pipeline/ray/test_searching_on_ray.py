@@ -109,10 +109,6 @@ def test_the_command_writes_the_same_run(bundle, local_pool, connect, tmp_path, 
     )
     assert (tmp_path / 'one.txt').read_bytes() == (tmp_path / 'many.txt').read_bytes()
     assert called == [('auto', None, False)]
-    capsys.readouterr()
-    approximate = [*asked, str(tmp_path / 'no.txt'), '--ray', 'auto', '--ann']
-    assert command.run(search.main, approximate) == 2
-    assert '--ray is for the exact search of an --index' in capsys.readouterr().err
 
 
 def test_a_service_searches_an_index_on_a_cluster(bundle, local_pool, connect):

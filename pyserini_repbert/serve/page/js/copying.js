@@ -2,9 +2,9 @@
 
 import { address } from './api.js';
 import { button, h, openDialog } from './dom.js';
-import { comparisonBody, exactOf, filterParameters, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
+import { comparisonBody, exactOf, filterParameters, pipelineParameters, pipelinesOf, scanOf, settingsOf, systemsOf } from './state.js';
 
-/** Rankings without vectors, which --ann leaves as they are. */
+/** Rankings without vectors, which no scan finds. */
 const OF_TERMS = ['bm25', 'sparse'];
 
 /** A text as one word of a shell command, quoted if it has to be. */
@@ -35,7 +35,7 @@ export function asCommand(state, about, pipeline) {
   const words = ['python -m pyserini_repbert.search'];
   if (dense.length) words.push(`--index ${quoted(about.name)}`);
   if (dense.length && about.encoder) words.push(`--encoder ${quoted(about.encoder)}`);
-  if (dense[0] in about.approximate) words.push('--ann');
+  words.push(...flagsOf(about, dense));
   const beside = about.base_index ? `@${about.base_index}` : dense.length ? '' : `@${about.name}`;
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
@@ -47,10 +47,15 @@ function collectionWords(about, systems) {
   const words = ['python -m pyserini_repbert.search', `--index ${quoted(about.name)}`];
   if (String(systems) !== String(about.default)) words.push(`--rankings ${systems.map((own) => exactOf(about, own)).join(' ')}`);
   const ofVectors = systems.filter((own) => !OF_TERMS.includes(own));
-  const approximate = ofVectors.filter((own) => own in about.approximate);
-  if (approximate.length && approximate.length < ofVectors.length) return null;
-  if (approximate.length) words.push('--ann');
+  const scanned = ofVectors.filter((own) => scanOf(about, own));
+  if (scanned.length && scanned.length < ofVectors.length) return null;
+  words.push(...flagsOf(about, scanned));
   return words;
+}
+
+/** The flag of the scan that finds the hits of these systems; none of exact search. */
+function flagsOf(about, systems) {
+  return systems.slice(0, 1).flatMap((own) => scanOf(about, own)?.flag ?? []);
 }
 
 /** The command that begins with `words`. */

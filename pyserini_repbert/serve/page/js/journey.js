@@ -1,6 +1,7 @@
 // Where a hit comes from: a small slope chart of its ranks, from the first ranking to the last.
 
 import { h, svg } from './dom.js';
+import { partsOf } from './parts.js';
 
 const STEP = 80; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
@@ -12,7 +13,7 @@ const LABEL = 13; // characters of a ranking's name
 export function kindOf(name, fusions) {
   if (name.includes('@')) return 'rerank';
   if (fusions.includes(name)) return 'fused';
-  return name === 'dense' || name === 'ann' ? 'dense' : 'sparse';
+  return name === 'dense' ? 'dense' : partsOf('kind', name)[0] ?? 'sparse';
 }
 
 /** A ranking's name without options and '-demo', cut to fit. */

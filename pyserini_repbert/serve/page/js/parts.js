@@ -9,6 +9,9 @@ const makers = new Map();
  * - 'hit', the head of the reader's hit: make(hit) returns an element
  * - 'answer', before the reader's hits: make(answer, about) returns {note}, an element, or {unlikely}, why the hits answer
  *   nothing, in a line; they are folded then
+ * - 'scan', how a system searches: make(about, system) returns {exact, flag}, the ranking of exact search whose hits it finds
+ *   and the flag of the command line, where it is no exact search
+ * - 'kind', the color of a ranking: make(name) returns 'dense' where it is of vectors
  * - 'hits', above the hits of an answer, in both pages: make(answer) returns an element
  */
 export function addPart(where, make) {

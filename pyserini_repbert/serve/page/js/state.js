@@ -1,5 +1,7 @@
 // The state of the laboratory, to its address and back. The address has a view: one without it is the reader's page.
 
+import { partsOf } from './parts.js';
+
 const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
 const VIEWS = ['search', 'compare', 'judge'];
@@ -31,9 +33,12 @@ export function systemsOf(about, { system }) {
   return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? hybrid : [own]));
 }
 
-/** The ranking whose hits a system finds: for one that searches an approximate index, the exact ranking. */
+/** How a system scans vectors, {exact, flag}; nothing for exact search. */
+export const scanOf = (about, system) => partsOf('scan', about, system)[0];
+
+/** The ranking of exact search whose hits a system finds. */
 export function exactOf(about, system) {
-  return about.approximate[system] ?? system;
+  return scanOf(about, system)?.exact ?? system;
 }
 
 /** How an index fuses systems unless it is told: {fusion, weights, normalize}; a collection has a way of its own for all its rankings. */

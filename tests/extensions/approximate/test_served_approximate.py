@@ -1,6 +1,7 @@
 """Approximate search of a served collection: of its dense vectors, and of its token vectors."""
 
 import asyncio
+import json
 import shutil
 import time
 from contextlib import ExitStack, closing
@@ -11,12 +12,15 @@ from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode_command
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.search.ann import AnnSettings
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.serve import service as services
 from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.indexes import index_type_of
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
 
 pytest.importorskip('sentence_transformers')
 
@@ -55,8 +59,8 @@ def folder(shared, tiny_checkpoint, tmp_path, monkeypatch):
         }
         with Collection.open(template, sparse='none', **models) as collection:
             collection.add(documents())
-            collection.build_ann(COMPLETE)
-            collection.build_ann(COMPLETE, ranking='multi')
+            build_ann(collection.folder, COMPLETE)
+            build_ann(collection.folder, COMPLETE, ranking='multi')
     copy_collection(template, tmp_path / 'mine')
     return tmp_path / 'mine'
 
@@ -136,14 +140,14 @@ def test_each_approximate_ranking_is_a_system(serve, folder):
 def test_they_serve_later_generations(serve, folder, caplog):
     client = serve()
     service = client.app.state.service
-    before = service.served['mine'].ranker('multi-ann').ranker.approximate
+    before = [service.served['mine'].ranker(name).ranker.scan for name in ('ann', 'multi-ann')]
     add(folder, 'newer')
     wait_for(client, 2)
     assert 'newer' in assert_hits_equal(client)
-    after = service.served['mine'].ranker('multi-ann').ranker.approximate
-    assert after.index is before.index
+    for name, scan in zip(('ann', 'multi-ann'), before, strict=True):
+        assert service.served['mine'].ranker(name).ranker.scan.index is scan.index
     with Collection.open(folder) as collection:
-        collection.build_ann(COMPLETE, ranking='multi', overwrite=True)
+        build_ann(collection.folder, COMPLETE, ranking='multi', overwrite=True)
     assert 'newer' in assert_hits_equal(client)
     shutil.rmtree(folder / DENSE_INDEX)
     shutil.rmtree(folder / TOKEN_INDEX)
@@ -185,3 +189,31 @@ def test_without_any_it_is_refused(folder):
 
     with pytest.raises(InputError, match='build it with `index ann`'):
         asyncio.run(open_service())
+
+
+def test_a_bundle_offers_its_index(folder, tmp_path):
+    passages = tmp_path / 'passages.jsonl'
+    with passages.open('w') as stream:
+        for document in documents():
+            print(json.dumps({'id': document['id'], 'contents': document['text']}), file=stream)
+    with Collection.open(folder) as collection:
+        encoder = collection.generation.settings.encoder
+    encode = f'--corpus {passages} --encoder {encoder} --output {tmp_path}/bundle --store-text'
+    assert command.run(encode_command, [*encode.split(), '--quiet']) == 0
+    build_ann(tmp_path / 'bundle', AnnSettings('hnsw', 0.5, 10))
+    config = tmp_path / 'serve.yaml'
+    config.write_text('indexes: {mine: {path: bundle, ann: true}}\nrerankers: []\n')
+    indexes = read_settings(config).indexes
+    assert indexes['mine'] == IndexSettings(path=str(tmp_path / 'bundle'), ann=True)
+    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        assert client.get('/v1/mine').json()['approximate'] == {'ann': 'dense'}
+        assert {docid for docid, _ in hits(client, 'ann')} <= {f'd{n}' for n in range(COUNT)}
+
+
+def test_an_index_of_words_offers_none(tmp_path):
+    (tmp_path / 'segments_1').touch()
+    settings = IndexSettings(path=str(tmp_path), ann=True)
+    with pytest.raises(InputError, match='ann is for dense vectors, and .* leave it out'):
+        index_type_of('words', settings)

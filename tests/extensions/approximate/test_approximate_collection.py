@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from killed_steps import after_each_kill
 
-from pyserini_repbert.collection import Collection, approximate
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
@@ -16,9 +16,10 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.index.ann_form import INDEX
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann, covered
+from pyserini_repbert.extensions.approximate.form import INDEX
+from pyserini_repbert.extensions.approximate.ranking_vectors import DenseVectors
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.systems.encoders import query_encoder
 
 WORDS = 'cat dog ran the mat red moon sea zebra sky'.split()
@@ -54,7 +55,7 @@ def template(shared, tiny_checkpoint):
         settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
         with Collection.open(folder, encoder=str(checkpoint), **settings) as collection:
             collection.add(documents(COUNT))
-            collection.build_ann(COMPLETE)
+            build_ann(collection.folder, COMPLETE)
     return folder, str(checkpoint)
 
 
@@ -84,7 +85,7 @@ def hits(searcher, k=20):
 
 def assert_hits_equal(collection, encoder, **settings):
     exact = DenseDocumentSearcher(collection.generation, encoder, **settings)
-    found = DenseDocumentSearcher(collection.generation, encoder, ann=True, **settings)
+    found = DenseDocumentSearcher(collection.generation, encoder, scan='ann', **settings)
     assert hits(found) == hits(exact)
     for text in ('year:[0 TO 6]', 'year:3', 'year:99'):
         wanted = DocumentFilter(text)
@@ -107,34 +108,32 @@ def test_hits_are_those_of_exact_search_while_the_collection_changes(
     collection, encoder, aggregation
 ):
     found = assert_hits_equal(collection, encoder, aggregation=aggregation)
-    all_passages = found.approximate.n_covered
+    all_passages = found.scan.n_covered
     assert all_passages == len(found.vectors)
     mix(collection)
     found = assert_hits_equal(collection, encoder, aggregation=aggregation)
-    assert 0 < found.approximate.n_covered < all_passages
-    assert found.approximate.n_covered < np.count_nonzero(found.vectors.live)
+    assert 0 < found.scan.n_covered < all_passages
+    assert found.scan.n_covered < np.count_nonzero(found.vectors.live)
 
 
 def test_the_index_is_what_finds_passages(collection, encoder, monkeypatch):
     """Without the rows that it finds, exact search has to; with none of the first hits, they are
     missed.
     """
-    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     first = found.search('cat sea', 1)[0].docid
     rows, _ = found.vectors.rows_of(collection.generation.docnos([first]))
-    candidate_rows = found.approximate.index.rows
+    candidate_rows = found.scan.index.rows
 
     def without_first(queries, k):
         candidates = candidate_rows(queries, k)
         return np.where(np.isin(candidates, rows), -1, candidates)
 
-    monkeypatch.setattr(found.approximate.index, 'rows', without_first)
+    monkeypatch.setattr(found.scan.index, 'rows', without_first)
     missed = [hit.docid for hit in found.search('cat sea', 20)]
     assert first not in missed
     assert missed == [hit.docid for hit in found.search('cat sea', 21)][:20]
-    monkeypatch.setattr(
-        found.approximate.index, 'rows', lambda queries, k: np.full((len(queries), 5), -1)
-    )
+    monkeypatch.setattr(found.scan.index, 'rows', lambda queries, k: np.full((len(queries), 5), -1))
     assert found.search('cat sea', 1)[0].docid == first
 
 
@@ -143,19 +142,19 @@ def test_a_score_is_of_a_documents_best_passage_even_if_that_is_not_found(
 ):
     long = {'id': 'long', 'text': ' '.join(WORDS * 5)}
     collection.add([long])
-    collection.build_ann(COMPLETE, overwrite=True)
-    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    build_ann(collection.folder, COMPLETE, overwrite=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     vector = found.encode(['cat sea'])[0]
     rows, _ = found.vectors.rows_of(collection.generation.docnos(['long']))
     scores = found.vectors.scores(vector, rows)
     worst = rows[np.argmin(scores)]
-    monkeypatch.setattr(found.approximate, '_rows', np.full_like(found.approximate._rows, worst))
+    monkeypatch.setattr(found.scan._rows, 'rows_of', lambda found: np.full_like(found, worst))
     (hit,) = [hit for hit in found.search('cat sea', 1) if hit.docid == 'long']
     assert hit.score == scores.max()
 
 
 def test_deeper_searches_and_then_exact_search(collection, encoder, monkeypatch):
-    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     exact = DenseDocumentSearcher(collection.generation, encoder)
     depths = []
 
@@ -163,11 +162,11 @@ def test_deeper_searches_and_then_exact_search(collection, encoder, monkeypatch)
         depths.append(k)
         return np.zeros((len(queries), 1), np.int64)
 
-    monkeypatch.setattr(found.approximate.index, 'rows', few)
+    monkeypatch.setattr(found.scan.index, 'rows', few)
     allowed = found.vectors.live.copy()
     allowed[::2] = False
     vectors = found.encode(list(QUERIES))
-    tops = found.approximate.search(vectors, 10, allowed)
+    tops = found.scan.search(vectors, 10, allowed)
     expected = exact._exact.search(vectors, 10, allowed)
     for top, other in zip(tops, expected, strict=True):
         assert sorted(top.rows) == sorted(other.rows)
@@ -182,29 +181,29 @@ def test_compaction_leaves_what_is_left(collection, encoder, monkeypatch):
     assert f'{collection.folder / "ann"}: whole, has ' in record
     monkeypatch.setattr('pyserini_repbert.collection.compacting.SMALL_ROWS', 10)
     collection.add(documents(40, seed=2, first=2000))
-    collection.build_ann(COMPLETE, overwrite=True)
+    build_ann(collection.folder, COMPLETE, overwrite=True)
     collection.delete(['d2001'])
     # The shard of the new documents is rewritten; the others stay.
     monkeypatch.setattr('pyserini_repbert.collection.compacting.MOST_DEAD', 0.01)
     collection.delete(['d2002'])
     found = assert_hits_equal(collection, encoder)
-    assert found.approximate.n_covered < np.count_nonzero(found.vectors.live)
+    assert found.scan.n_covered < np.count_nonzero(found.vectors.live)
     monkeypatch.undo()
     # Its generation would keep the shards.
     collection.close()
     collection.compact()
     assert not (collection.folder / 'ann').exists()
     with pytest.raises(InputError, match='build it with `index ann`'):
-        DenseDocumentSearcher(collection.generation, encoder, ann=True)
-    collection.build_ann(COMPLETE)
+        DenseDocumentSearcher(collection.generation, encoder, scan='ann')
+    build_ann(collection.folder, COMPLETE)
     assert_hits_equal(collection, encoder)
 
 
 def test_generations_share_the_index(collection, encoder):
-    before = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    before = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     collection.add(documents(3, seed=3, first=5000))
-    after = DenseDocumentSearcher(collection.generation, encoder, ann=True)
-    assert after.approximate.index is before.approximate.index
+    after = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
+    assert after.scan.index is before.scan.index
     assert len(after.vectors) > len(before.vectors)
 
 
@@ -212,23 +211,24 @@ def test_feedback_and_threads(collection, encoder):
     from pyserini_repbert.search.feedback import VectorFeedback
 
     exact = DenseDocumentSearcher(collection.generation, encoder)
-    found = DenseDocumentSearcher(collection.generation, encoder, ann=True)
+    found = DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     settings = {'feedback': VectorFeedback(), 'threads': 2}
     assert hits(found.with_settings(**settings)) == hits(exact.with_settings(**settings))
 
 
 def test_recall_is_measured_on_live_passages(collection):
     mix(collection)
-    record = collection.build_ann(AnnSettings(kind='ivf', recall=0.5, hits=10), overwrite=True)
+    rough = AnnSettings(kind='ivf', recall=0.5, hits=10)
+    record = build_ann(collection.folder, rough, overwrite=True)
     assert 0.5 <= record.recall <= 1
     assert record.count == sum(len(live.shard) for live in collection.generation.shards)
     n_live = sum(live.n_live for live in collection.generation.shards)
-    assert collection.build_ann(COMPLETE, overwrite=True).hits == n_live
+    assert build_ann(collection.folder, COMPLETE, overwrite=True).hits == n_live
     with pytest.raises(InputError, match='has an approximate index: replace it'):
-        collection.build_ann(COMPLETE)
+        build_ann(collection.folder, COMPLETE)
     collection.delete([f'd{number}' for number in range(60, 650)])
     with pytest.raises(InputError, match='vectors, an approximate index needs at least 624'):
-        collection.build_ann(COMPLETE, overwrite=True)
+        build_ann(collection.folder, COMPLETE, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_damage_is_one_line(collection, encoder, capsys, name, change, message):
     else:
         path.unlink()
     with pytest.raises(DamagedFileError, match=message) as raised:
-        DenseDocumentSearcher(collection.generation, encoder, ann=True)
+        DenseDocumentSearcher(collection.generation, encoder, scan='ann')
     assert 'with `index ann`' in str(raised.value)
     assert command.run(index_command, ['check', '--index', str(collection.folder)]) == 2
     assert capsys.readouterr().err.count('\n') == 1
@@ -255,12 +255,12 @@ def test_damage_is_one_line(collection, encoder, capsys, name, change, message):
 
 
 def test_an_index_of_other_vectors_is_refused(collection, encoder):
-    generation = collection.generation
-    index = approximate.open_collection_ann(collection.folder)
+    vectors = DenseDocumentSearcher(collection.generation, encoder).vectors
+    index = covered.open_collection_ann(collection.folder)
     shards = tuple(replace(shard, rows=shard.rows - 1) for shard in index.record.shards)
     other = replace(index.record, shards=shards, count=index.record.count - 1)
     with pytest.raises(DamagedFileError, match='of the vectors of shard'):
-        approximate._rows_in(DenseDocumentSearcher(generation, encoder).vectors, other)
+        covered.CoveredRows(collection.folder, other, DenseVectors(vectors).shards)
 
 
 def test_a_killed_build_leaves_the_index_before(collection, encoder):
@@ -268,7 +268,7 @@ def test_a_killed_build_leaves_the_index_before(collection, encoder):
     folder = collection.folder
 
     def build():
-        approximate.build_collection_ann(folder, COMPLETE, overwrite=True)
+        build_ann(folder, COMPLETE, overwrite=True)
 
     for _ in after_each_kill(build):
         check_collection(folder)

@@ -5,20 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ann_bundles import RowEncoder, clustered, write_bundle
+from vector_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode_command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann, dense_candidates
+from pyserini_repbert.extensions.approximate.bundles import open_ann
+from pyserini_repbert.extensions.approximate.kinds import Effort
 from pyserini_repbert.files import locked
 from pyserini_repbert.folder_forms import temporary_name
 from pyserini_repbert.index import DenseBundle, export_faiss
-from pyserini_repbert.index.ann import open_ann
-from pyserini_repbert.index.ann_kinds import Effort
+from pyserini_repbert.index.check import check_index
+from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.search.ann import AnnSettings, build_ann
 
 COUNT = 900
 KINDS = ('pq', 'hnsw', 'ivf')
@@ -37,7 +39,7 @@ def built(vectors, tmp_path_factory):
     for kind in KINDS[1:]:
         shutil.copytree(place / 'pq', place / kind)
     for kind in KINDS:
-        build_ann(DenseBundle(place / kind), AnnSettings(kind, 0.9, 20))
+        build_ann(place / kind, AnnSettings(kind, 0.9, 20))
     return place
 
 
@@ -51,7 +53,7 @@ def bundle(built, tmp_path):
 def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vectors):
     exact_hits = DenseSearcher(built / kind, RowEncoder(vectors))
     searcher = DenseSearcher(built / kind, RowEncoder(vectors), ann=True)
-    assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.ann == kind
+    assert searcher.scan.record.recall >= 0.9 and searcher.scan.record.ann == kind
     queries = vectors[::15] + 0.2 * clustered(60, seed=9)
     qids = [str(number) for number in range(60)]
     truth, found = (
@@ -104,11 +106,11 @@ def test_a_record_in_a_line(kind, parameter, setting, built):
 
 
 def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, vectors, monkeypatch):
-    index = DenseSearcher(built / 'ivf', RowEncoder(vectors), ann=True).ann
+    index = DenseSearcher(built / 'ivf', RowEncoder(vectors), ann=True).scan.index
     index.record = replace(index.record, hits=20, candidates=25, parameter=3)
     efforts = []
     monkeypatch.setattr(
-        'pyserini_repbert.index.ann.candidate_rows',
+        'pyserini_repbert.extensions.approximate.index.candidate_rows',
         lambda index, kind, queries, effort: efforts.append(effort),
     )
     for k in (1, 20, 30, 10_000):
@@ -118,7 +120,7 @@ def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, ve
 
 def test_all_candidates_give_exact_search(vectors, tmp_path):
     bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
-    assert build_ann(bundle, AnnSettings('pq', 1.0, COUNT)).candidates == COUNT
+    assert build_ann(bundle.folder, AnnSettings('pq', 1.0, COUNT)).candidates == COUNT
     searchers = [
         DenseSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)
     ]
@@ -130,7 +132,7 @@ def test_all_candidates_give_exact_search(vectors, tmp_path):
 @pytest.mark.parametrize('kind', KINDS)
 def test_the_same_bundle_gives_the_same_bytes(kind, built, tmp_path):
     again = shutil.copytree(built / kind, tmp_path / 'again')
-    build_ann(DenseBundle(again), AnnSettings(kind, 0.9, 20), overwrite=True)
+    build_ann(again, AnnSettings(kind, 0.9, 20), overwrite=True)
     for name in ('index.faiss', 'ann.json'):
         assert (again / 'ann' / name).read_bytes() == (built / kind / 'ann' / name).read_bytes()
     assert sorted(path.name for path in again.iterdir() if path.name.startswith('.')) == []
@@ -192,7 +194,7 @@ def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):
 
 
 def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.search.ann.efforts', lambda *_: [Effort(100, 1)])
+    monkeypatch.setattr(dense_candidates, 'efforts', lambda *_: [Effort(100, 1)])
     folder = write_bundle(tmp_path / 'b', vectors)
     bundle = DenseBundle(folder)
     before = sorted(folder.iterdir())
@@ -204,19 +206,19 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
         ({'kind': 'ivf', 'hits': 100}, "kind 'ivf' reaches recall@100 0.[0-8].*0.98 was asked for"),
     ]:
         with pytest.raises(InputError, match=message):
-            build_ann(bundle, AnnSettings(**settings))
+            build_ann(bundle.folder, AnnSettings(**settings))
         assert sorted(folder.iterdir()) == before
     small = DenseBundle(write_bundle(tmp_path / 'small', vectors[:623]))
     with pytest.raises(InputError, match='623 vectors, .* at least 624: use exact search'):
-        build_ann(small)
+        build_ann(small.folder)
     with locked(folder / '.ann.lock', 'it'), pytest.raises(BusyError):
-        build_ann(bundle)
+        build_ann(bundle.folder)
 
 
 def test_a_killed_build_is_no_obstacle(bundle):
     (bundle / temporary_name('ann')).mkdir()
     (bundle / 'ann').rename(bundle / '.ann-cleared')
-    build_ann(DenseBundle(bundle), AnnSettings(recall=0.9, hits=20))
+    build_ann(bundle, AnnSettings(recall=0.9, hits=20))
     assert sorted(path.name for path in bundle.iterdir()) == [
         'ann',
         'encoding.json',
@@ -225,6 +227,17 @@ def test_a_killed_build_is_no_obstacle(bundle):
         'shard-00001',
         'shard-00002',
     ]
+
+
+def test_an_approximate_index_scores_by_the_stored_values(vectors, tmp_path):
+    folder = write_bundle(tmp_path / 'index', vectors, dtype='int8')
+    build_ann(folder, AnnSettings('hnsw', hits=20))
+    in_int8 = np.asarray(quantize(vectors))
+    searcher = DenseSearcher(folder, RowEncoder(vectors), ann=True)
+    for hit in searcher.search(vectors[3], 10):
+        score = float(in_int8[int(hit.docid[1:])] @ vectors[3])
+        assert hit.score == pytest.approx(score, rel=1e-5)
+    assert check_index(folder).count('whole') == 2
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):

@@ -2,7 +2,13 @@
 
 import pytest
 
-from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory, training_points
+from pyserini_repbert.extensions.approximate.kinds import (
+    AnnKind,
+    Effort,
+    efforts,
+    factory,
+    training_points,
+)
 
 
 @pytest.mark.parametrize(

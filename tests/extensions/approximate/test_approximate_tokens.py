@@ -9,7 +9,7 @@ import pytest
 from killed_steps import after_each_kill
 from sentence_folders import write_multi_vector
 
-from pyserini_repbert.collection import Collection, approximate_representation, compacting
+from pyserini_repbert.collection import Collection, compacting
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -17,10 +17,10 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.index.ann_form import INDEX
-from pyserini_repbert.index.ann_kinds import AnnKind, Effort, token_efforts
+from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
+from pyserini_repbert.extensions.approximate.form import INDEX
+from pyserini_repbert.extensions.approximate.kinds import AnnKind, Effort, token_efforts
 from pyserini_repbert.search.aggregation import PassageAggregation
-from pyserini_repbert.search.ann import AnnSettings
 
 pytest.importorskip('sentence_transformers')
 
@@ -64,7 +64,7 @@ def template(shared, tiny_checkpoint):
         )
         with opened as collection:
             collection.add(documents(COUNT))
-            collection.build_ann(COMPLETE, ranking='multi')
+            build_ann(collection.folder, COMPLETE, ranking='multi')
     return folder
 
 
@@ -105,7 +105,7 @@ def assert_hits_equal(collection, **settings):
                 continue
             assert hits(found.within(wanted)) == expected
         (part,) = found.parts
-        return part.approximate.is_covered
+        return part.scan.is_covered
 
 
 def mix(collection):
@@ -132,7 +132,7 @@ def test_a_reader_keeps_its_generation(collection):
             found = [docid for docid, _ in hits(after, 1000)[0]]
             assert 'new' in found
             assert expected[0][0][0] not in found
-            assert after.parts[0].approximate.index is before.parts[0].approximate.index
+            assert after.parts[0].scan.index is before.parts[0].scan.index
         assert hits(before, 1000) == expected
 
 
@@ -140,29 +140,26 @@ def test_the_index_is_what_finds_passages(collection, monkeypatch):
     """A document whose vectors it does not find is missed, unless all passages are scored."""
     with searcher_of(collection, ann=True) as found:
         (part,) = found.parts
-        approximate = part.approximate
+        scan = part.scan
         first = found.search('red cat', 1)[0].docid
         (docno,) = part.generation.docnos([first])
-        rows_of_vectors = approximate._rows
-        find = approximate.index.rows
+        find = scan.index.rows
 
         def without_first(queries, k):
             candidates = find(queries, k)
-            rows = rows_of_vectors[np.searchsorted(approximate._ends, candidates, side='right')]
+            rows = scan._rows.rows_of(candidates)
             return np.where(part._vectors.documents[rows] == docno, -1, candidates)
 
-        monkeypatch.setattr(approximate.index, 'rows', without_first)
+        monkeypatch.setattr(scan.index, 'rows', without_first)
         assert first not in [hit.docid for hit in found.search('red cat', 20)]
-        monkeypatch.setattr(
-            approximate.index, 'rows', lambda queries, k: np.full((len(queries), 5), -1)
-        )
+        monkeypatch.setattr(scan.index, 'rows', lambda queries, k: np.full((len(queries), 5), -1))
         # Each search is deeper than the one before, until all passages are candidates.
         assert found.search('red cat', 1)[0].docid == first
 
 
 def test_scores_are_exact_where_documents_are_missed(collection):
     rough = AnnSettings(recall=0.1, hits=5, kind='hnsw')
-    collection.build_ann(rough, ranking='multi', overwrite=True)
+    build_ann(collection.folder, rough, ranking='multi', overwrite=True)
     with (
         searcher_of(collection, ann=False) as exact,
         searcher_of(collection, ann=True) as found,
@@ -180,16 +177,18 @@ def test_each_ranking_of_vectors_needs_its_index(collection):
 
 def test_recall_is_measured_on_live_passages(collection):
     mix(collection)
-    record = collection.build_ann(AnnSettings(recall=0.5, hits=10), ranking='multi', overwrite=True)
+    record = build_ann(
+        collection.folder, AnnSettings(recall=0.5, hits=10), ranking='multi', overwrite=True
+    )
     assert record.ann is AnnKind.IVF
     assert 0.5 <= record.recall <= 1
     assert record.sample == 'parts of passages with noise, seed 0'
     n_live = sum(live.n_live for live in collection.generation.shards)
     n_empty = 2
-    complete = collection.build_ann(COMPLETE, ranking='multi', overwrite=True)
+    complete = build_ann(collection.folder, COMPLETE, ranking='multi', overwrite=True)
     assert complete.hits == n_live - n_empty
     with pytest.raises(InputError, match='has an approximate index: replace it'):
-        collection.build_ann(COMPLETE, ranking='multi')
+        build_ann(collection.folder, COMPLETE, ranking='multi')
 
 
 def test_settings_that_are_tried():
@@ -212,7 +211,7 @@ def test_compaction_and_copies(collection, tmp_path):
     assert not (collection.folder / 'tokens' / 'ann').exists()
     with pytest.raises(InputError, match='build it with `index ann`, for this ranking'):
         collection.searcher(rankings=('multi',), ann=True)
-    collection.build_ann(COMPLETE, ranking='multi')
+    build_ann(collection.folder, COMPLETE, ranking='multi')
     assert_hits_equal(collection)
 
 
@@ -248,7 +247,7 @@ def test_a_killed_build_leaves_the_index_before(collection):
     folder = collection.folder
 
     def build():
-        approximate_representation.build_ranking_ann(folder, 'multi', COMPLETE, overwrite=True)
+        build_ann(folder, COMPLETE, ranking='multi', overwrite=True)
 
     for _ in after_each_kill(build):
         check_collection(folder)

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyserini_repbert.index import ann
-from pyserini_repbert.index.ann import AnnIndex, AnnRecord
-from pyserini_repbert.index.ann_kinds import AnnKind
+from pyserini_repbert.extensions.approximate import index as ann
+from pyserini_repbert.extensions.approximate.index import AnnIndex, AnnRecord
+from pyserini_repbert.extensions.approximate.kinds import AnnKind
 
 VALUES = {
     'factory': 'F',

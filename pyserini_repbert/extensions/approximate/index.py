@@ -1,9 +1,7 @@
 """An approximate index beside an index's shards: `ann/index.faiss`.
 
 `ann/ann.json` describes it. The index finds candidates; their exact scores are computed from the
-shards' own vectors. The record of a bundle's index pins the sha256 of the bundle's manifest: the
-index belongs to that bundle alone. That of a collection's names its shards
-(`collection.approximate`).
+shards' own vectors. What an index belongs to is in the records of `bundles` and `covered`.
 """
 
 from __future__ import annotations
@@ -22,12 +20,17 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.data.values import MAX_COUNT
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.extensions.approximate.form import ANN, ANN_FORM, CLEARED, INDEX, RECORD
+from pyserini_repbert.extensions.approximate.kinds import (
+    AnnKind,
+    Effort,
+    reading_flag,
+    search_parameters,
+)
 from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.index.ann_form import ANN, ANN_FORM, CLEARED, INDEX, RECORD
-from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
+from pyserini_repbert.index.faiss_layout import read_faiss
+from pyserini_repbert.index.manifest import read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name, Share
 from pyserini_repbert.record import Sha256
 
@@ -66,13 +69,6 @@ class AnnRecord:
         return f'{self.ann} ({self.factory}), {setting}: {measured}'
 
 
-@dataclass(frozen=True, kw_only=True, config=RECORD_CONFIG)
-class BundleAnnRecord(AnnRecord):
-    """The record of a bundle's approximate index."""
-
-    manifest_sha256: Sha256  # of the bundle's
-
-
 RecordT = TypeVar('RecordT', bound=AnnRecord)
 
 
@@ -97,10 +93,10 @@ class AnnIndex(Generic[RecordT]):
         self.record = record
         path = folder / INDEX
         if verify or not path.is_file():
-            with _advising():
+            with advising():
                 compare_digest(path, record.index_sha256, folder / RECORD, remembered)
         self._path = path
-        self._index = read_faiss(path, AGAIN, record.ann)
+        self._index = read_faiss(path, AGAIN, reading_flag(record.ann))
         shape = (self._index.ntotal, self._index.d)
         expected = (record.count, record.dimension)
         if shape != expected:
@@ -131,29 +127,6 @@ class AnnIndex(Generic[RecordT]):
             ) from error
 
 
-def open_ann(
-    bundle: DenseBundle, verify: bool = True, remembered: bool = True
-) -> AnnIndex[BundleAnnRecord]:
-    """The approximate index of a dense bundle.
-
-    `verify` and `remembered` are as in `AnnIndex`. Raises InputError if there is none,
-    MismatchError for another bundle's, DamagedFileError as `AnnIndex`.
-    """
-    folder = bundle.folder / ANN
-    record = read_ann_record(bundle.folder, BundleAnnRecord)
-    if record.manifest_sha256 != digest(bundle.folder / MANIFEST):
-        raise MismatchError(
-            f'{folder} belongs to another index, or to what this one was before: {AGAIN}'
-        )
-    shape = (len(bundle), bundle.settings.dimension)
-    if (record.count, record.dimension) != shape:
-        raise DamagedFileError(
-            f'{folder / RECORD} is of vectors of shape {(record.count, record.dimension)}, its '
-            f'index has {shape}: {AGAIN}'
-        )
-    return AnnIndex(folder, record, verify, remembered)
-
-
 def read_ann_record(folder: Path, kind: type[RecordT]) -> RecordT:
     """The record of the approximate index in the folder of an index.
 
@@ -161,12 +134,12 @@ def read_ann_record(folder: Path, kind: type[RecordT]) -> RecordT:
     """
     if not (folder / ANN).exists():
         raise InputError(f'index {folder} has no approximate index: build it with `index ann`')
-    with _advising():
+    with advising():
         return read_record(folder / ANN / RECORD, kind, is_signed=True)
 
 
 @contextmanager
-def _advising() -> Iterator[None]:
+def advising() -> Iterator[None]:
     """A context whose errors about damaged files say what builds the index again."""
     try:
         yield
@@ -211,7 +184,7 @@ def write_ann(
     ----------
     folder : of the index that gets it
     index : of FAISS
-    record : what is known of it but for the sha256 of its file
+    record : what is known of it except for the sha256 of its file
     check : called last; an error that it raises leaves the index before
 
     Returns the record as written.

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.errors import DamagedFileError
 
 # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser.
 MIN_VECTORS = 624
@@ -117,21 +115,12 @@ def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
     return None
 
 
-def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
-    """A FAISS index, memory-mapped if its kind allows it.
-
-    Raises DamagedFileError, with `advice`, for another file.
-    """
+def reading_flag(kind: AnnKind) -> int:
+    """What FAISS's `read_index` is told: to map an index into memory, where its kind allows it."""
     import faiss
 
     flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
-    flag = 0 if kind is None else flags.get(AnnKind(kind), 0)
-    try:
-        return faiss.read_index(str(path), flag)
-    except RuntimeError as error:
-        raise DamagedFileError(
-            f'{path} is not a FAISS index ({str(error).splitlines()[0]}): {advice}'
-        ) from error
+    return int(flags.get(AnnKind(kind), 0))
 
 
 def _n_lists(count: int) -> int:
