@@ -15,6 +15,7 @@ from doc_runner import ROOT
 PAGES = [
     *(ROOT / name for name in ('README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'CHANGELOG.md')),
     *sorted((ROOT / 'docs').rglob('*.md')),
+    *sorted((ROOT / 'benchmarks').glob('*.md')),
 ]
 # The changelog's older sections stay as they are.
 EARLIER = '## [0.3.0]'
