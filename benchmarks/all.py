@@ -2,9 +2,9 @@
 
 python benchmarks/all.py [--runs 5] [--only fusion exact_search] [--output benchmarks/RESULTS.md]
 
-Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is
+Each benchmark runs in a separate process, `--runs` times. One that lacks a package or a GPU is
 named before anything starts, and left out; one that fails is named in the results, which are
-written anew after each benchmark.
+written again after each benchmark.
 """
 
 from __future__ import annotations

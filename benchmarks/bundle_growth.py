@@ -5,8 +5,8 @@ python benchmarks/bundle_growth.py [--sizes 10000 100000 1000000] [--dimension 3
 [--no-ann]
 
 Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its
-row's number when it is asked for, so that the peak memory is that of writing. The table has each
-figure and its growth from the smallest to the largest size, divided by that of the number of
+row's number when it is asked for, so that the peak memory is writing's. The table has each figure
+and its growth from the smallest to the largest size, divided by the growth of the number of
 passages (1.00 is linear; opening should stay constant). An index is opened once its checksums can
 be remembered, two seconds after it was written. No model is run.
 """

@@ -4,10 +4,10 @@ texts into passages costs beside encoding them.
     python benchmarks/collection.py [--passages 100000] [--sample 1000]
 
 Documents are short: each is one passage, with MS MARCO's lengths. Vectors come from a table, so
-that what is measured is the work of the collection. Encoding takes as long for a passage as for
-those of a sample, which MiniLM encodes here; syncs and builds are compared with that time added.
-Peak memory is that of a process without Lucene. It grows up to 65,536 documents, whose vectors are
-put together into one shard.
+that what is measured is the work of the collection. MiniLM encodes a
+sample here, and syncs and builds are compared with its time for a passage added. Peak memory is
+measured in a process without Lucene. It grows up to 65,536 documents, whose vectors are put
+together into one shard.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def size(folder: Path) -> int:
-    """The bytes of a folder that may be written meanwhile, those of hard links once."""
+    """The bytes of a folder that may be written meanwhile; hard links count once."""
     sizes = {}
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -17,7 +17,7 @@ For each collection, the first table has the reliability on questions held out:
 - own: learned from the collection's own judgments, five folds
 - prior: learned from the other collections of the table
 - N: learned from N judged questions and tested on the others, `DRAWS` times
-- N, drawn to the prior: the same, with weights that are drawn to that prior in place of 0
+- N, drawn to the prior: the same, with weights that are drawn to that prior instead of 0
 - elsewhere: AUC of P(answered) of questions held out against questions of other collections, by
   the models of the folds
 

@@ -1,4 +1,4 @@
-"""What is said of hits costs beside a search of a collection that says nothing of them.
+"""What probabilities of hits cost beside a search of a collection without them.
 
     python benchmarks/confidence_cost.py --index FOLDER --topics FILE
 

@@ -54,7 +54,7 @@ class Figure:
 
 
 def number(value: float, unit: str) -> str:
-    """A value, rounded to three digits or to a whole number, with its unit."""
+    """A value, rounded to three digits or to an integer, with its unit."""
     digits = f'{value:.0f}' if abs(value) >= 100 else f'{value:.3g}'
     return f'{digits}{unit}' if unit in ('x', '%', '') else f'{digits} {unit}'
 
@@ -67,7 +67,7 @@ def parser(
     Parameters
     ----------
     needs : modules of the benchmark's peers
-    sizes : options that take a whole number, with their defaults
+    sizes : options that take an integer, with their defaults
     """
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
     if missing:

@@ -8,7 +8,8 @@ python benchmarks/folders.py [--passages 200] [--threads 2] [--rounds 2] [--only
 With one thread, times are the processor's, so that other programs affect all alike.
 
 Weights are random: speed does not depend on what they learned. Texts have MS MARCO's lengths. BERT
-has the vocabulary of MiniLM; those of RoBERTa and XLM-R are trained on the demo collection.
+has the vocabulary of MiniLM; the vocabularies of RoBERTa and XLM-R are trained on the demo
+collection.
 """
 
 from __future__ import annotations

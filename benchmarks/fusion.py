@@ -59,7 +59,7 @@ def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """Processor seconds of one call, those of finished child processes included."""
+    """Processor seconds of one call, finished child processes included."""
     before = os.times()
     task()
     return sum(os.times()[:4]) - sum(before[:4])

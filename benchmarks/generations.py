@@ -92,7 +92,7 @@ def check(findings: Findings, answer: dict[str, Any], newest: int) -> int:
 
 
 def search(address: str, ends: Event, findings: Findings) -> None:
-    """Search until it is said to end."""
+    """Search until the event says to end."""
     newest = 0
     while not ends.is_set():
         start = time.perf_counter()
@@ -132,7 +132,7 @@ def search_together(address: str, clients: int, starts: Event, ends: Event, resu
 
 
 class Clients:
-    """A context in which clients search, in a process of their own; then `findings` are there."""
+    """A context in which clients search, in a separate process; then `findings` are there."""
 
     findings: Findings
 

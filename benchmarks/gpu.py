@@ -11,7 +11,7 @@ lengths. Topics are the first words of some of them. Weights are random, in BERT
 (--hidden, --layers). Commands run in bfloat16, on the CPU in float32. Each has its share of the
 device's rate of large products: the operations of weights and attention, or of inner products, over
 the whole time. Peers (`gpu_peers.py`) are timed likewise: sentence-transformers, its trainer,
-CrossEncoder, and plain PyTorch. Goals are those of one H100.
+CrossEncoder, and plain PyTorch. The goals are for one H100.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def product_rate(device: torch.device, dtype: torch.dtype) -> float:
 
 
 def operations(tokens: Sequence[int], hidden: int, layers: int) -> float:
-    """Mean operations of a forward pass: two for each weight of a layer and token, and those of
+    """Mean operations of a forward pass: two for each weight of a layer and token, and the ones of
     attention.
     """
     return sum(24 * layers * hidden**2 * n + 4 * layers * hidden * n * n for n in tokens) / len(

@@ -1,4 +1,4 @@
-"""The peers of `gpu.py`, each a command of its own, so that its time has start-up and first batches
+"""The peers of `gpu.py`, each a separate command, so that its time has start-up and first batches
 in it, as ours.
 
 python benchmarks/gpu_peers.py PEER --folder FOLDER --device cuda --dtype bfloat16 --take N

@@ -237,7 +237,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
 
 
 def measure_apart(options: argparse.Namespace, size: int) -> dict[str, float]:
-    """The same in a process of its own. Raises CalledProcessError if it fails."""
+    """The same in a separate process. Raises CalledProcessError if it fails."""
     command = [sys.executable, __file__, '--here', '--sizes', str(size)]
     command += ['--dimension', str(options.dimension)]
     if options.work:

@@ -2,7 +2,7 @@
 
 60 questions about the pages in docs/, written before this was measured, each with the section that
 answers it (heading_questions.tsv). Passages are cut as collections cut them. A question's rank is
-that of the first passage of its page, and of its section: it has half of the section, or the
+the rank of the first passage of its page, and of its section: it has half of the section, or the
 section half of the passage.
 
     python benchmarks/headings.py

@@ -1,7 +1,7 @@
 """Words that readers of reStructuredText, AsciiDoc and Org miss or add: ours, and pandoc's.
 
 What docutils, Asciidoctor or, for Org, pandoc itself shows as HTML is right. Its words are counted,
-and those of each reader, and the words that differ are told for 100 words. Whole files that pandoc
+and each reader's, and the words that differ are given for 100 words. Whole files that pandoc
 refuses are named. Lines that include a file are taken out for pandoc, which refuses them.
 
     pip install docutils; apt install asciidoctor

@@ -41,7 +41,7 @@ class System(ABC):
 
     @abstractmethod
     def build(self, documents: Sequence[Document], vectors: Vectors) -> None:
-        """Make the folder; `vectors` are those of the documents, float32 (documents, 384)."""
+        """Make the folder; `vectors` are the documents', float32 (documents, 384)."""
 
     @abstractmethod
     def open(self) -> None:
@@ -61,7 +61,7 @@ class System(ABC):
         return None
 
     def add(self, document: Document) -> bool:
-        """Add a document that the next question finds; False: only building anew adds."""
+        """Add a document that the next question finds; False: only building again adds."""
         return False
 
 

@@ -2,21 +2,21 @@
 
     python benchmarks/peers.py --data ../shared/data/vaswani [--threads 1] [--only NAME …]
 
-Needs an environment of its own: `pip install '.[demo]' lancedb chromadb bm25s qdrant-client`, whose
+Needs a separate environment: `pip install '.[demo]' lancedb chromadb bm25s qdrant-client`, whose
 files pip has compiled, as it does unless it is told otherwise.
 The 11,429 abstracts of Vaswani, the same encoder (`minilm`) and the same 93 questions for all. Each
 system builds in one process, and is opened and asked in another. The vectors of documents that
 sentence-transformers makes are made once, and their time is added to each build that takes them.
-Times are of the wall; `--clock processor` takes those of the processor, with all threads, which
+Times are of the wall; `--clock processor` takes processor times, with all threads, which
 say more on a machine that does other work. `open and first answer` has all that a new process
 does, imports and the model, too. A question's time includes its vector. A dash stands for what a
-system cannot do, or could do only by building anew.
+system cannot do, or could do only by building again.
 
 `start to first answer` is of a whole process that opens the system, asks one question and ends,
 Python's own start included; so is `processor time of it`, whatever the clock. `filter` lets through
 one document in ten. `add` is one document until a question finds it. `memory` is the peak of the
-process that is asked, `disk` that of the folder. nDCG@10 is by the judgments of Vaswani; words and
-vectors are fused as each system does it by itself.
+process that is asked, `disk` the size of the folder. nDCG@10 is by the judgments of Vaswani; words
+and vectors are fused as each system does by default.
 
 `words to the first relevant` is what a program reads that takes the hits in order until the first
 relevant one, that hit included: the mean over questions of the words of their texts. Where none of
@@ -184,7 +184,7 @@ def _median_of_tenths(system: System, questions: Sequence[str], clock: Clock) ->
 
 
 def run_step(step: str, name: str, folder: Path, options: argparse.Namespace) -> dict[str, float]:
-    """The figures of one step, in a process of its own; `folder` is of the run."""
+    """The figures of one step, in a separate process; `folder` is of the run."""
     flags = ['--data', str(options.data), '--clock', options.clock, '--only', name]
     command = [sys.executable, __file__, *flags, '--step', step, '--folder', str(folder)]
     environment = {**os.environ, 'OMP_NUM_THREADS': str(options.threads)}

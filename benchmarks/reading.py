@@ -26,7 +26,7 @@ ENCODED = 100  # passages
 
 
 def seconds(act):
-    """Seconds of a core that an act takes: the least of some rounds."""
+    """Seconds of processor time that an act takes: the least of some rounds."""
     times = []
     for _ in range(ROUNDS):
         begun = time.process_time()

@@ -9,7 +9,7 @@ For each reader this prints
 - known: the share of its words that a list of English words has;
 - long: words of 20 letters or more, which are mostly several without spaces.
 
-Peers that are not installed are named. PyMuPDF has the AGPL: it is a peer here, and nothing else.
+Peers that are not installed are named. PyMuPDF has the AGPL: it is only a peer here.
 
     apt install wamerican-large chromium
     pip install pypdf pymupdf mail-parser trafilatura lxml_html_clean html2text playwright

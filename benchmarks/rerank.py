@@ -5,7 +5,7 @@ pip install sentence-transformers onnx onnxscript
 python benchmarks/rerank.py [--queries 4] [--candidates 60] [--threads 2] [--rounds 2] [--budgets
 1024 2048 4096]
 
-The weights are those of MiniLM (6 layers, 384) under a random classifier: speed does not depend on
+The weights are MiniLM's (6 layers, 384) under a random classifier: speed does not depend on
 what it learned, and orders are compared on real text.
 """
 

@@ -1,7 +1,7 @@
 """How often a hit names the section that answers: heading, address, line and snippet follow it.
 
 Questions about the pages in docs/, each with the section that answers it, are asked of a collection
-of these pages, as `index sync` makes it. A hit names a section if its anchor is that of the
+of these pages, as `index sync` makes it. A hit names a section if it has the anchor of the
 section, or of one within it. With the 60 questions of heading_questions.tsv, the choice of what is
 shown was made; the 20 of section_questions.tsv, about sections drawn at random, were written
 before they were asked. Beside it stands what the nearest vector alone would show.

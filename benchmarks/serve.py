@@ -11,8 +11,8 @@ after each quarter of `--memory` requests. BM25: requests a second of this servi
 REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at once; the servers
 run in turn, and are asked every question once, since Pyserini's remembers its last answers. Answers
 with an error, and connections that the server closes or resets, count as lost; the client then
-connects anew. A request that is refused (429) is sent again after one to two times the seconds that
-the service asks for.
+connects again. A request that is refused (429) is sent again after one to two times the seconds
+that the service asks for.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def measure_load(address: str, clients: int, seconds: float) -> Load:
 
 
 def load_in_a_process(address: str, clients: int, seconds: float) -> Load:
-    """The same in a process of its own, beside the service's."""
+    """The same in a separate process, beside the service's."""
     context = multiprocessing.get_context('spawn')
     with context.Pool(1) as pool:
         return pool.apply(measure_load, (address, clients, seconds))

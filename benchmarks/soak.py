@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py [--minutes 60] [--writers 20] [--readers 30] [--documents 500000]
 
-A service of one collection runs on this machine. Each writer has a document of its own, and writes
+A service of one collection runs on this machine. Each writer has its own document, and writes
 its next version as soon as the last one can be seen. Each reader searches all the time, and pauses
 for as long as a search took. An answer is wrong if it has a document twice, or a version that is
 older than one that a reader saw in an earlier generation, or if two answers of one generation

@@ -1,4 +1,4 @@
-"""Exact search by weights of terms against scipy.sparse: milliseconds a query, and opening.
+"""Exact search by term weights against scipy.sparse: milliseconds a query, and opening.
 
 The bundle holds random vectors of 150 terms of BERT's vocabulary, frequent ones more often, as
 `epic.py` draws them; a query has 30. scipy.sparse multiplies the passages' matrix by the query's
@@ -36,7 +36,9 @@ DIFFERENT = 4096
 
 
 def term_settings() -> TermWeightsSettings:
-    """Those of a bundle of weights of BERT's terms, in float32, by an encoder that draws them."""
+    """The settings of a bundle of BERT's term weights, in float32, by an encoder that draws
+    them.
+    """
     return TermWeightsSettings(
         encoder='random',
         weights_sha256='0' * 64,

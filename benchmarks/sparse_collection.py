@@ -1,7 +1,7 @@
 """The learned sparse ranking of a collection: opening, a search, and opening the next generation.
 
 Each document is one passage of 150 random terms of BERT's vocabulary, as `epic.py` draws them; a
-query has 30. Encoders cost nothing. Times are those of the processor, on one core.
+query has 30. Encoders cost nothing. Times are processor times, on one core.
 
     OMP_NUM_THREADS=1 python benchmarks/sparse_collection.py [--passages 20000]
 """
@@ -35,7 +35,7 @@ QUERIES = 60
 
 
 class RandomTerms:
-    """An encoder of weights of terms that are drawn."""
+    """An encoder of drawn term weights."""
 
     name = term_settings().encoder
     weights_sha256 = term_settings().weights_sha256

@@ -44,7 +44,7 @@ def write_encoder(folder: Path, dimension: int) -> None:
 class SyntheticVectors:
     """Encodes passages in the encoder's place: random vectors of length 1.
 
-    Those of a document whose title begins with 'near' are near `query`, float32 (d,).
+    The vectors of a document whose title begins with 'near' are near `query`, float32 (d,).
     """
 
     def __init__(self, dimension: int) -> None:

@@ -4,7 +4,7 @@ vectors misses.
     python benchmarks/token_vectors.py --model MODEL --data FOLDER --work FOLDER
         [--encoder repbert-demo] [--collections demo CACM …] [--precision float32] [--ann 10 100]
 
-The collections are those of `confidence.py`, with all their questions, or 200 of MedQuAD's pages.
+The collections are `confidence.py`'s, with all their questions, or 200 of MedQuAD's pages.
 They stay in the work folder: said again with another model, dense vectors are not encoded again.
 
 The first table has nDCG@10 of each ranking and fusion, and the difference from the dense ranking

@@ -293,7 +293,7 @@ def _store(
     """Write an answer to a part; raises OSError for one that broke."""
     if response.headers.get_content_type() == 'text/html':
         # Google Drive sends one, and so do redirections.
-        raise OSError('a web page came instead of the file: a login or a confirmation, say')
+        raise OSError('a web page came instead of the file, such as a login or a confirmation')
     if not content.first:
         part.begin(_version_of(response.headers))
     with open(part.path, 'ab') as stream:

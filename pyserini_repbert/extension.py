@@ -71,7 +71,7 @@ class Representation:
     ----------
     name : in the record of a shard, and of the folder of what extensions keep of it: 'tokens'
     option : the argument of `Collection.open` that names the model: 'multi_vector'. The flag has
-        dashes in place of underscores. 'sparse' is for models that rank in place of BM25
+        dashes instead of underscores. 'sparse' is for models that rank instead of BM25
     ranking : what a collection calls its ranking by it: 'multi'
     what : the model in prose: 'multi-vector model'
     files : the names of the arrays that a shard may have

@@ -37,7 +37,7 @@ def end_with_parent(grace_seconds: float = 0.0) -> None:
 
     Parameters
     ----------
-    grace_seconds : that the process has to end by itself, after SIGTERM; 0: it ends at once
+    grace_seconds : that the process has to end after SIGTERM; 0: it ends at once
     """
     watching = threading.Thread(
         target=_wait_for_parent, args=(grace_seconds,), name='end-with-parent', daemon=True

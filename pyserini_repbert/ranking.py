@@ -435,7 +435,7 @@ class QueryRewriting(ABC):
 
     @abstractmethod
     def query_encoder(self, encoder: Any) -> Any:
-        """A query encoder, with Pyserini's interface, that dense rankings have in place of
+        """A query encoder, with Pyserini's interface, that dense rankings have instead of
         `encoder`.
         """
 

@@ -44,7 +44,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     Parameters
     ----------
-    generation : open, with a Lucene index, until the searcher is not used any more
+    generation : open, with a Lucene index, until the searcher is no longer used
     settings : how it is searched
     """
 

@@ -135,7 +135,7 @@ class Collection:
         overlap : wordpieces of a passage that the next one repeats; default: 40
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the one of the
             first documents, if it has an analyzer and is clear, else 'en'
-        sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
+        sparse : 'bm25'; 'none' for a collection without Lucene; or, instead of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
@@ -245,7 +245,7 @@ class Collection:
             known = writer.sources.prefixed(known, prefix, replaces=rebuild)
             files = _whole_files(corpus, strict)
             writer.file_records = open_file_records(
-                writer.connection, known, checksum=checksum, anew=rebuild
+                writer.connection, known, checksum=checksum, reads_all=rebuild
             )
             files.records = writer.file_records
             changes = sync_documents(
@@ -299,7 +299,7 @@ class Collection:
         return changes
 
     def delete_source(self, source: StrPath, *, merge: bool = False) -> Changes:
-        """Delete a source with all its documents; a later sync of its files adds them anew.
+        """Delete a source with all its documents; a later sync of its files adds them again.
 
         The corpus itself stays as it is. What is stored of the source is deleted, such as its
         prefix and its addresses.
@@ -358,7 +358,7 @@ class Collection:
         query : the question
         k : how many
         filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
-        rankings : those that are fused, as `searcher` takes them, in place of the collection's own
+        rankings : those that are fused, as `searcher` takes them, instead of the collection's own
             search and its rerankers
         hits : another name of k, as commands and HTTP have it
         of_extensions : what extensions say of the hits of a question, as `confidence=True` says the
@@ -521,7 +521,7 @@ class Collection:
 
         Parameters
         ----------
-        asked : what a user says, but for the fusion
+        asked : what a user says, except for the fusion
         fusion : attributes of `FusionSettings` that a user says
         generation : is searched
         encoder : of its queries

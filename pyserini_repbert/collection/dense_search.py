@@ -105,7 +105,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     Parameters
     ----------
-    generation : open, until the searcher is not used any more
+    generation : open, until the searcher is no longer used
     query_encoder : the collection's, for queries
     device : where vectors are multiplied
     aggregation : how passages' scores become document scores

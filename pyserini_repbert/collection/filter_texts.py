@@ -161,7 +161,7 @@ class _Field:
     Attributes
     ----------
     name : of the field, as it is stored
-    is_docid : whether the docids are asked for, in place of a field's values
+    is_docid : whether the docids are asked for, instead of a field's values
     """
 
     name: str

@@ -519,7 +519,7 @@ class Generation:
     ) -> NDArray[np.bool_]:
         """The documents that a filter lets through, bool (numbers,); do not change it.
 
-        It is evaluated once, whoever asks: the last `_MOST_MASKS` filters are kept.
+        It is evaluated once for all callers: the last `_MOST_MASKS` filters are kept.
         """
         with self._masking:
             mask = self._masks.pop(wanted, None)

@@ -47,7 +47,7 @@ class ShardOfGeneration:
     name : of the shard
     rows : how many it has
     dead : its dead rows, as (first row, number of rows) of each range of them
-    dead_bits : in place of many ranges, a bit for each row, the first one highest, in base64
+    dead_bits : instead of many ranges, a bit for each row, the first one highest, in base64
     """
 
     name: ShardName

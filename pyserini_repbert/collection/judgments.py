@@ -334,7 +334,7 @@ class JudgmentStore:
     ) -> int:
         """Let judgments, pools and measured rankings follow texts that have other docids now.
 
-        A judgment that was given to the text under its new docid stays, in place of the one that
+        A judgment that was given to the text under its new docid stays, instead of the one that
         would follow. A judgment of another text that had this docid is deleted.
 
         Parameters

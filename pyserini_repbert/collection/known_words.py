@@ -53,7 +53,7 @@ class WordCounts:
 
     Attributes
     ----------
-    known, words : where words have no spaces between, what stands between signs counts as one
+    known, words : where words have no spaces between, the text between signs counts as one
     further : words that such parts have besides the first, by their length
     """
 

@@ -62,7 +62,7 @@ def _lock_for_writing(handle: int, folder: Path) -> None:
 class GenerationLock:
     """A reader's shared lock on the manifest of its generation; `close` releases it.
 
-    Raises FileNotFoundError for a manifest that is not there any more.
+    Raises FileNotFoundError for a manifest that no longer exists.
     """
 
     def __init__(self, manifest: Path) -> None:

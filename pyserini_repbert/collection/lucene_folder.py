@@ -54,7 +54,7 @@ def update_lucene(
     connection : of the writer, which has staged the next generation
     generation : its number
     settings : its settings
-    before : the generation that it follows; None: all documents are indexed anew
+    before : the generation that it follows; None: all documents are indexed again
     merge : merge segments, whatever the share of deleted documents
 
     A generation without changed texts keeps the folder of the one before.

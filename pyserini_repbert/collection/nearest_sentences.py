@@ -54,7 +54,7 @@ def nearest_sentences(
     ----------
     query : the vector of the question, float32 (d,)
     passages : texts
-    embed : encodes sentences: all of them, then those without a word
+    embed : encodes sentences: all of them, then each without one of its words
     """
     spans_by_passage = [sentence_spans(passage) for passage in passages]
     sentences = []

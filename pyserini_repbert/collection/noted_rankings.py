@@ -33,7 +33,7 @@ def topic_rankings(searcher: CollectionSearcher, notes: Notes, qid: str) -> dict
 def ranking_names(searcher: CollectionSearcher) -> list[str]:
     """The `CollectionRanking` of each ranking of a search: the dense one is called by its encoder.
 
-    One that scores the hits of others anew comes behind these.
+    One that scores the hits of others again comes behind these.
     """
     names = []
     for ranker in _rankings(searcher):

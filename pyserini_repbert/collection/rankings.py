@@ -17,7 +17,7 @@ DENSE_SHARE = 0.6
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
-    """A ranking that is no further model's: a `Representation.ranking` is another.
+    """A ranking without a further model; a `Representation.ranking` has one.
 
     RESCORED has the best hits of the others, in the order of the scores of a further model that
     rescores.

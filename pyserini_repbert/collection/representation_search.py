@@ -47,7 +47,7 @@ class RepresentationSearcher(Searcher):
 
     Parameters
     ----------
-    generation : open, until the searcher is not used any more
+    generation : open, until the searcher is no longer used
     kind : the representation
     vectors : the rows of the passages
     query_encoder : the collection's model of this kind

@@ -136,7 +136,7 @@ class EncoderSource:
 
     @property
     def is_given(self) -> bool:
-        """Whether an opened encoder was given, in place of a name."""
+        """Whether an opened encoder was given, instead of a name."""
         return self._encoder is not None and not isinstance(self._encoder, str)
 
     @property
@@ -303,7 +303,7 @@ class CollectionSettings:
         return hashlib.sha256(f'{self.weights_sha256} {ranked_by}'.encode()).hexdigest()
 
     def model_key(self) -> bytes:
-        """A digest of all that decides a vector, but for the text."""
+        """A digest of all that decides a vector, except for the text."""
         parts = [getattr(self, name) for name in _MODEL_PARTS]
         if self.dtype != 'float32':
             parts.append(self.dtype)

@@ -49,7 +49,7 @@ def open_file_records(
     source: DocumentSource,
     *,
     checksum: bool = False,
-    anew: bool = False,
+    reads_all: bool = False,
 ) -> FileRecords:
     """The records of a source's files, for its next sync.
 
@@ -58,14 +58,14 @@ def open_file_records(
     connection : of the collection's writer
     source : which it is, as it will be stored
     checksum : look at the content of all files, whatever their times say
-    anew : read all files
+    reads_all : read all files
     """
 
     def docids_of(files: set[str]) -> Iterator[str]:
         for _, docid in documents_of_files(connection, source, files):
             yield docid
 
-    known = {} if anew else _read_records(connection, source)
+    known = {} if reads_all else _read_records(connection, source)
     return FileRecords(known, docids_of, checksum)
 
 

@@ -339,13 +339,13 @@ class Sources:
             )
         if owner == ADDED:
             return SourceConflictError(
-                f"{problem}source '{source.name}' has one of this docid, too: let the docids of "
-                'the source begin otherwise, or delete the document; nothing was written',
+                f"{problem}source '{source.name}' has this docid, too: give the docids of the "
+                'source a prefix, or delete the document; nothing was written',
                 parameters=('prefix=NAME/',),
             )
         return SourceConflictError(
-            f"{problem}source '{source.name}' has one of this docid, too: let the docids of one "
-            'source begin otherwise, or name the first source if both are the same; nothing was '
+            f"{problem}source '{source.name}' has this docid, too: give the docids of one source "
+            'a prefix, or name the first source if both are the same; nothing was '
             'written',
             parameters=('prefix=NAME/', f'source={owner}'),
         )

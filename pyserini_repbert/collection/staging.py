@@ -232,7 +232,7 @@ class Staging:
                 self.rows.end_text(docno)
 
     def unite_again(self) -> None:
-        """Write the values of fields, and the forms of docids, of all documents anew."""
+        """Write the values of fields, and the forms of docids, of all documents again."""
         self.flush()
         rows = self.connection.execute(
             f'SELECT docno, fields FROM fields WHERE until = {FOREVER} AND since < ? '

@@ -89,7 +89,7 @@ class Writer:
     published : the newest generation; None before the first
     sources : where the collection's documents come from
     source : which is stored with the next generation; None: none
-    removed : the source that the next generation does not have any more; None: none
+    removed : the source that the next generation no longer has; None: none
     file_records : of the source's files, which are stored with it; None: none
     renames : documents that only get another docid with the next generation; judgments follow
 

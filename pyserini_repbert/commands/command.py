@@ -403,7 +403,7 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
 
 
 class _NoBar:
-    """In place of a bar of tqdm, which is imported where somebody sees it."""
+    """Instead of a bar of tqdm, which is imported where somebody sees it."""
 
     disable = True
     smoothing = 0.0

@@ -45,8 +45,8 @@ usage: {PROGRAM} COMMAND [ARGUMENTS]
 commands (each has --help):
 {{}}
 
-pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
-and RepBERT among its encoders and indexes."""
+pyserini.MODULE runs a module of Pyserini, such as pyserini.search.faiss. It finds Java, and
+has RepBERT among its encoders and indexes."""
 # Modules of Pyserini that choose encoders or indexes by name. The others start without torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 

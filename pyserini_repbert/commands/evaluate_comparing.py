@@ -24,14 +24,12 @@ def add_comparison_flags(flags: Parser) -> None:
     chosen.add_argument(
         '--compare',
         action='store_true',
-        help='compare the other runs with the first; several p are corrected by Holm',
+        help='compare the other runs with the first; several p-values are corrected (Holm)',
     )
     chosen.add_argument(
         '--baselines', nargs='+', metavar='NAME', help='compare the runs with each of these runs'
     )
-    chosen.add_argument(
-        '--compare-all', action='store_true', help='compare each two runs with each other'
-    )
+    chosen.add_argument('--compare-all', action='store_true', help='compare all pairs of runs')
     add = flags.add_argument
     add(
         '--test',

@@ -80,7 +80,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     'device': {'default': 'auto', 'help': 'auto (a GPU if there is one), cpu, cuda, cuda:N or mps'},
     'threads': {
         'type': command.threads,
-        'help': 'most CPU threads to use; default: $OMP_NUM_THREADS',
+        'help': 'CPU threads to use at most; default: $OMP_NUM_THREADS',
     },
     'workers': {
         'type': command.zero_or_more,

@@ -136,7 +136,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _can_read_twice(options: argparse.Namespace) -> bool:
-    """Whether the runs can be fused while they are read, and begun anew if that fails.
+    """Whether the runs can be fused while they are read, and begun again if that fails.
 
     A pipe is read and written once. For --provenance and --documents the runs are held in memory.
     """

@@ -23,7 +23,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     """Add the flags of a command that runs rerankers; `flag` is the one that names a stage."""
     add = parser.add_argument
     add_flags(parser, 'stages', flag=flag)
-    add('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
+    add('--devices', metavar='D,D', help='share the queries between devices, such as cuda:0,cuda:1')
     add_flags(parser, 'backend', 'drop_rest', 'workers')
     add('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 

@@ -111,7 +111,7 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; 'default' tells it by the file",
+        help="format of the topics, by Pyserini's names; 'default' recognises it from the file",
     )
 
 
@@ -147,7 +147,7 @@ def _add_machine(flags: argparse._ArgumentGroup) -> None:
         flags,
         'threads',
         type=command.threads_or_auto,
-        help='most CPU threads to use; auto: as many as compute one question fastest; default: '
+        help='CPU threads to use at most; auto: as many as compute one question fastest; default: '
         '$OMP_NUM_THREADS',
     )
     add_flags(flags, 'offline')

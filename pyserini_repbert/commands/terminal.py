@@ -218,7 +218,7 @@ def piped_questions() -> Iterator[str]:
             question = line.decode('utf-8-sig').strip()
         except UnicodeDecodeError as error:
             raise InputError(
-                f'line {number} of the questions is not UTF-8: convert them, with iconv say'
+                f'line {number} of the questions is not UTF-8: convert them, for example with iconv'
             ) from error
         if question:
             n_questions += 1

@@ -28,7 +28,7 @@ def make_parser() -> argparse.ArgumentParser:
         action='append',
         default=[],
         metavar='KEY=VALUE',
-        help='replace a value, as in training.steps=100',
+        help='replace a value, such as training.steps=100',
     )
     add(
         '--folds',
@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
         type=command.whole_number,
         nargs='+',
         default=[],
-        help="with --folds: a training of each fold with each; default: the recipe's",
+        help="with --folds: train each fold with each seed; default: the recipe's",
     )
     add(
         '--measures',

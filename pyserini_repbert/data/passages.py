@@ -89,7 +89,7 @@ class Corpus(ABC):
         corpus was read
     encodings : the encodings of files that are not in Unicode, as far as they were read
     reading : how the files are read, where that could differ: it is stored with a source
-    reopen : gives the corpus, read in another way, but for what the caller chose; None: there is
+    reopen : gives the corpus, read in another way, except for what the caller chose; None: there is
         one way
     records : of the files of a corpus; files that are unchanged are then passed over by
         `documents`; None: all files are read
@@ -159,7 +159,7 @@ class Corpus(ABC):
                 yield location, item
 
     def as_stored(self, reading: Reading) -> Corpus:
-        """The corpus, read as it was before, but for what the caller chose."""
+        """The corpus, read as it was before, except for what the caller chose."""
         if self.reopen is None or reading in (self.reading, Reading()):
             return self
         return self.reopen(reading)
@@ -332,8 +332,8 @@ def given_document(item: Any) -> Document | BadPassage:
 def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:
     """A corpus of what a caller gives: a `Corpus` as it is, or the passages of a `GivenCorpus`.
 
-    With `reread`, what can be read only once is kept in memory. Raises InputError for what is no
-    collection of passages, such as a text or a path.
+    With `reread`, what can be read only once is kept in memory. Raises InputError for anything but
+    a collection of passages, such as a text or a path.
     """
     if isinstance(source, Corpus):
         return source

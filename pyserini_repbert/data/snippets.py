@@ -80,7 +80,7 @@ def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None
 
 
 def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | None = None) -> str:
-    """A text of at most `most` characters: what stands around the densest words of the query.
+    """A text of at most `most` characters, around the densest words of the query.
 
     The densest are those of a stretch that has the most different words, then the most words, then
     comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut only

@@ -33,7 +33,7 @@ _COPIED_ROWS = 512
 
 
 class RepresentationModel:
-    """All that decides what a model makes of a passage, but for the text.
+    """All that decides what a model makes of a passage, except for the text.
 
     A subclass is a dataclass, which the settings of a collection store.
 

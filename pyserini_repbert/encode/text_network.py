@@ -1,7 +1,7 @@
 """What every dense encoder of ours runs: a network over the tokens of single texts.
 
 A few texts on a CPU are computed in NumPy where PyTorch is not imported: importing it takes longer
-than all else that a question needs. Vectors are the same but for rounding.
+than all else that a question needs. Vectors are the same except for rounding.
 """
 
 from __future__ import annotations

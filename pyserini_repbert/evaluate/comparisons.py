@@ -101,7 +101,7 @@ def pairs_with(baselines: Sequence[str], names: Sequence[str]) -> list[RunPair]:
     for number, baseline in enumerate(baselines):
         if baseline not in names:
             raise InputError(
-                f"baseline '{baseline}' is none of the runs: expected one of {', '.join(names)}"
+                f"baseline '{baseline}' is not one of the runs: expected one of {', '.join(names)}"
             )
         compared = set(baselines[: number + 1])
         pairs += [RunPair(baseline, name) for name in names if name not in compared]

@@ -215,8 +215,7 @@ def figure_format(path: StrPath) -> str:
     suffix = Path(path).suffix.lower().removeprefix('.') or 'png'
     if suffix not in _LEFT_OUT:
         raise InputError(
-            f"figure {path}: '.{suffix}' is not a format that is drawn here, expected .png, .pdf "
-            f'or .svg'
+            f"figure {path}: '.{suffix}' is not a supported format, expected .png, .pdf or .svg"
         )
     return suffix
 

@@ -109,7 +109,7 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
 
 
 def _are_alike(differences: Sequence[float]) -> bool:
-    """Whether differences are the same but for the rounding of what was subtracted."""
+    """Whether differences are the same except for the rounding of what was subtracted."""
     spread = max(differences) - min(differences)
     return spread <= _ROUNDING * max(map(abs, differences))
 

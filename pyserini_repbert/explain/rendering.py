@@ -44,7 +44,7 @@ class Panel(NamedTuple):
 
 
 def titles(explained: Mapping[str, Any]) -> list[str]:
-    """What stands before each passage of EPIC and CEDR: its docid, or nothing if there is one
+    """The line before each passage of EPIC and CEDR: its docid, or nothing if there is one
     passage only.
     """
     passages = explained.get('passages', [])

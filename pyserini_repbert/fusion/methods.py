@@ -1,6 +1,6 @@
 """The ways to fuse rankings: their names, what they do, and the settings that each has.
 
-Whoever offers fusion (commands, the service, other projects) takes the names from here. Importing
+Commands, the service and other projects take the names from here. Importing
 this module is light: no `--help` waits for NumPy.
 """
 

@@ -49,7 +49,7 @@ class FusionSettings:
             )
 
     def changed(self, alpha: float | Sequence[float] | None = None, **changes: Any) -> Self:
-        """These settings with others in place of some.
+        """These settings with others instead of some.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Whether the arrays of an index can be what was written.
 
-Checksums tell what changed since an index was written; this tells what no index has, whoever signed
-it: places outside of an array, terms outside of a vocabulary, and numbers that are not finite.
+Checksums tell what changed since an index was written; this tells what no index has, signed or not:
+places outside of an array, terms outside of a vocabulary, and numbers that are not finite.
 """
 
 from __future__ import annotations

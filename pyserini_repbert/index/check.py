@@ -1,6 +1,6 @@
 """Whether an index is, to the bit, what was written: every file is read and compared.
 
-What no index holds is refused, too, whoever has signed it: `index.arrays`.
+What no index holds is refused, too, signed or not: `index.arrays`.
 """
 
 from __future__ import annotations

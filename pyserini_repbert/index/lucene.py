@@ -146,7 +146,7 @@ def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> di
 
 
 def check_target(target: Path, overwrite: bool) -> None:
-    """Raises InputError for an output that exists, but for an index that may be overwritten."""
+    """Raises InputError for an output that exists, except for an index that may be overwritten."""
     check_replaced(target, overwrite, MANIFEST, LUCENE_FORM)
 
 

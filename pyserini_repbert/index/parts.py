@@ -12,7 +12,7 @@ class BundlePart:
 
     Attributes
     ----------
-    files : regular expressions, as of `FolderForm`. A bundle may be written anew beside such files
+    files : regular expressions, as of `FolderForm`. A bundle may be written again beside such files
     """
 
     files: tuple[str, ...] = ()

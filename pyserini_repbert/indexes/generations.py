@@ -26,7 +26,7 @@ class Generations:
         return False
 
     def check_successor(self, newer: Generations) -> None:
-        """Raises LostCollectionError where another index is no later generation of this one."""
+        """Raises LostCollectionError if another index is not a later generation of this one."""
 
     def why_learn_again(self, learning: Any) -> str | None:
         """A sentence that says what has changed since a learning; None where that is little."""

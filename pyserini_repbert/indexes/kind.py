@@ -380,7 +380,7 @@ class Index(Generations, ABC):
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
-        None where the index is opened anew for it.
+        None where the index is opened again for it.
         """
         return None
 

@@ -29,7 +29,7 @@ class OfferedRankings:
     names : of all; the usual one of vectors, and the usual one of words, come first
     of_vectors : of dense vectors
     of_models : whose queries a model reads
-    of_documents : take a document in place of a question
+    of_documents : take a document instead of a question
     with_feedback : move a query's vector towards its best hits
     scanned : by name, those whose hits a scan finds
     usual : is searched where none is named; '' where the first ones of vectors and words are

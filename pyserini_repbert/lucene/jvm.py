@@ -100,7 +100,7 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
 def start_for_several_threads() -> None:
     """Start the virtual machine for a process in which several threads write an index.
 
-    As `start_jvm`, but for its garbage: several threads collect it.
+    As `start_jvm`, except for its garbage: several threads collect it.
     """
     _start(_SEVERAL_THREADS, _PLAIN_LOGGING)
 
@@ -171,7 +171,7 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
     if trial.returncode:
         raise ExhaustedError(
             f'the memory that this process may take is too small for Java ({left // 10**6} MB are '
-            f'left): raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
+            f'left): raise the limit (ulimit -v), or set {HEAP_VARIABLE} to a size such as 512m'
         )
 
 
@@ -312,7 +312,7 @@ def java_class(name: str) -> Any:
 def java_calls() -> Iterator[None]:
     """A context for calls into Java: one thread at a time.
 
-    A thread is detached from Java afterwards, but for the main thread. pyjnius keeps a call's
+    A thread is detached from Java afterwards, except for the main thread. pyjnius keeps a call's
     receiver and arguments in objects that all threads share, and lets other threads run meanwhile;
     a thread that ends while attached to Java leaks its Java thread. Inside one call, Java itself
     may use many threads.
@@ -359,7 +359,7 @@ def quiet_java() -> None:
 
 
 def lift_clause_limit() -> None:
-    """Let a query of Lucene have any number of clauses; by itself, Lucene refuses more than 1,024.
+    """Let a query of Lucene have any number of clauses; by default, Lucene refuses more than 1,024.
 
     Each different word of a question is a clause.
     """

@@ -276,7 +276,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return None if text is None else queries.of_text(self._form_of(text))
 
     def _hits_like(self, queries: DocumentQueries, docid: str, k: int) -> Ranking:
-        """The hits of a document, but for itself."""
+        """The hits of a document, except for itself."""
         query = self._document_query(queries, docid)
         if query is None:
             return NO_HITS
@@ -532,7 +532,7 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _keep(known: dict[str, _Value], key: str, value: _Value, most: int) -> None:
-    """Keep a value in a dictionary of at most so many, which begins anew when it is full."""
+    """Keep a value in a dictionary of at most so many, which begins again when it is full."""
     if len(known) >= most:
         known.clear()
     known[key] = value

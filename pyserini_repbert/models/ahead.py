@@ -24,7 +24,7 @@ def is_unwanted() -> bool:
 def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
     """The same items; a thread makes up to `n` of them while those before are used.
 
-    An error in the thread is raised in place of the item. The thread ends, and a generator `items`
+    An error in the thread is raised instead of the item. The thread ends, and a generator `items`
     is closed, when this generator is.
     """
     closed = threading.Event()

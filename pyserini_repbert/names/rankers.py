@@ -36,8 +36,7 @@ def names_class(name: str) -> bool:
 
 
 def refuse_code(name: str, file: StrPath, allows: str) -> None:
-    """Raise InputError for a name that a file has, and that is one of code: whoever wrote the file
-    would run it.
+    """Raise InputError for a name of code in a file: the author of the file would run it.
 
     Parameters
     ----------

@@ -302,7 +302,7 @@ def run_pipeline(
     trace : gets the progress, and what each part reports
     output : the file that the caller will write: finished batches are stored in `OUTPUT.part`,
         which the caller removes with `part_file.finished` afterwards; None stores nothing
-    resume, overwrite : continue an existing part file, or begin anew
+    resume, overwrite : continue an existing part file, or begin again
     about : further values that decide the result (the corpus's name), compared on resuming
     batch_topics : topics that the first stage searches together
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file

@@ -96,7 +96,7 @@ def resolve(
     InputError
         If the spec or the machine has settings that the index does not take; if the spec says how
         rankings are fused where a folder of `adapt` does; or if that folder names a class that
-        neither the spec nor `allowed_classes` names: whoever wrote the file would run it.
+        neither the spec nor `allowed_classes` names: the author of the file would run it.
     MismatchError
         If the folder of `adapt` has other sparse techniques.
     """

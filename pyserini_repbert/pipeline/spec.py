@@ -219,7 +219,7 @@ class PipelineSpec(CheckedValues):
     )
     language: str | None = Field(
         default=None,
-        description="language of Lucene indexes that do not record theirs, as 'de'; default: en",
+        description="language of Lucene indexes that do not record it, such as 'de'; default: en",
         json_schema_extra={'metavar': 'CODE'},
     )
     rankings: tuple[str, ...] = Field(

@@ -168,7 +168,9 @@ ANY_CHECKSUM = Checksum('sha256', '')
 
 
 def _expected_checksum(resource: Resource, path: Path) -> Checksum:
-    """The checksum recorded when the file was fetched, else the regression's but for an archive."""
+    """The checksum recorded when the file was fetched, or the regression's, except of an
+    archive.
+    """
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():
         return Checksum('sha256', record.read_text(encoding='utf-8').partition(' ')[0])

@@ -1,4 +1,4 @@
-"""What stands in a regression file, checked as it is written, and the conditions made of it.
+"""The values of a regression file, checked as they are written, and the conditions made of it.
 
 Numbers stay texts, because their digits count. `{names}` in braces are replaced later.
 """

@@ -1,7 +1,7 @@
 """What rerankers ask of the index that is searched: vectors, numbers and texts of documents.
 
-An `IndexReranker` reads an index, not only the candidates that it is given. Whoever opens a
-pipeline hands it the index as `SearchedDocuments` (`bind_documents`).
+An `IndexReranker` reads an index, not only the candidates that it is given. The code that
+opens a pipeline hands it the index as `SearchedDocuments` (`bind_documents`).
 """
 
 from __future__ import annotations

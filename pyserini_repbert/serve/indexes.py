@@ -515,7 +515,7 @@ class ServedIndex:
 
     @property
     def document_systems(self) -> tuple[str, ...]:
-        """The systems that take a document in place of a question."""
+        """The systems that take a document instead of a question."""
         names = []
         for name in self.systems:
             is_able = name in self.index.offered.of_documents
@@ -532,7 +532,7 @@ class ServedIndex:
         return system == ADAPTED or system in self.index.offered.of_models
 
     def forget_learned(self) -> None:
-        """Read anew what extensions know of what the collection learned, when they are asked."""
+        """Read again what extensions know of what the collection learned, when they are asked."""
         self.known_to_parts.clear()
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:

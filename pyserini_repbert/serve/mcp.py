@@ -330,7 +330,7 @@ def _settings_of_searches() -> dict[str, tuple[Any, Any]]:
 
 
 def _name_settings(answer: Any, tool: _Tool) -> None:
-    """Give a tool a parameter for each setting of a search, in place of `**settings`."""
+    """Give a tool a parameter for each setting of a search, instead of `**settings`."""
     signature = inspect.signature(tool)
     parameters = dict(signature.parameters)
     if parameters.pop('settings', None) is None:

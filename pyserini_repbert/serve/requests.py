@@ -317,7 +317,7 @@ class Search:
 def resolve_search(
     search: Search, index: ServedIndex, rerankers: Rerankers, limits: Limits
 ) -> Search:
-    """The search with the names of its systems in place of a default or 'hybrid', and with its
+    """The search with the names of its systems instead of a default or 'hybrid', and with its
     fusion.
 
     Parameters

@@ -59,7 +59,7 @@ def serve(
     """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within
     `limits.stop_seconds`.
 
-    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
+    It stops if the indexes cannot be opened: `app.state.service.failure` says why.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ class ServicePart:
 
 
 class ServePart(CommandPart):
-    """What an extension does in the command `serve`: flags in place of its `service_settings`."""
+    """What an extension does in the command `serve`: flags instead of its `service_settings`."""
 
     def settings(self, options: argparse.Namespace) -> dict[str, Any]:
-        """The settings that flags give, by name, in place of those in the settings file."""
+        """The settings that flags give, by name, instead of those in the settings file."""
         return {}

@@ -97,7 +97,7 @@ class IndexSettings(_Settings):
     Attributes
     ----------
     path : the index folder
-    name : of an index of the catalog, in place of a path
+    name : of an index of the catalog, instead of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
         (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
         'collection'; None: recognised by the files in the folder
@@ -128,13 +128,13 @@ class IndexSettings(_Settings):
     adapted: PathOrName | None = None
     language: LanguageCode | None = Field(
         default=None,
-        description='of a Lucene index that does not say it: de, for its analyzer; default: en',
+        description='language of a Lucene index that does not record it, such as de; default: en',
     )
     topics: PathOrName | None = Field(
-        default=None, description='topics of --index, if there is one only'
+        default=None, description='topics of --index, if only one is given'
     )
     qrels: PathOrName | None = Field(
-        default=None, description='judgments of --index, if there is one only'
+        default=None, description='judgments of --index, if only one is given'
     )
 
     writable: bool = False

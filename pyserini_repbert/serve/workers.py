@@ -63,7 +63,7 @@ def serve_with_workers(
     Raises
     ------
     InputError : the indexes cannot be opened
-    PyseriniRepbertError : a process ended by itself; the others are stopped
+    PyseriniRepbertError : a process ended unasked; the others are stopped
     """
     context = multiprocessing.get_context('spawn')
     failures = context.SimpleQueue()

@@ -158,7 +158,7 @@ class CollectionWriter:
         return job
 
     def job(self, job_id: str) -> WriteJob:
-        """A job by its id. Raises MissingResourceError for one that is not known any more."""
+        """A job by its id. Raises MissingResourceError for one that is no longer known."""
         with self._changed:
             job = self._jobs.get(job_id)
         if job is None:

@@ -40,7 +40,7 @@ class StageOption:
 
     @property
     def key(self) -> str:
-        """What stands before '='; the parameter for an option without a key."""
+        """The key before '='; the parameter for an option without a key."""
         key, equals, _ = self.form.partition('=')
         if equals:
             return key

@@ -123,7 +123,8 @@ def _may_be_new(key: str, value: Tensor | None) -> bool:
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:
-    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers.
+    """Freeze the body except for `task.trained_in_body`, and put low-rank updates beside its
+    layers.
 
     With `adapter.whole`, train those layers in full instead.
     """

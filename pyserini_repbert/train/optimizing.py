@@ -99,7 +99,7 @@ class BertAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Change the weights once; `closure` computes the loss anew."""
+        """Change the weights once; `closure` computes the loss again."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -62,7 +62,7 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     """Read and check a recipe; `settings` ('training.steps=100', 'data.0.run=bm25.txt') replace the
     file's values.
 
-    A recipe that `extends` another one has that one's values, but for its `changes`. `${NAME}`
+    A recipe that `extends` another one has that one's values, except for its `changes`. `${NAME}`
     stands for an entry of the recipe's `variables`, or of the environment.
     """
     source = _open_recipe(path, settings)

@@ -108,7 +108,7 @@ def test_two_sources_with_one_docid(index, tmp_path):
     assert index('sync', '--corpus', 'b') == (
         2,
         f"error: document 'README.md' belongs to source '{first}', and source '{tmp_path / 'b'}' "
-        'has one of this docid, too: let the docids of one source begin otherwise, or name the '
+        'has this docid, too: give the docids of one source a prefix, or name the '
         f'first source if both are the same; nothing was written (--prefix NAME/, --source {first})'
         '\n',
     )

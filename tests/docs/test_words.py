@@ -1,4 +1,4 @@
-"""Docs and messages say it in plain English: they have none of these phrases.
+"""Docs, messages and docstrings say it in plain English: they have none of these phrases.
 
 Each phrase has a plainer form. Code, outputs, headings and the targets of links are not checked,
 because they repeat names and what commands print.
@@ -15,6 +15,7 @@ from doc_runner import ROOT
 PAGES = [
     *(ROOT / name for name in ('README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'CHANGELOG.md')),
     *sorted((ROOT / 'docs').rglob('*.md')),
+    *sorted((ROOT / 'benchmarks').glob('*.md')),
 ]
 # The changelog's older sections stay as they are.
 EARLIER = '## [0.3.0]'
@@ -54,8 +55,10 @@ PHRASES = (
     Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
     Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
     Phrase(r'\blearnt\b', '"learned"'),
+    Phrase(r'\bwhich (?:is|are) then\b', 'a second sentence'),
+    Phrase(r'\bwho asks\b', 'who it is: "the caller"'),
 )
-# Messages still have these.
+# Messages and the package's docstrings still have these.
 IN_DOCS = (
     Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
     Phrase(r'[,;] else\b|\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'),
@@ -119,6 +122,30 @@ def messages(path):
             yield node.lineno, node.value
 
 
+def docstrings(path):
+    """(line, text) of each docstring of a module, of its public classes and functions."""
+    waiting = [ast.parse(path.read_text(encoding='utf-8'))]
+    while waiting:
+        node = waiting.pop()
+        text = ast.get_docstring(node)
+        if text:
+            yield getattr(node, 'lineno', 1), ' '.join(text.split())
+        for child in node.body:
+            is_named = isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_named and not child.name.startswith('_'):
+                waiting.append(child)
+
+
+def awkward_docstrings(folder, phrases):
+    """Each phrase to avoid in public docstrings, and the plainer words. Code is left out."""
+    found = []
+    for path in sorted(folder.rglob('*.py')):
+        for line, text in docstrings(path):
+            for problem in awkward_phrases(re.sub(r'`[^`]*`', '`', text), phrases):
+                found.append(f'{path.relative_to(ROOT)}:{line}: {problem}')
+    return found
+
+
 @pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_words(path):
     assert awkward(path) == []
@@ -131,6 +158,11 @@ def test_words_of_messages_and_help():
             for problem in awkward_phrases(text, PHRASES):
                 found.append(f'{path.relative_to(PACKAGE)}:{line}: {problem}')
     assert found == []
+
+
+def test_words_of_docstrings():
+    assert awkward_docstrings(PACKAGE, PHRASES) == []
+    assert awkward_docstrings(ROOT / 'benchmarks', (*PHRASES, *IN_DOCS)) == []
 
 
 def test_the_page_spells_learned_as_docs_do():

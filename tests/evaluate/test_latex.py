@@ -150,7 +150,7 @@ def test_each_baseline_has_a_table_in_the_terminal(capsys):
 @pytest.mark.parametrize(
     ('flags', 'message'),
     [
-        ('--baselines none', "baseline 'none' is none of the runs: expected one of bad, good"),
+        ('--baselines none', "baseline 'none' is not one of the runs: expected one of bad, good"),
         ('--compare --compare-all', 'not allowed with'),
         ('--plot a.pdf', '--plot draws differences of topics'),
         ('--compare-all --plot a.pdf', 'differences from one baseline'),

@@ -1,4 +1,4 @@
-"""The marks within lines of AsciiDoc, what stands in their place, and the ids of its headings."""
+"""The marks within lines of AsciiDoc, what replaces them, and the ids of its headings."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ def document_of_html(docid: str, markup: str, main_content: bool = False) -> Doc
     text.
 
     `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
-    again has a list, and keywords are one. Contents are texts, but for numbers, `true` and `false`.
+    again has a list, and keywords are one. Contents are texts, except for numbers, `true` and
+    `false`.
 
     With `main_content`, navigation, headers and footers of the page are not text (`read_html`).
     """

@@ -88,8 +88,8 @@ class LineReader(ABC):
         self._is_behind_item = False
 
     def add_code(self, start: int, end: int) -> int:
-        """Add rows as they are, but for the spaces that stand in front of all of them; returns the
-        row behind them.
+        """Add rows as they are, except for the spaces that stand in front of all of them; returns
+        the row behind them.
         """
         code = textwrap.dedent('\n'.join(self.lines[start:end])).split('\n')
         self.page.add_block(code, start + 1, is_code=True)

@@ -43,7 +43,9 @@ def _message_of_apple(raw: bytes) -> bytes:
     """The message of a file of Apple Mail: its size stands above it, a property list below."""
     size = _SIZE.match(raw)
     if size is None:
-        raise UnreadableFile('no mail of Apple Mail: its first line is not the size of a message')
+        raise UnreadableFile(
+            'not a file of Apple Mail: its first line is not the size of a message'
+        )
     return raw[size.end() : size.end() + int(size[1])]
 
 

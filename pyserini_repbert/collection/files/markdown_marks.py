@@ -63,7 +63,7 @@ _WIDTH = re.compile(r'\d{1,5}(?:x\d{1,5})?$')
 
 
 def without_marks(text: str) -> str:
-    """Markdown whose marks of dialects are not text any more; it has as many lines."""
+    """Markdown whose marks of dialects are no longer text; it has as many lines."""
     return '\n'.join(_plain_lines(text.split('\n')))
 
 

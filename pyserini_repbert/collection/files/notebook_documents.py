@@ -27,7 +27,7 @@ def notebook_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile(f'not JSON ({error})') from error
     cells = notebook.get('cells') if isinstance(notebook, Mapping) else None
     if not isinstance(cells, list):
-        raise UnreadableFile("no notebook of version 4: it has no list of 'cells'")
+        raise UnreadableFile("not a notebook of version 4: it has no list of 'cells'")
     texts = [_text_of_cell(cell) for cell in cells]
     markdown = '\n\n'.join(text for text in texts if text)
     document = document_of_markdown(file.docid, markdown, file.path.stem)

@@ -1,4 +1,4 @@
-"""Which corpora are a person's files, for whoever opens a corpus by a path."""
+"""Which corpora are a person's files, for code that opens a corpus by a path."""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from pyserini_repbert.collection.files.read_file import ReadFile
 _CUT = re.compile(r'(\w{1,80})(?:\ufffe|\x02)(\w{1,80})')
 _CUT_SIGNS = re.compile(r'[\ufffe\x02]')
 _SOFT_HYPHEN = re.compile(r'\xad\s?\n?')
+_WORD = re.compile(r'\w+')
+_LEAST_WORD = 4  # letters of a word in front of a hyphen; shorter ones are often syllables
 _HYPHENATED = re.compile(r'(?<!\w)\w+-\w+')
 _LIGATURES = re.compile('[\ufb00-\ufb06]')
 _LEAST = 20  # letters of a page on average, below which another library may find more
@@ -78,15 +80,24 @@ def _mended(text: str) -> str:
     """A text whose ligatures are letters, and whose words are whole."""
     text = _LIGATURES.sub(_letters, _SOFT_HYPHEN.sub('', text))
     hyphenated = {word.lower() for word in _HYPHENATED.findall(text)}
+    words = {word.lower() for word in _WORD.findall(_CUT.sub(' ', text))}
+
+    def keeps_hyphen(first: str, second: str) -> bool:
+        """Whether the hyphen between two parts, at a line's end, belongs to the word."""
+        # No syllable is a single letter. A capital begins another word: a name, or the foot of a
+        # page.
+        if len(first) == 1 or (first[-1].islower() and second[0].isupper()):
+            return True
+        first = first.lower()
+        second = second.lower()
+        if f'{first}-{second}' in hyphenated:
+            return True
+        are_words = len(first) >= _LEAST_WORD and {first, second} <= words
+        return are_words and first + second not in words
 
     def joined(match: re.Match[str]) -> str:
-        # A word that has its hyphen elsewhere, in the middle of a line, keeps it. So does one
-        # of a letter in front, which no syllable is. A capital begins another word: a name, or
-        # the foot of a page.
-        with_hyphen = f'{match[1]}-{match[2]}'
-        is_other_word = match[1][-1].islower() and match[2][0].isupper()
-        keeps = len(match[1]) == 1 or is_other_word or with_hyphen.lower() in hyphenated
-        return with_hyphen if keeps else match[1] + match[2]
+        hyphen = '-' if keeps_hyphen(match[1], match[2]) else ''
+        return f'{match[1]}{hyphen}{match[2]}'
 
     return _CUT_SIGNS.sub('', _CUT.sub(joined, text))
 

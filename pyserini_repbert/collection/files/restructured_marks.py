@@ -1,4 +1,4 @@
-"""The marks within lines of reStructuredText, and what stands in their place on the page."""
+"""The marks within lines of reStructuredText, and what replaces them on the page."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Names:
     Attributes
     ----------
     targets : the names of links, in small letters
-    replaced : the texts of substitutions, but for long ones
+    replaced : the texts of substitutions, except for long ones
     long : the texts of long substitutions, by the rows that define them
     """
 

@@ -46,7 +46,7 @@ def learning_lock(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise BusyError(
-            f'another program learns from the judgments of {folder}: wait until it has ended'
+            f'another program is learning from the judgments of {folder}: wait until it has ended'
         ) from error
     try:
         yield

@@ -1,7 +1,7 @@
 """Grades of language models, beside people's judgments and never among them.
 
 They lie in the file of judgments, in a table of their own: what reads judgments does not see them.
-`JudgmentsWithModel` mixes both, for who asks for it.
+`JudgmentsWithModel` mixes both, where that is asked for.
 """
 
 from __future__ import annotations

@@ -309,8 +309,8 @@ def _check_values(spec: PipelineSpec) -> None:
     for stage in spec.stages:
         if not can_be_stored(str(stage)):
             raise InputError(
-                f"reranker '{stage}' was given, and a collection names one of the catalog, as "
-                f'NAME@K with K at most {MOST_RERANKED}: name any other where you search',
+                f"reranker '{stage}' was given, and a collection can only name one of the catalog, "
+                f'as NAME@K with K at most {MOST_RERANKED}: name another one when you search',
                 parameters=('rerank',),
             )
     if spec.k1 is not None and spec.k1 < 0:

@@ -50,7 +50,7 @@ class ReportSettings:
     Attributes
     ----------
     measures : the first one decides which questions are shown
-    inputs : what was read, but for the runs
+    inputs : what was read, except for the runs
     made_on : the day
     test : what p is of
     confidence : of the intervals

@@ -78,7 +78,7 @@ def best_of(
 
 
 def allowed_rows(rows: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Candidates, int64 (n, m), with -1 in place of those that are not allowed, bool (rows,)."""
+    """Candidates, int64 (n, m), with -1 instead of those that are not allowed, bool (rows,)."""
     if allowed is None:
         return rows
     # A -1 stays what it is, whatever the last row is.

@@ -184,7 +184,7 @@ def write_ann(
     ----------
     folder : of the index that gets it
     index : of FAISS
-    record : what is known of it but for the sha256 of its file
+    record : what is known of it except for the sha256 of its file
     check : called last; an error that it raises leaves the index before
 
     Returns the record as written.

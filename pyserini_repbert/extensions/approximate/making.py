@@ -82,7 +82,9 @@ class AnnSettings:
 
 @dataclass(frozen=True)
 class BuiltAnn:
-    """An approximate index in memory, of FAISS, and its record but for the sha256 of its file."""
+    """An approximate index in memory, of FAISS, and its record except for the sha256 of its
+    file.
+    """
 
     index: Any
     record: AnnRecord

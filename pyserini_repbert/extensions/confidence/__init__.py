@@ -11,7 +11,7 @@ EXTENSION = Extension(
     },
     commands={
         'evaluate calibration': Command(
-            'how far the probabilities of `search --confidence` can be believed',
+            'how reliable the probabilities of `search --confidence` are',
             'calibration:calibration',
         ),
     },

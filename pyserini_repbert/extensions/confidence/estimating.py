@@ -187,7 +187,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
     problem = model.why_not_shown()
     if problem is not None:
         raise error_type(
-            f'confidence cannot be told here: {problem}: judge more questions, and let the '
+            f'confidence cannot be estimated here: {problem}: judge more questions, and let the '
             'collection learn'
         )
     return model

@@ -1,6 +1,6 @@
 """What a search of a collection knows of how well its hits fit: the features of a question's hits.
 
-All come from what a search has computed, but for the question's background: its products with a
+All come from what a search has computed, except for the question's background: its products with a
 fixed sample of passages, one small multiplication.
 """
 
@@ -140,7 +140,7 @@ def _log_odds(docids: Sequence[str], relevances: Mapping[str, float]) -> NDArray
 def question_features(hits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The features of a question, (features,): the greatest of its best `TOP` hits' features.
 
-    In place of the margins' greatest it has the first two products' distance.
+    Instead of the margins' greatest it has the first two products' distance.
     """
     if not len(hits):
         return np.zeros(hits.shape[1])

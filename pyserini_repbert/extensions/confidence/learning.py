@@ -72,7 +72,7 @@ class Reliability:
     n : how many there are
     auc : None where all outcomes are the same
     brier, ece : as in `reliability`
-    chance_auc : an AUC above it is no chance, as in `models`; None where there is none
+    chance_auc : an AUC above it is more than chance, as in `models`; None where there is none
     """
 
     n: int

@@ -204,7 +204,7 @@ def fit_logistic(
 ) -> LogisticModel:
     """A logistic regression whose weights are drawn to a prior's weights, or to 0.
 
-    A feature that is the same in all rows, but for rounding, has no part in it.
+    A feature that is the same in all rows, except for rounding, has no part in it.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class ConfidenceOfSearch(CommandPart):
     """Shows probabilities beside hits, or writes them for a run."""
 
     def add_flags(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument_group('how far hits of a collection can be believed').add_argument
+        add = parser.add_argument_group('how reliable the hits of a collection are').add_argument
         add(
             '--confidence',
             nargs='?',

@@ -55,7 +55,8 @@ def read_metadata(run: StrPath, *additions: StrPath) -> dict[str, Any]:
     """
     if run_format(run) != RunFormat.TREC:
         raise InputError(
-            f'{run} is in the format of MS MARCO, and ir-metadata is of TREC runs: write it as one'
+            f'{run} is in the format of MS MARCO, and ir-metadata describes TREC runs: '
+            'write it as a TREC run'
         )
     record = read_record(run)
     if record is None:

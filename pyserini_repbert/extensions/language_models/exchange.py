@@ -1,6 +1,6 @@
 """One request to an OpenAI-style server, by the package `openai`, which tries again what may pass.
 
-The package is told what it would not do by itself: an answer has a bound of bytes, all tries
+The package is told what it would not do by default: an answer has a bound of bytes, all tries
 together have one deadline, no redirect is followed, an address of this machine is asked without a
 proxy, and the server learns the request and the key, and nothing of this machine.
 """

@@ -55,7 +55,7 @@ class LanguageModelJudge:
     Parameters
     ----------
     llm : which model, where, and the file of its answers
-    prompt : a text file in place of the shipped prompt, with {query} and {passage}
+    prompt : a text file instead of the shipped prompt, with {query} and {passage}
 
     Attributes
     ----------

@@ -33,8 +33,8 @@ class LanguageModelsInPipelines(PipelinePart):
             str | None,
             Field(
                 default=None,
-                description='address of an OpenAI-style server, as http://127.0.0.1:8000/v1, which '
-                'gets questions and passages; none: kept answers alone are used',
+                description='address of an OpenAI-style server, such as http://127.0.0.1:8000/v1, '
+                'which gets questions and passages; none: use only stored answers',
                 json_schema_extra={'metavar': 'ADDRESS'},
             ),
         ),
@@ -50,7 +50,7 @@ class LanguageModelsInPipelines(PipelinePart):
             str | None,
             Field(
                 default=None,
-                description='the file that keeps its answers, so that a run is repeated without it',
+                description='the file that stores its answers, to repeat a run without the server',
                 json_schema_extra={'metavar': 'FILE'},
             ),
         ),

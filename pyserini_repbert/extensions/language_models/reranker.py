@@ -81,7 +81,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
     window, step : of listwise: passages in a window, and by how many a window is nearer to the top
         than the one before; default: 20 and 10
     words : kept of a passage
-    prompt : a text file in place of the shipped prompt, with {query}, {passages} and {n};
+    prompt : a text file instead of the shipped prompt, with {query}, {passages} and {n};
         pointwise, with {query} and {passage}
 
     Raises InputError without a model, and for settings that do not go together.

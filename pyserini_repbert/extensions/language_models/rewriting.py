@@ -59,7 +59,7 @@ class RewritingSettings:
     method : 'hyde' or 'query2doc'
     passages : that HyDE asks for
     tokens : of a passage, at most
-    prompt : a text file in place of the shipped prompt, with {query}
+    prompt : a text file instead of the shipped prompt, with {query}
     """
 
     method: RewritingMethod
@@ -219,7 +219,7 @@ class Query2docRewriting(_Rewriting):
 
 
 class _RewritingEncoder:
-    """A query encoder in place of another one, whose other attributes it has.
+    """A query encoder instead of another one, whose other attributes it has.
 
     Parameters
     ----------

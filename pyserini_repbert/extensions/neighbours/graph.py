@@ -169,7 +169,7 @@ def write_neighbours(
     ----------
     folder : of the index
     edges : as in `GraphFiles`
-    record : what is known of it but for the sha256 of its file
+    record : what is known of it except for the sha256 of its file
     overwrite : replace a graph that is there
 
     Returns the record as written. Raises the errors of `check_target`, and BusyError where another

@@ -37,8 +37,8 @@ class DocidsOfIndex:
 def split_location(location: str) -> list[str]:
     """The locations of the collections that one location names.
 
-    Raises InputError for fewer than two, for one that is named twice, and for an index that is no
-    collection.
+    Raises InputError for fewer than two, for one that is named twice, and for an index that is not
+    a collection.
     """
     locations = [part for part in location.split(os.pathsep) if part]
     if len(locations) < 2:
@@ -68,7 +68,7 @@ def index_names(locations: Sequence[str]) -> list[str]:
 
 
 def prefix_of(name: str) -> str:
-    """What stands before the docids of an index."""
+    """The prefix of the docids of an index."""
     return f'{name}{_SIGN}'
 
 

@@ -13,8 +13,8 @@ class SeveralInSearch(CommandPart):
     def add_flags(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument_group(
             'several collections',
-            'Give --index once for each collection: they are searched together, and a hit is '
-            'NAME/DOCID, by the name of its collection.',
+            'Give --index once for each collection: all are searched together, and a docid begins '
+            'with the name of its collection: NAME/DOCID.',
         )
 
 

@@ -57,7 +57,7 @@ _TokenDtype = Annotated[str, Field(pattern='^(float16|int8)$')]
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class TokenModel(RepresentationModel):
-    """All that decides a collection's token vectors, but for the text."""
+    """All that decides a collection's token vectors, except for the text."""
 
     deciding: ClassVar[tuple[str, ...]] = (
         'weights_sha256',

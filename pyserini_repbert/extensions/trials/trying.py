@@ -246,7 +246,7 @@ def required_side(folder: Path, side: Side) -> GenerationManifest:
         raise InputError(
             f'collection {folder} has no trial: name what to try', parameters=('encoder',)
         )
-    raise InputError(f'collection {folder} has nothing to go back to: it went over to no trial')
+    raise InputError(f'collection {folder} has nothing to go back to: it uses no trial')
 
 
 def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationManifest:

@@ -41,8 +41,8 @@ class MovedQuestion:
     Attributes
     ----------
     before, after : what was measured
-    left : relevant documents that were among the best ten, and are not any more
-    deleted : those of them that the collection does not have any more
+    left : relevant documents that were among the best ten, and no longer are
+    deleted : those of them that the collection no longer has
     entered : documents that are among the best ten, and were not, best first
     unjudged : those of them that nobody has judged for the question
     """

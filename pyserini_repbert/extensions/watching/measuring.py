@@ -94,7 +94,7 @@ def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
 
 
 def _digest(store: JudgmentStore) -> str:
-    """Of all that decides whether two measurements can be compared, but for the documents.
+    """Of all that decides whether two measurements can be compared, except for the documents.
 
     A document that is renamed keeps its judgments, so no docid counts.
     """

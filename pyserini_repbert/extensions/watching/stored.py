@@ -17,7 +17,7 @@ _MEASURED = TypeAdapter(MeasuredGeneration)
 def store_generation(
     store: JudgmentStore, measured: MeasuredGeneration, rankings: Mapping[str, Sequence[str]]
 ) -> None:
-    """Remember what a generation's questions found, in place of what is known of it.
+    """Remember what a generation's questions found, instead of what is known of it.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def check_queries(inp: Any, columns: Sequence[str]) -> None:
         again = pairs['qid'].duplicated()
         if again.any():
             qid = pairs['qid'][again].iloc[0]
-            raise InputError(f"qid '{qid}' has two queries: each needs its own")
+            raise InputError(f"qid '{qid}' has two queries: give each query its own qid")
 
 
 def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:

@@ -30,7 +30,7 @@ class _WithArguments(type(pt.Transformer)):  # type: ignore[misc]
 
 
 class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc]
-    """A transformer that is made anew when one of its parameters is set.
+    """A transformer that is made again when one of its parameters is set.
 
     Its parameters are its constructor's. What it opened depends on them, so setting one as
     an attribute is `set_parameter`, too.
@@ -63,7 +63,7 @@ class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc
         return given.arguments[others].get(name) if others is not None else None
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Make the transformer anew with another value of a constructor's parameter.
+        """Make the transformer again with another value of a constructor's parameter.
 
         Raises UnknownNameError for another name, and what the constructor raises; the transformer
         then stays as it is.

@@ -128,7 +128,9 @@ def search_within(ranker: Any, filter: str) -> Ranker:
     """
     if not hasattr(ranker, 'within'):
         name = getattr(ranker, 'name', type(ranker).__name__)
-        raise InputError(f"filter is for a collection, and '{name}' is none: leave it out")
+        raise InputError(
+            f"filter is for a collection, and '{name}' is not a collection: leave it out"
+        )
     within: Ranker = ranker.within(open_by_extension('filter', filter))
     return within
 

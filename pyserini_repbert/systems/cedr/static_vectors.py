@@ -1,4 +1,4 @@
-"""Word vectors in place of a BERT: the rows "GloVe" of CEDR's Table 1.
+"""Word vectors instead of a BERT: the rows "GloVe" of CEDR's Table 1.
 
 A vector belongs to a word, whatever stands around it, so there is one similarity matrix and no
 [CLS]. The folder of the vectors is a base for `train`: its vocabulary has whole words, so that the

@@ -235,7 +235,7 @@ class RememberingDuoBert(DuoBertReranker, recorded_as='RememberingDuoBert'):
     """An opened duoBERT with its last pair matrices: another aggregation of the same candidates
     takes no inference.
 
-    If an aggregation needs a pair that a matrix lacks, all its pairs are compared anew. Copies
+    If an aggregation needs a pair that a matrix lacks, all its pairs are compared again. Copies
     share the matrices.
     """
 

@@ -294,8 +294,8 @@ def read_prompts(settings: Mapping[str, Any], model_type: str) -> Mapping[str, s
 def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
     """How many values of each vector a model of this name keeps; None: all.
 
-    Raises Unsupported for a number below 0, which counts from the end, and InputError for what is
-    no number of values: sentence-transformers fails there, when it encodes.
+    Raises Unsupported for a number below 0, which counts from the end, and InputError for anything
+    but a number of values: sentence-transformers fails there, when it encodes.
     """
     kept = settings.get('truncate_dim')
     if kept is None:

@@ -1,7 +1,7 @@
 """Whether a tokenizer.json is what the named class of transformers builds.
 
 transformers reads only the vocabulary of a tokenizer.json for BERT, RoBERTa and XLM-R. It makes
-everything else anew, from tokenizer_config.json and the defaults of the class. Where both say the
+everything else again, from tokenizer_config.json and the defaults of the class. Where both say the
 same, every release of transformers gives the same tokens, and this package's engine reads the
 file. Where they differ, `Unsupported` says in what.
 

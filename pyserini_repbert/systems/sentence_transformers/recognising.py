@@ -45,8 +45,8 @@ def is_sentence_folder(name: AnyCheckpoint) -> bool:
 def is_cross_encoder(checkpoint: Checkpoint) -> bool:
     """Whether a checkpoint is a cross-encoder of sentence-transformers.
 
-    It is one if it says so in the file of sentence-transformers, or is a classifier that is no
-    BERT, or has another number of labels than monoBERT's two. A checkpoint of one of this
+    It is one if it says so in the file of sentence-transformers, or is a classifier that is not
+    a BERT, or has another number of labels than monoBERT's two. A checkpoint of one of this
     package's systems is none.
     """
     config = checkpoint.config

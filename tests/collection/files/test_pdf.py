@@ -41,6 +41,15 @@ def test_words_that_lines_cut_are_whole(tmp_path):
     assert text.split() == 'It has capabilities, which are long-term: long-term gains.'.split()
 
 
+def test_two_words_of_the_document_keep_their_hyphen(tmp_path):
+    """'well-' and 'known' were 'wellknown'."""
+    lines = ('He is well known, a well-', 'known cook in some over-', 'seas port, or overseas.')
+    text = document_of(tmp_path, printed(lines_at(72, *lines, 'It is over; seas: none.'))).text
+    assert ' '.join(text.split()).startswith(
+        'He is well known, a well-known cook in some overseas port, or overseas.'
+    )
+
+
 def test_a_capital_behind_a_cut_begins_another_word(tmp_path):
     """'Jean-' and 'Paul' were one word, and so were a cut word and the foot of its page."""
     lines = ('By Jean-', 'Paul, of the Instruc-', 'Page 7')

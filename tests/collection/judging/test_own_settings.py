@@ -89,8 +89,8 @@ def test_python_searches_as_it_is_set(mine):
         ({'b': 0.5}, 'k1 and b are for BM25'),
         ({'b': 2.0}, 'b is 2.0, a number from 0 to 1'),
         ({'k1': -1.0}, 'k1 is -1.0, a number from 0 on'),
-        ({'stages': ['os:system@5']}, 'a collection names one of the catalog'),
-        ({'stages': ['../folder@5']}, 'a collection names one of the catalog'),
+        ({'stages': ['os:system@5']}, 'a collection can only name one of the catalog'),
+        ({'stages': ['../folder@5']}, 'a collection can only name one of the catalog'),
         ({'stages': ['monobert-demo@101']}, 'K at most 100'),
         ({'stages': ['monobert-demo@5:weight=0.5']}, 'as NAME@K'),
     ],
@@ -153,7 +153,7 @@ def test_the_command_sets_shows_and_goes_back(mine, capsys):
     assert 'has no settings of its own' in printed.err
     status, printed = command('--rerank', 'evil:Class@5')
     assert status == 2
-    assert 'name any other where you search' in printed.err
+    assert 'name another one when you search' in printed.err
 
 
 def test_a_number_of_another_hand_is_no_number_of_a_setting(mine):

@@ -289,7 +289,7 @@ def test_a_terminal_says_that_confidence_is_gone(learned, capsys):
             connection.execute(statement, [report, each.number])
     assert run(main, ['adapt', '--index', str(learned), '--use', '--even-if-worse']) == 0
     printed = capsys.readouterr().out
-    assert 'searches show no probabilities now: confidence cannot be told here' in printed
+    assert 'searches show no probabilities now: confidence cannot be estimated here' in printed
     assert 'AUC of 0.55' in printed
     assert run(main, ['adapt', '--index', str(learned), '--go-back']) == 0
     assert 'no probabilities' not in capsys.readouterr().out

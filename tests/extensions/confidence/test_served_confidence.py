@@ -115,7 +115,7 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
         if client.get(address).status_code == 400:
             break
         time.sleep(0.05)
-    assert 'confidence cannot be told here' in client.get(address).text
+    assert 'confidence cannot be estimated here' in client.get(address).text
     about = client.get('/v1/mine').json()
     assert about['confidence'] is False
     assert 'AUC of 0.50' in about['lost_confidence']

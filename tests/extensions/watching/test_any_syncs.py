@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.judging import asking
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.extensions.watching.command import measure_before, status_after
 from pyserini_repbert.extensions.watching.stored import stored_generations
-from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.systems import encoders
 
 QUESTIONS = ('red cat', 'the moon', 'big dog')
 FIRST = ('cat', 'moon', 'sea', 'dog')
@@ -241,13 +243,25 @@ class Watched:
 
 @pytest.fixture
 def encoder(tiny_checkpoint):
-    return document_encoder(str(tiny_checkpoint()))
+    return encoders.document_encoder(str(tiny_checkpoint()))
+
+
+@pytest.fixture
+def _quick_measuring(monkeypatch):
+    """Opens the encoder of questions once, and draws few samples for intervals.
+
+    So twice as many examples take about as long: no interval is compared here.
+    """
+    monkeypatch.setattr(encoders, 'query_encoder', cache(encoders.query_encoder))
+    few = partial(asking.bootstrap_interval, samples=10)
+    monkeypatch.setattr(asking, 'bootstrap_interval', few)
 
 
 @settings(
-    max_examples=12,
+    max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+@pytest.mark.usefixtures('_quick_measuring')
 @given(STEPS)
 def test_the_history_of_any_syncs_is_that_of_their_rankings(encoder, steps):
     numbers = count()
