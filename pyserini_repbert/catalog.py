@@ -12,7 +12,7 @@ from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension_of_file
+from pyserini_repbert.extension_words import missing_extension_of_file
 
 # A temporary file or folder of NAME is called `.NAME.` with these digits: eight random ones, and
 # eight of a digest of NAME and of the random ones.

@@ -11,10 +11,9 @@ import pytest
 from pyserini_repbert import extension as extension_module
 from pyserini_repbert.collection.model_options import SPARSE
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.extension import (
+from pyserini_repbert.extension import Extension, extensions
+from pyserini_repbert.extension_words import (
     RECORDED_WORDS,
-    Extension,
-    extensions,
     missing_extension,
     missing_extension_of_file,
 )

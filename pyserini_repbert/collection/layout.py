@@ -14,7 +14,8 @@ from pyserini_repbert.collection.adaptation import JUDGMENTS, LEARNING_LOCK
 from pyserini_repbert.collection.locks import WRITER_LOCK
 from pyserini_repbert.collection.shards import SHARD_FORM
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extension import loaded, missing_extension_of_file
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension_words import missing_extension_of_file
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension, representations
+from pyserini_repbert.extension import representations
+from pyserini_repbert.extension_words import missing_extension
 
 # Says what ranks beside vectors: BM25, nothing, or a further model.
 SPARSE = 'sparse'

@@ -34,7 +34,8 @@ from pyserini_repbert.encode.representations import (
     RepresentationModel,
 )
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.extension import Representation, missing_extension, representations
+from pyserini_repbert.extension import Representation, representations
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.index.records import (
     MODEL_DIGESTS,
     Length,

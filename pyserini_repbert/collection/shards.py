@@ -33,7 +33,8 @@ from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.data.values import adapter, parse_json
 from pyserini_repbert.encode.representations import Rows
 from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
-from pyserini_repbert.extension import Representation, missing_extension, representations
+from pyserini_repbert.extension import Representation, representations
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import mapped

@@ -23,7 +23,7 @@ from pyserini_repbert.commands.console import printable, safe_output
 from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer, share
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 
 EXIT_ERROR = 2
 EXIT_UNREAD = 3  # a file could not be read; all else was done

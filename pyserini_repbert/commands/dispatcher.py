@@ -22,7 +22,8 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.extension import commands_below, refuse_missing_command
+from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension_words import refuse_missing_command
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {

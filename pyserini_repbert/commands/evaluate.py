@@ -37,7 +37,8 @@ from pyserini_repbert.evaluate.measures import (
     parse_measures,
 )
 from pyserini_repbert.evaluate.plots import plot_differences
-from pyserini_repbert.extension import commands_below, refuse_missing_command
+from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension_words import refuse_missing_command
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 

@@ -21,7 +21,8 @@ from pyserini_repbert.commands.encoding import (
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.data.word_forms import WordForms
-from pyserini_repbert.extension import commands_below, refuse_missing_command
+from pyserini_repbert.extension import commands_below
+from pyserini_repbert.extension_words import refuse_missing_command
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:

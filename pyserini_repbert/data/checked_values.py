@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 
 _Model = TypeVar('_Model', bound=type[BaseModel])
 

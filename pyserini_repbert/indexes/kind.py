@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded, missing_extension
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.indexes.generations import Generations

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.rerank.base import Reranker

@@ -14,7 +14,8 @@ from pydantic import Field, field_validator, model_validator
 from pyserini_repbert.data.checked_values import CheckedValues, with_fields
 from pyserini_repbert.data.values import one_or_more, share
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import loaded, missing_extension
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings

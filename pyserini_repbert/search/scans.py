@@ -14,7 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import by_name, loaded, missing_extension
+from pyserini_repbert.extension import by_name, loaded
+from pyserini_repbert.extension_words import missing_extension
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension, open_by_extension
+from pyserini_repbert.extension import open_by_extension
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.ranking import Candidate, Ranker
 
 

@@ -19,7 +19,8 @@ from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import loaded, missing_extension
+from pyserini_repbert.extension import loaded
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.serve.refusals import (
     NotAllowedError,
     NotReadyError,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 
 _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
 from pyserini_repbert.pipeline.opening import apply_stage

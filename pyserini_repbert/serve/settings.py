@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import missing_extension
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.search.scans import scans
 from pyserini_repbert.serve.added_fields import with_added_settings

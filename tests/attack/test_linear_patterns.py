@@ -37,7 +37,7 @@ from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import RECORDED_WORDS
+from pyserini_repbert.extension_words import RECORDED_WORDS
 from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.serve.requests import SearchRequest
 

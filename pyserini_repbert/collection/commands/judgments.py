@@ -16,7 +16,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.extension import add_flags_of, missing_extension, parts_of
+from pyserini_repbert.extension import add_flags_of, parts_of
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.files import atomic_file
 
 if TYPE_CHECKING:
