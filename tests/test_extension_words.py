@@ -9,6 +9,7 @@ import json
 import pytest
 
 from pyserini_repbert import extension as extension_module
+from pyserini_repbert import extension_words as words_module
 from pyserini_repbert.collection.model_options import SPARSE
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.extension import Extension, extensions
@@ -125,7 +126,8 @@ def test_a_word_of_an_installed_extension_needs_nothing():
 @pytest.fixture
 def no_extensions(monkeypatch):
     """An installation of the plugin alone."""
-    monkeypatch.setattr(extension_module, 'extensions', dict)
+    for module in (extension_module, words_module):
+        monkeypatch.setattr(module, 'extensions', dict)
 
 
 def needs(extension):
