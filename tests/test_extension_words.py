@@ -8,8 +8,7 @@ import json
 
 import pytest
 
-from pyserini_repbert import extension as extension_module
-from pyserini_repbert import extension_words as words_module
+from pyserini_repbert import extension as extension_module, extension_words as words_module
 from pyserini_repbert.collection.model_options import SPARSE
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.extension import Extension, extensions

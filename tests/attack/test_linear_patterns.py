@@ -57,7 +57,7 @@ SEARCHING = ('search', 'sub', 'subn', 'split', 'findall', 'finditer')
 OF_FUNCTIONS = {
     'folder_forms.py: is_temporary',
     'folder_forms.py: _pattern',
-    'extension.py: missing_extension_of_file',
+    'extension_words.py: missing_extension_of_file',
     'extensions/language_models/prompts.py: fill',
 }
 SPACES = (' ', '\n', '\t', '\u00a0', '\n\u00a0', ' \n')
