@@ -214,12 +214,13 @@ async def list_judgments(
 )
 async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) -> Response:
     store = call.service.judgments(index)
-    judgments = []
-    for given in body.judgments:
-        values = given.model_dump() | {'pool': given.pool or ''}
-        judgments.append(Judgment(**values))
 
     def add(served: ServedIndex, _: RequestTrace) -> models.StoredResponse:
+        judgments = []
+        for given in body.judgments:
+            docid = served.store.stored_docid(given.docid)
+            values = given.model_dump() | {'docid': docid, 'pool': given.pool or ''}
+            judgments.append(Judgment(**values))
         store_judgments(served, store, judgments)
         return models.StoredResponse(api=API, index=index, stored=len(judgments))
 
@@ -242,7 +243,7 @@ async def delete_judgment(
     store = call.service.judgments(index)
 
     def delete(served: ServedIndex, _: RequestTrace) -> models.DeletedResponse:
-        n_deleted = store.delete(question, docid, judge)
+        n_deleted = store.delete(question, served.store.stored_docid(docid), judge)
         return models.DeletedResponse(api=API, index=index, deleted=n_deleted)
 
     return await _answer(call, index, delete)

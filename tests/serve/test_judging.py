@@ -79,6 +79,17 @@ def test_judgments_are_stored_shown_and_taken_back(client):
     assert client.delete(address).json()['deleted'] == 0
 
 
+def test_a_document_is_judged_by_the_docid_that_people_see(folder, serving_path):
+    with Collection.open(folder) as collection:
+        collection.add([{'id': 'my%20notes/snails', 'text': 'cat', 'kind': 'plain'}])
+    client = serving_path(folder)
+    judge(client, 'cat', 'my notes/snails', 2)
+    (judgment,) = client.get('/v1/mine/judgments').json()['judgments']
+    assert judgment['docid'] == 'my%20notes/snails'
+    address = '/v1/mine/judgments?question=cat&docid=my+notes/snails'
+    assert client.delete(address).json()['deleted'] == 1
+
+
 def test_judgments_are_exported(client):
     judge(client, 'mat w3', 'wanted3', 3, judge='ann')
     judge(client, 'cat', 'plain1', 0)
