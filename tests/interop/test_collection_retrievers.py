@@ -14,7 +14,7 @@ from pyserini_repbert.interop.hits import (
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.ranking import Candidate, Excerpt
+from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -171,12 +171,16 @@ def test_llama_index(folder, hits):
 
 
 @pytest.mark.parametrize('kind', ['Retriever', 'RepBertRetriever'])
-def test_pyterrier(kind, folder, hits):
+def test_pyterrier(kind, folder):
+    """Texts are for rerankers that follow: the nearest passage, not the one that is shown."""
     pt = pytest.importorskip('pyterrier')
     import pandas as pd
 
     import pyserini_repbert.interop.pyterrier as ours
 
+    searcher = open_searcher(PipelineSpec(index=str(folder)))
+    hits = searcher.with_stored_texts(QUERY, Ranking.of(searcher.search(QUERY, 3)))
+    searcher.close()
     retriever = getattr(ours, kind)(str(folder), num_results=3)
     assert retriever.name == 'mine'
     topics = pd.DataFrame({'qid': ['1'], 'query': [QUERY]})
