@@ -397,9 +397,15 @@ ROOMS = {
 }
 
 
+@pytest.fixture(scope='module')
+def known_types(tmp_path_factory):
+    """What mypy has found out already: of another tree, most holds for the next one."""
+    return tmp_path_factory.mktemp('types')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('folder', ROOMS)
-def test_the_rest_is_typed_and_passes_its_tests(folder, tmp_path):
+def test_the_rest_is_typed_and_passes_its_tests(folder, known_types, tmp_path):
     tree = take_away([folder], tmp_path / 'tree')
     shutil.copytree(TESTS, tree / 'tests', copy_function=os.symlink)
     shutil.rmtree(tree / 'tests' / folder)
@@ -407,7 +413,7 @@ def test_the_rest_is_typed_and_passes_its_tests(folder, tmp_path):
     environment = {**os.environ, 'PYTHONPATH': str(tree), 'OMP_NUM_THREADS': '1'}
     arguments = ['-q', '-x', '-m', 'not slow', ROOMS[folder]]
     tests = f'{ONLY_HERE}\nimport pytest\nsys.exit(pytest.main({arguments}))'
-    for check in (['-m', 'mypy'], ['-c', tests]):
+    for check in (['-m', 'mypy', '--cache-dir', str(known_types)], ['-c', tests]):
         ended = subprocess.run(
             [sys.executable, *check],
             cwd=tree,
