@@ -185,6 +185,8 @@ def test_the_vectors_of_the_last_queries_are_at_hand(mine, monkeypatch):
         lambda queries: (encoded.extend(queries), encode(queries))[1],
     )
     expected = searcher.search('moon', 2)
+    reranked = searcher.with_stored_texts('moon', Ranking.of(expected))
+    assert encoded == ['moon']
     for number in range(3):
         searcher.search(f'cat {number}', 2)
     assert encoded == ['moon', 'cat 0', 'cat 1', 'cat 2']
@@ -193,5 +195,5 @@ def test_the_vectors_of_the_last_queries_are_at_hand(mine, monkeypatch):
     assert len(encoded) == 4
     again = searcher.with_stored_texts('moon', ranking)
     assert encoded[4:] == ['moon'], 'it is not among the last three'
-    assert [hit.excerpts for hit in again] == [hit.excerpts for hit in expected]
+    assert [hit.excerpts for hit in again] == [hit.excerpts for hit in reranked]
     searcher.close()

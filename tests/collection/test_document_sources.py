@@ -45,7 +45,8 @@ def test_a_docid_of_another_source_is_refused_before_anything_is_written(open_co
         with pytest.raises(SourceConflictError) as error:
             collection.sync(second)
         assert str(error.value).startswith(
-            f"document 'README.md' belongs to source '{first}', and source '{second}' has one"
+            f"document 'README.md' belongs to source '{first}', and source '{second}' has "
+            'this docid, too'
         )
         assert error.value.parameters == ('prefix=NAME/', f'source={first}')
         assert rows(collection.folder) == before
@@ -136,7 +137,7 @@ def test_a_folder_by_another_path_is_the_same_source(open_collection, folders, t
         assert [message.startswith(said) for message in caplog.messages] == [True]
         collection.sync(link)
         assert len(caplog.messages) == 1
-        with pytest.raises(SourceConflictError, match="and source 'second' has one"):
+        with pytest.raises(SourceConflictError, match="and source 'second' has this docid"):
             collection.sync(link, source='second')
 
 

@@ -30,6 +30,8 @@ _OF_OTHERS = {'PATH', 'PROGRAMFILES', 'PYTHONPATH', 'RANK', 'TOKENIZERS_PARALLEL
 # Of .ci/run, the Makefile, benchmarks, Pyserini, torchrun and ray
 _FLAGS_OF_OTHERS = {
     '--exhaustive',
+    # Of benchmarks/hybrid.py
+    '--most',
     '--if-changed',
     '--rewrite-outputs',
     '--write',

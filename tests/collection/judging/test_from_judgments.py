@@ -181,7 +181,7 @@ def test_one_program_learns_at_a_time(folder):
     with learning_lock(folder):
         store.set_progress({'state': 'running', 'done': 3, 'total': 16})
         assert learning_state(folder)['state'] == 'running'
-        with pytest.raises(BusyError, match='another program learns'):
+        with pytest.raises(BusyError, match='another program is learning'):
             learn_from_judgments(folder)
     # the lock is gone, as after a kill
     assert learning_state(folder)['state'] == 'failed'

@@ -238,7 +238,7 @@ def test_a_description_has_all_that_decides_a_fusion(mine):
         description(turned),
     ]
     fusion = FusionSettings(**by_sums, weights=(0.4, 0.6))
-    others.append(SearchedRankings(dense, None, both, fusion, is_approximate=True).description())
+    others.append(SearchedRankings(dense, None, both, fusion, scan='ann').description())
     for number, other in enumerate(others):
         assert other not in (same, *others[:number])
     assert description(both, method='rrf') == description(turned, method='rrf')
