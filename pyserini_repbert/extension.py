@@ -37,6 +37,8 @@ ENTRY_POINTS = f'{_ROOT}.extensions'
 # The parts that are extensions themselves, and the folder whose folders are.
 _PARTS = ('collection', 'serve')
 _SHELF = 'extensions'
+# The commands in which extensions may have a part.
+WITH_PARTS = ('search', 'rerank', 'explain', 'adapt', 'serve', 'index sync', 'index judgments')
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,14 @@ class Extension:
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
-            if error.name is None or not module_name.startswith(error.name):
+            if error.name is not None and module_name.startswith(error.name):
+                raise self._lacks(full_name) from None
+            if module_name.startswith(f'{_ROOT}.'):
                 raise
-            raise self._lacks(full_name) from None
+            raise InputError(
+                f"the extension '{self.name}' imports '{error.name}', which is not installed: "
+                'install it, or uninstall the extension'
+            ) from error
         if not hasattr(module, attribute):
             raise self._lacks(full_name)
         return getattr(module, attribute)
@@ -328,6 +335,12 @@ def parts_of(command: str) -> list[Any]:
 def _parts(command: str) -> Iterator[tuple[Any, Extension]]:
     """What extensions do in a command, and which extension it is."""
     for extension in extensions().values():
+        for asking in extension.options:
+            if asking not in WITH_PARTS:
+                raise InputError(
+                    f"the extension '{extension.name}' has options of '{asking}', which takes "
+                    f'none: expected {", ".join(WITH_PARTS)}'
+                )
         name = extension.options.get(command)
         if name is not None:
             yield extension.load(name), extension

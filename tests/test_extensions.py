@@ -1,6 +1,7 @@
 """Extensions: found by folder and entry point, imported on first use."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -155,15 +156,21 @@ def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, cap
     checkpoint = tiny_checkpoint()
     for text in ('red', 'red', 'blue'):
         assert sync(installed, checkpoint, text=text) == 0
+    # As of a collection from before the package was installed.
+    shutil.copytree(installed / 'mine', installed / 'older')
+    (installed / 'older' / 'generations.txt').unlink()
     testing = pytest.importorskip('starlette.testclient')
     settings = pytest.importorskip('pyserini_repbert.serve.settings')
     from pyserini_repbert.serve.app import create_app
 
-    served = {'mine': settings.IndexSettings(path=str(installed / 'mine'))}
+    served = {
+        name: settings.IndexSettings(path=str(installed / name)) for name in ('mine', 'older')
+    }
     with testing.TestClient(create_app(settings.ServeSettings(indexes=served))) as client:
         while client.get('/readyz').status_code == 503:
             pass
         assert client.get('/v1/mine/generations').json() == {'noted': 2}
+        assert client.get('/v1/older/generations').json() == {'noted': 0}
         assert client.get('/v1/mine/generations?k=1').status_code == 400
         assert client.get('/v1/other/generations').status_code == 404
 
@@ -194,7 +201,7 @@ WITH_PART = """
 from pyserini_repbert.extension import Extension
 
 EXTENSION = Extension(
-    name='{name}', package=__name__, options={{'index sync': '{part}'}}, routes={routes}
+    name='{name}', package=__name__, options={{'{command}': '{part}'}}, routes={routes}
 )
 """
 ROUTES = """
@@ -202,20 +209,21 @@ from fastapi import APIRouter
 
 router = APIRouter()
 
-@router.get('/v1/{index}/search')
-def search(index: str) -> str:
+@router.get('{path}')
+def search() -> str:
     return 'stolen'
 """
 
 
-def write_part(folder, name, status=0, part='parts:PART', says=None, routes=()):
+def write_part(folder, name, status=0, part='parts:PART', says=None, path='', command='index sync'):
     """A package that does something in `index sync`; it is installed as songs, more or votes."""
     package = folder / name
     package.mkdir()
-    declared = WITH_PART.format(name=name, part=part, routes=routes)
+    routes = ('routes:router',) if path else ()
+    declared = WITH_PART.format(name=name, part=part, routes=routes, command=command)
     (package / '__init__.py').write_text(declared)
     (package / 'parts.py').write_text(PART.format(name=says or name, status=status))
-    (package / 'routes.py').write_text(ROUTES)
+    (package / 'routes.py').write_text(ROUTES.replace('{path}', path))
     add_metadata(folder, name)
 
 
@@ -263,13 +271,27 @@ def test_two_commands_of_one_name_are_refused(installed, capsys):
     assert "'more' and 'songs' both bring the command 'sing'" in capsys.readouterr().err
 
 
-def test_two_routes_of_one_address_are_refused(installed):
-    write_part(installed, 'more', routes=('routes:router',))
+@pytest.mark.parametrize('path', ['/v1/{index}/search', '/v1/{name}/search', '/v1/{index}/{what}'])
+def test_a_route_that_hides_another_is_refused(installed, path):
+    write_part(installed, 'more', path=path)
     settings = pytest.importorskip('pyserini_repbert.serve.settings')
     from pyserini_repbert.serve.app import create_app
 
-    with pytest.raises(InputError, match='more.routes and .* both answer GET /v1/{index}/search'):
+    with pytest.raises(InputError, match='more.routes and pyserini_repbert.* both answer GET /v1/'):
         create_app(settings.ServeSettings(indexes={'mine': settings.IndexSettings(path='mine')}))
+
+
+def test_a_part_of_a_command_that_takes_none_is_refused(installed, capsys):
+    write_part(installed, 'more', command='serach')
+    assert run(main, ['search', '--help']) == 2
+    assert "the extension 'more' has options of 'serach'" in capsys.readouterr().err
+
+
+def test_a_module_that_is_not_installed_names_the_extension_that_imports_it(installed, capsys):
+    write_part(installed, 'more')
+    (installed / 'more' / 'parts.py').write_text('import nosuchthing')
+    assert run(main, ['index', 'sync', '--help']) == 2
+    assert "the extension 'more' imports 'nosuchthing'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('part', ['elsewhere:PART', 'parts:OTHER'])

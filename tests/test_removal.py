@@ -188,7 +188,7 @@ def test_without_neighbours_an_index_that_has_them_is_searched(tiny_checkpoint, 
         search: 'status 0',
         f'{search} --rerank ladr@2': "'ladr' is not one of the catalog's rerankers",
         f'{search} --rerank monobert-demo@2:neighbours=2': "no option 'neighbours', and no exten",
-        'index check --index mine': 'move it out of mine, or install the extension that keeps it',
+        'index check --index mine': "out of mine; install the extension 'neighbours' for it",
         graph.replace('neighbours --', 'index neighbours --'): 'not a command here',
     }
     shown = run_without(['extensions/neighbours'], list(commands), tmp_path)

@@ -590,7 +590,7 @@ class Collection:
         for part in loaded('in_collections'):
             try:
                 part.after_publication(self)
-            except PyseriniRepbertError as error:
+            except (PyseriniRepbertError, OSError) as error:
                 number = self.generation.number
                 logger.warning('generation %d of %s is published: %s', number, self.folder, error)
 

@@ -72,7 +72,7 @@ def check_layout(folder: Path) -> None:
             f'{folder / name} is a link, which no collection has: put what it leads to in its '
             'place, or move the whole collection and link that'
         )
+    advice = missing_extension_of_file(name) or '; install the extension that keeps it there'
     raise DamagedFileError(
-        f'{folder / name} is not part of a collection: move it out of {folder}, or install the '
-        f'extension that keeps it there{missing_extension_of_file(name)}'
+        f'{folder / name} is not part of a collection: move it out of {folder}{advice}'
     )

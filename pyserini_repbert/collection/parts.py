@@ -68,7 +68,7 @@ class CollectionPart:
         """A generation was published, and `collection` reads it; searches may do so already.
 
         It is called where `Collection` has written, without the writer's lock. An error of this
-        package is logged: what was published stays.
+        package, or of a file, is logged: what was published stays.
         """
 
     def after_learning(self, folder: Path, device: str) -> None:

@@ -224,6 +224,11 @@ class Parser(argparse.ArgumentParser):
         for word in self._given:
             flag = word.partition('=')[0]
             if flag.startswith('--') and flag != '--' and flag not in known:
+                advice = missing_extension(f'{self.prog.rpartition(".")[2]} {flag}')
+                if advice:
+                    # Whatever else is wrong may be right with it.
+                    message = f'unrecognized arguments: {flag}{advice}'
+                    break
                 hint = _hint(self.prog, flag, known)
                 break
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
@@ -247,9 +252,6 @@ def _hint(program: str, unknown: str, known: Collection[str]) -> str:
     command = action.split()[0]
     if (command, unknown) in _LEFT:
         return f'; {_LEFT[command, unknown]}'
-    advice = missing_extension(f'{action} {unknown}')
-    if advice:
-        return advice
     meant = _OTHER_NAMES.get(unknown.lower(), '')
     if meant.partition(' ')[0] not in known:
         meant = ''.join(difflib.get_close_matches(unknown, sorted(known), n=1))

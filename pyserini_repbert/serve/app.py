@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import re
 from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,8 @@ _PAGES = {'reader': _READER, 'laboratory': _LABORATORY}
 _OF_LABORATORY = frozenset(
     'view system fusion weights normalize rrf_k rerank like open why'.split()
 )
+# In the path of a route: '{docid:path}'.
+_PARAMETER = re.compile(r'\{[^{}]*\}')
 
 
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
@@ -105,19 +108,18 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
 
 
 def _check_addresses(routes: Sequence[BaseRoute]) -> None:
-    """Raise InputError for two routes with the same address: the first would hide the second."""
-    modules: dict[str, str] = {}
-    for route in routes:
-        if not isinstance(route, APIRoute):
-            continue
-        for method in route.methods or ():
-            address = f'{method} {route.path}'
-            module = route.endpoint.__module__
-            if address in modules:
+    """Raise InputError for a route that hides a later one: it answers its addresses."""
+    answering = [route for route in routes if isinstance(route, APIRoute)]
+    for number, route in enumerate(answering):
+        # An address of the route, whatever stands for its parameters.
+        address = _PARAMETER.sub('any', route.path)
+        for earlier in answering[:number]:
+            methods = set(earlier.methods or ()) & set(route.methods or ())
+            if methods and earlier.path_regex.match(address):
                 raise InputError(
-                    f'{modules[address]} and {module} both answer {address}: uninstall one of them'
+                    f'{earlier.endpoint.__module__} and {route.endpoint.__module__} both answer '
+                    f'{min(methods)} {route.path}: give one another address, or uninstall it'
                 )
-            modules[address] = module
 
 
 def _mcp_app(service: Service) -> Any:
