@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import readable_docid
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -151,7 +152,9 @@ class UnknownDocuments:
         """'2 of 40 documents (diary.md, …) are in words that encoder 'minilm' does not know'"""
         if self.are_most:
             return f"encoder '{self.encoder}' does not know the words of the documents"
-        named = ', '.join(self.first) + (', …' if self.documents > len(self.first) else '')
+        named = ', '.join(readable_docid(docid) for docid in self.first)
+        if self.documents > len(self.first):
+            named += ', …'
         are = 'is' if self.documents == 1 else 'are'
         return (
             f'{self.documents} of {self.of} documents ({named}) {are} in words that encoder '

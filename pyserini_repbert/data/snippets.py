@@ -35,13 +35,18 @@ class WordMatch:
     stem: str
 
 
+def wanted_words(query: str) -> set[str]:
+    """The words of a query that `find_words` looks for, by their stems."""
+    return {_stem(word) for word in _WORD.findall(unite(query))} - _STOPWORDS
+
+
 def find_words(query: str, text: str) -> list[WordMatch]:
     """The words of a query in a text, in order.
 
     They match regardless of case, a plural ending, and their form (see `unite`); frequent English
     words do not count. Words that overlap are one.
     """
-    wanted = {_stem(word) for word in _WORD.findall(unite(query))} - _STOPWORDS
+    wanted = wanted_words(query)
     united = unite_with_places(text)
     matches: list[WordMatch] = []
     for match in _WORD.finditer(united.form):

@@ -4,7 +4,12 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from pyserini_repbert import catalog
-from pyserini_repbert.collection.known_words import KnownWords, WordCounts, WordReport
+from pyserini_repbert.collection.known_words import (
+    KnownWords,
+    UnknownDocuments,
+    WordCounts,
+    WordReport,
+)
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer, read_tokenizer
 
@@ -150,3 +155,8 @@ def test_a_few_chinese_sentences_are_enough_to_tell(minilm):
         report.add(Document(str(number), text))
     assert report.unknown.are_most
     assert not KnownWords(minilm).count('白天 木板').are_enough
+
+
+def test_documents_are_named_as_people_see_them():
+    unknown = UnknownDocuments('minilm', 1, 9, ('Mail/my%20choir.eml',), WordCounts(90, 100))
+    assert '1 of 9 documents (Mail/my choir.eml) is in words' in str(unknown)

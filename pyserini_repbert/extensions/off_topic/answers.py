@@ -64,13 +64,15 @@ class _OffTopicField(AnswerFollower):
         self._query = query
 
     def follow(self, ranking: Ranking, notes: Notes) -> AnswerAddition:
+        from pyserini_repbert.extensions.off_topic.claims import MOST_HITS
         from pyserini_repbert.serve.indexes import DENSE
 
         dense = None
         for leaf in notes.leaves():
             if leaf.name == DENSE:
                 (dense,) = leaf.run.values()
-        return AnswerAddition({_FIELD: self._check.is_off_topic(self._query, dense)})
+        claim = self._check.is_off_topic(self._query, dense, ranking.docids[:MOST_HITS])
+        return AnswerAddition({_FIELD: claim})
 
 
 IN_ANSWERS = OffTopicInAnswers()

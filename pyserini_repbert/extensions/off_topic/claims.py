@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 from pyserini_repbert.collection.noted_rankings import topic_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.snippets import find_words, wanted_words
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.trace import Notes
 
 LINE = 'This collection does not seem to be about that.'
+# Of each ranking, those that are looked at for a question's words.
+MOST_HITS = 10
+# Of a document: words are looked for in its first 20 pages or so.
+_MOST_CHARACTERS = 50_000
 
 
 class TopicCheck:
@@ -43,14 +49,21 @@ class TopicCheck:
         threshold = read_threshold(dense.generation.folder, dense.generation.sha256)
         return None if threshold is None else cls(dense, threshold)
 
-    def is_off_topic(self, query: str, ranking: Ranking | None) -> bool:
+    def is_off_topic(self, query: str, ranking: Ranking | None, docids: Sequence[str]) -> bool:
         """Whether a question is not about the collection.
+
+        Never where a document has all of its words: a vector says little of a word or a name.
 
         Parameters
         ----------
         query : the question
         ranking : its dense ranking; None where it is not at hand
+        docids : of the best hits
         """
+        return self._is_far(query, ranking) and not self._has_all_words(query, docids)
+
+    def _is_far(self, query: str, ranking: Ranking | None) -> bool:
+        """Whether the best passage's score is below the threshold."""
         vector = self._dense.vector_of(query)
         least = self._threshold.value + float(vector @ self._threshold.background)
         if ranking:
@@ -62,6 +75,19 @@ class TopicCheck:
         # Of a filter's hits, say: the claim is about the collection.
         return self._dense.best_score(vector) < least
 
+    def _has_all_words(self, query: str, docids: Sequence[str]) -> bool:
+        """Whether one of some documents has all words of a question."""
+        wanted = wanted_words(query)
+        if not wanted:
+            return False
+        for text in self._dense.generation.texts(docids):
+            if text is None:
+                continue
+            found = {match.stem for match in find_words(query, text[:_MOST_CHARACTERS])}
+            if found == wanted:
+                return True
+        return False
+
 
 def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bool | None:
     """Whether a question is not about a collection; None where nothing is claimed.
@@ -72,7 +98,11 @@ def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bo
     if check is None:
         return None
     rankings = topic_rankings(searcher, notes, topic.qid)
-    return check.is_off_topic(topic.text, rankings.get(str(CollectionRanking.DENSE)))
+    docids: list[str] = []
+    for ranking in rankings.values():
+        docids += ranking.docids[:MOST_HITS]
+    dense = rankings.get(str(CollectionRanking.DENSE))
+    return check.is_off_topic(topic.text, dense, list(dict.fromkeys(docids)))
 
 
 def dense_ranking(ranker: Ranker) -> DenseDocumentSearcher | None:

@@ -51,7 +51,7 @@ def claim(searcher, question):
     """What a search claims of a question."""
     check = TopicCheck.of(searcher)
     ranking = searcher.rank([Query('1', question)], None, 5)['1']
-    return check.is_off_topic(question, ranking)
+    return check.is_off_topic(question, ranking, ranking.docids)
 
 
 def best_score(collection, question):
@@ -200,6 +200,23 @@ def test_a_copy_has_the_threshold(collection, tmp_path):
     assert 'whole' in check_collection(tmp_path / 'copy')
 
 
+def test_a_question_whose_words_stand_in_a_hit_is_not_claimed(collection, monkeypatch):
+    """A vector says little of a word or a name; words match as the marked ones of a hit do."""
+    set_threshold(monkeypatch, 100.0)
+    with closing(collection.searcher()) as searcher:
+        check = TopicCheck.of(searcher)
+        for question, is_claimed in {
+            'red cat sat': False,
+            'is the RED cats': False,
+            'red zebra sat': True,
+            'the': True,
+        }.items():
+            assert check.is_off_topic(question, None, ['d59', 'd00']) is is_claimed
+        assert check.is_off_topic('red cat sat', None, ['d59']) is True
+        assert check.is_off_topic('red cat sat', None, []) is True
+    assert collection.search('red zebra sat').off_topic is True
+
+
 def answers_of_service(folder, addresses):
     """The answers of a service of a collection."""
     from starlette.testclient import TestClient
@@ -216,7 +233,7 @@ def answers_of_service(folder, addresses):
 
 def test_an_answer_of_the_service_has_the_field(collection, monkeypatch):
     pytest.importorskip('fastapi', reason='the serve extra is not installed')
-    question = 'small dog'
+    question = 'small zebra'
     best = best_score(collection, question)
     asked = [f'query={question}', f'query={question}&filter=half:1', 'like=d07']
     set_threshold(monkeypatch, best + 0.01)
@@ -248,7 +265,7 @@ def answer_of_mcp(folder, question):
 
 def test_the_tool_of_mcp_says_it_beside_the_hits(collection, monkeypatch):
     pytest.importorskip('fastmcp', reason='the serve extra is not installed')
-    question = 'small dog'
+    question = 'small zebra'
     best = best_score(collection, question)
     set_threshold(monkeypatch, best + 0.01)
     answer = answer_of_mcp(collection.folder, question)
@@ -263,13 +280,13 @@ def test_the_tool_of_mcp_says_it_beside_the_hits(collection, monkeypatch):
 def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
     from pyserini_repbert.commands.search import main
 
-    question = 'small dog'
+    question = 'small zebra'
     best = best_score(collection, question)
     arguments = ['--index', str(collection.folder), '--query', question, '--hits', '1']
     set_threshold(monkeypatch, best + 0.01)
     main(arguments)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ['? small dog', f'   {LINE}']
+    assert lines[:2] == ['? small zebra', f'   {LINE}']
     assert lines[2].startswith('   1. ')
     set_threshold(monkeypatch, best - 0.01)
     main(arguments)
@@ -277,7 +294,7 @@ def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
 
 
 def test_an_answer_in_python_has_the_attribute(collection, monkeypatch):
-    question = 'small dog'
+    question = 'small zebra'
     best = best_score(collection, question)
     set_threshold(monkeypatch, best + 0.01)
     answer = collection.search(question, k=3)
