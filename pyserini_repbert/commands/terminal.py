@@ -198,6 +198,7 @@ def answer_questions(answer: Callable[[str], str]) -> None:
     """
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - gives `input` a history and the keys that edit a line
+    print('Type a question. An empty line ends the search.')
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while query := input('? ').strip():
             try:
@@ -259,7 +260,9 @@ class ProgressBars(contextlib.ExitStack, Notes):
     def begins(self, step: str, total: int | None, unit: str) -> None:
         self.close()
         self.began[step] = time.perf_counter()
-        self._bar = self.enter_context(progress(total, step, unit, self.options.quiet))
+        # A bar of one question would jump from nothing to all.
+        is_hidden = self.options.quiet or total == 1
+        self._bar = self.enter_context(progress(total, step, unit, is_hidden))
 
     def advance(self, n: int) -> None:
         self._bar.update(n)

@@ -1,9 +1,11 @@
 """Questions answered with reasons, and at a prompt."""
 
+import contextlib
 import io
 
 import pytest
 
+from pyserini_repbert.commands import terminal
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
@@ -132,7 +134,27 @@ def test_a_prompt_answers_until_it_ends(bundle, monkeypatch, capsys):
     monkeypatch.setattr('builtins.input', lambda prompt: next(typed))
     assert run(main, ['--index', str(bundle), '--hits', '2', '--quiet']) == 0
     shown = capsys.readouterr().out
+    assert shown.startswith('Type a question. An empty line ends the search.\n')
     assert shown.count('? ') == 2 and shown.count('ranks: tiny 1') == 2
+
+
+def test_one_question_has_no_bar(bundle, monkeypatch, capsys):
+    bars = []
+    monkeypatch.setattr(terminal, 'progress', lambda *given: bars.append(given) or NoBar())
+    assert run(main, ['--index', str(bundle), '--query', 'red cat']) == 0
+    assert run(main, ['--index', str(bundle), '--query', 'red cat', '--query', 'the sea']) == 0
+    assert bars == [
+        (1, 'search', 'topics', True),
+        (2, 'search', 'topics', False),
+    ]
+
+
+class NoBar(contextlib.nullcontext):
+    def __enter__(self):
+        return self
+
+    def update(self, n):
+        pass
 
 
 class Terminal(io.StringIO):
