@@ -49,6 +49,9 @@ class _OffTopicLine(SearchFollower):
     def follow(self, topic: Query, ranking: Ranking, notes: Notes) -> FollowedHits:
         from pyserini_repbert.extensions.off_topic.claims import LINE, is_off_topic
 
+        if not ranking:
+            # It is the filter that leaves none.
+            return FollowedHits()
         is_told = is_off_topic(self._searcher, topic, notes.parts['search'])
         return FollowedHits(line=LINE if is_told else '')
 

@@ -288,6 +288,8 @@ def test_the_terminal_says_it_above_the_hits(collection, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ['? small zebra', f'   {LINE}']
     assert lines[2].startswith('   1. ')
+    main([*arguments, '--filter', 'half:7'])
+    assert capsys.readouterr().out.splitlines() == ['? small zebra', '   no hits']
     set_threshold(monkeypatch, best - 0.01)
     main(arguments)
     assert LINE not in capsys.readouterr().out
