@@ -46,6 +46,8 @@ _FORBIDDEN = (
 _READING = ('r', 'rb', 'rt')
 # What MarkItDown writes of a book in front of its chapters: '**Authors:** Ada'.
 _OF_BOOK = re.compile(r'\*\*(\w+:)\*\* ')
+# Word has a style for a document's title beside the ones for headings; mammoth takes it for text.
+_TITLE = "p[style-name='Title'] => h1:fresh"
 # The number of a note in the text, as mammoth writes it.
 _NOTE_SIGN = re.compile(r'<sup><a href="#(?:foot|end)note-[^"]*" id="[^"]*">\[\d+\]</a></sup>')
 
@@ -108,6 +110,7 @@ def _html_of_word(stream: IO[bytes]) -> str:
     result = mammoth.convert_to_html(
         without_wrappers(formulas.pre_process_docx(stream)),
         convert_image=without_bytes,
+        style_map=_TITLE,
         include_embedded_style_map=False,
     )
     return _NOTE_SIGN.sub('', result.value)

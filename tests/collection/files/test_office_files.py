@@ -137,6 +137,18 @@ def test_fields_and_furigana_of_word_are_read(tmp_path):
     assert texts_of(tmp_path, {'a.docx': word_document(body)}) == {'a.docx': 'See page 12: 葡萄!'}
 
 
+def test_the_title_of_a_word_document_is_its_title(tmp_path):
+    """Word has a style for it; the style's id is in the language of Word, its name is not."""
+    style = '<w:style w:type="paragraph" w:styleId="Titel"><w:name w:val="Title"/></w:style>'
+    styled = f'<w:p><w:pPr><w:pStyle w:val="Titel"/></w:pPr>{run("Rental agreement")}</w:p>'
+    document = word_document(styled + paragraph('The lease begins in May.'), styles=style)
+    path = write_files(tmp_path, {'garage.docx': document}) / 'garage.docx'
+    with OfficeReader() as reader:
+        (document,) = reader.documents(FileToRead(path, 'garage.docx'))
+    assert document.title == 'Rental agreement'
+    assert 'The lease begins in May.' in document.text
+
+
 def test_hidden_text_of_word_is_not_read(tmp_path):
     """It was text as any other."""
     hidden = '<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret </w:t></w:r>'
