@@ -10,6 +10,8 @@ list matches if one of its values does. A minus after `FIELD:` belongs to a numb
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,11 @@ from pyserini_repbert.collection.generation import Generation
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.filter_texts import SearchedBeside
+
+# A filter of one value, as 'type:email'.
+_ONE_VALUE = re.compile(r'(\w+):[^\s:()\[\]*]+')
+# Of a field: a warning names the most frequent ones.
+_SHOWN_VALUES = 8
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ class DocumentFilter:
             return ['the lists of docids leave no document']
         has_lists = self.only_ids is not None or bool(self.not_ids)
         within = ' within the lists of docids' if has_lists else ''
-        return [f"no document matches filter '{self.text[:80]}'{within}"]
+        known = '' if has_lists else _values_of(self.text, generation)
+        return [f"no document matches filter '{self.text[:80]}'{within}{known}"]
 
     def _evaluate(self, generation: Generation) -> NDArray[np.bool_]:
         mask = None
@@ -76,3 +84,20 @@ class DocumentFilter:
         if self.not_ids:
             mask = mask & ~generation.mask_of(generation.docnos(sorted(self.not_ids)))
         return mask
+
+
+def _values_of(text: str, generation: Generation) -> str:
+    """Which values a field has, for a filter of one value; '' where there are too many to name."""
+    asked = _ONE_VALUE.fullmatch(text.strip())
+    if asked is None:
+        return ''
+    from pyserini_repbert.collection.field_counts import FieldCounter
+
+    with closing(FieldCounter(generation)) as counter:
+        count = counter.counts().get(asked[1])
+    if count is None or not count.values:
+        return ''
+    named = [value.value for value in count.values[:_SHOWN_VALUES]]
+    if len(count.values) > _SHOWN_VALUES:
+        named.append('…')
+    return f': {asked[1]} is {", ".join(named)}'

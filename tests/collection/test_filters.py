@@ -160,7 +160,10 @@ def test_files_of_docids_meet_the_filter(collection):
 def test_a_filter_that_no_document_matches_is_said(collection, caplog):
     """A search of all rankings, or of one, says why there are no hits."""
     for wanted, warning in (
-        (DocumentFilter('type:gui'), "no document matches filter 'type:gui'"),
+        (
+            DocumentFilter('type:gui'),
+            "no document matches filter 'type:gui': type is guide, note",
+        ),
         (DocumentFilter('year:[9 TO 2]'), "no document matches filter 'year:[9 TO 2]'"),
         (
             DocumentFilter('type:guide', not_ids=frozenset('ab')),
