@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 # A filter of one value, as 'type:email'.
 _ONE_VALUE = re.compile(r'(\w+):[^\s:()\[\]*]+')
-# Of a field: a warning names the most frequent ones.
+# Of a field: a warning names the most frequent ones, if there are few documents to count.
 _SHOWN_VALUES = 8
+_MOST_COUNTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,11 @@ class DocumentFilter:
 
 
 def _values_of(text: str, generation: Generation) -> str:
-    """Which values a field has, for a filter of one value; '' where there are too many to name."""
+    """Which values a field has, for a filter of one value; '' where there are too many to name or
+    to count.
+    """
     asked = _ONE_VALUE.fullmatch(text.strip())
-    if asked is None:
+    if asked is None or len(generation) > _MOST_COUNTED:
         return ''
     from pyserini_repbert.collection.field_counts import FieldCounter
 

@@ -247,10 +247,10 @@ def test_one_source_is_no_field(synced):
 
 
 def test_sources_whose_last_parts_are_alike_have_their_whole_names():
-    names = {1: '/home/ada/notes', 2: '/work/notes', 3: '/work/mail', 4: 'add'}
+    names = {1: '/home/ada/notes', 2: '/home/eve/notes', 3: '/home/eve/mail', 4: 'add'}
     assert shown_sources(names) == {
         1: '/home/ada/notes',
-        2: '/work/notes',
+        2: '/home/eve/notes',
         3: 'mail',
         4: 'add',
     }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from pyserini_repbert.collection import filters
 from pyserini_repbert.collection.bm25_search import FilteredBm25
 from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -179,6 +180,14 @@ def test_a_filter_that_no_document_matches_is_said(collection, caplog):
         assert bool(hits) == (warning is None)
         assert caplog.messages == ([] if warning is None else [warning])
         searcher.close()
+
+
+def test_values_of_many_documents_are_not_counted(collection, monkeypatch):
+    """It would take as long as the collection is large, for each such search."""
+    wanted = DocumentFilter('type:gui')
+    assert wanted.warnings(collection.generation)[0].endswith(': type is guide, note')
+    monkeypatch.setattr(filters, '_MOST_COUNTED', len(collection) - 1)
+    assert wanted.warnings(collection.generation) == ["no document matches filter 'type:gui'"]
 
 
 REFUSED = {

@@ -15,7 +15,7 @@ from pyserini_repbert.extensions.approximate.ranking_vectors import (
     DenseVectors,
     RankingVectors,
 )
-from pyserini_repbert.extensions.approximate.token_vectors import TokenVectors
+from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVectors
 
 
 def describe_anns(generation: Generation) -> list[str]:
@@ -43,4 +43,4 @@ def _vectors_with_ann(generation: Generation, passages: PassageVectors) -> Itera
     for kind in kinds_with_vectors():
         is_model = kind in generation.settings.further_models
         if is_model and (generation.folder / kind.name / ANN).exists():
-            yield TokenVectors(generation, kind, passages)
+            yield TokenRankingVectors(generation, kind, passages)

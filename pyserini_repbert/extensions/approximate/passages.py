@@ -22,7 +22,7 @@ from pyserini_repbert.extensions.approximate.dense_candidates import (
 )
 from pyserini_repbert.extensions.approximate.form import ANN, CLEARED
 from pyserini_repbert.extensions.approximate.ranking_vectors import DenseVectors, RankingVectors
-from pyserini_repbert.extensions.approximate.token_vectors import TokenVectors
+from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVectors
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.threads import faiss_threads
 from pyserini_repbert.search.quick_exact import QuickIndex
@@ -109,16 +109,7 @@ class PassageAnn(_RankingAnn):
     def search(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]
     ) -> list[TopRows]:
-        """The k best of each query's allowed rows that are found, and all that tie with the last.
-
-        There are k rows, or all that are allowed. Their scores are exact.
-
-        Parameters
-        ----------
-        queries : float32 (n, d)
-        k : how many
-        allowed : the rows that count, bool (rows,)
-        """
+        """As `collection.scans.PassageScan.search`."""
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
@@ -203,7 +194,7 @@ class CandidateAnn(_RankingAnn):
                 f'collection {generation.folder} has no approximate index of the ranking '
                 f"'{kind.ranking}': build it with `index ann`, for this ranking"
             )
-        super().__init__(TokenVectors(generation, kind, passages))
+        super().__init__(TokenRankingVectors(generation, kind, passages))
         self._kind = kind
         self._n_covered = int(np.count_nonzero(self.is_covered))
 

@@ -30,6 +30,6 @@ def vectors_of(generation: Generation, ranking: str, passages: PassageVectors) -
             'ranking',
             parameters=('ranking',),
         )
-    from pyserini_repbert.extensions.approximate.token_vectors import TokenVectors
+    from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVectors
 
-    return TokenVectors(generation, kind, passages)
+    return TokenRankingVectors(generation, kind, passages)

@@ -32,7 +32,7 @@ from pyserini_repbert.search.scores import top_rows
 _SAMPLE = 50
 
 
-class TokenVectors(RankingVectors):
+class TokenRankingVectors(RankingVectors):
     """The vectors that a further model made of a generation's passages, several of each.
 
     Attributes
@@ -99,7 +99,7 @@ class _PassageRecall:
 
     def __init__(
         self,
-        vectors: TokenVectors,
+        vectors: TokenRankingVectors,
         live: NDArray[np.bool_],
         settings: AnnSettings,
     ) -> None:
