@@ -115,7 +115,7 @@ class OpenedSearches:
         return rerankers
 
     def close(self) -> None:
-        """Close the own search, but for its generation; models stay open."""
+        """Close the own search. Its generation and its models stay open."""
         if self._own is not None:
             for ranking in self._own.searcher.leaves():
                 ranking.close()
