@@ -26,7 +26,6 @@ from pyserini_repbert.collection.rankings import (
     searched_rankings,
 )
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -34,13 +33,10 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import (
-    Candidate,
     Excerpts,
     QueryRewriting,
     Ranker,
     Ranking,
-    Searcher,
-    topics_of,
 )
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
@@ -393,39 +389,6 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     def close(self) -> None:
         super().close()
         self.generation.close()
-
-
-def search_frame(searcher: Searcher, queries: Any, k: int) -> Any:
-    """The hits of a DataFrame of queries, as a DataFrame, as in `Collection.search`."""
-    import pandas
-
-    missing = {'qid', 'query'} - set(queries.columns)
-    if missing:
-        raise InputError(
-            f"the DataFrame lacks the columns {', '.join(sorted(missing))}: name them 'qid' and "
-            "'query'"
-        )
-    lacking = queries['qid'][queries['query'].isna()]
-    if len(lacking):
-        raise InputError(f"qid '{lacking.iloc[0]}' has no query: give a question, or leave it out")
-    topics = topics_of([str(text) for text in queries['query']], [str(q) for q in queries['qid']])
-    rows = []
-    for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):
-        for warning in searcher.warnings(topic.text):
-            logger.warning('%s', warning)
-        for rank, hit in enumerate(searcher.with_shown_texts(topic.text, ranking), 1):
-            rows.append({'qid': topic.qid, 'rank': rank, **_hit_values(hit)})
-    columns = ['qid', 'docid', 'rank', 'score', 'text', 'passage', 'start', 'end']
-    return pandas.DataFrame(rows, columns=columns)
-
-
-def _hit_values(hit: Candidate) -> dict[str, Any]:
-    """A hit's values by the names of their columns; of a hit without passages, None for these."""
-    values = {'docid': hit.docid, 'score': hit.score, 'text': hit.text}
-    if not hit.excerpts:
-        return {**values, 'passage': None, 'start': None, 'end': None}
-    passage = hit.excerpts[0]
-    return {**values, 'passage': passage.number, 'start': passage.start, 'end': passage.end}
 
 
 def open_collection_encoder(
