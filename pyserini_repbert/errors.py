@@ -65,8 +65,15 @@ class MissingResourceError(PyseriniRepbertError):
     """Something that has to be downloaded, built or installed first is not here."""
 
 
-class LanguageModelError(MissingResourceError):
-    """A language model's server cannot be reached, fails, refuses, or gives what it should not."""
+class OtherServerError(MissingResourceError):
+    """Another server cannot be reached, fails, refuses, or gives what it should not.
+
+    Attributes
+    ----------
+    server : what it is, for clients of a service: its address is for those who run the service
+    """
+
+    server = 'another server'
 
 
 class DamagedFileError(PyseriniRepbertError):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
-from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.opened_models import FurtherEncoders
 from pyserini_repbert.collection.rankings import default_fusion, rankings_of
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,

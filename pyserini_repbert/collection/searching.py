@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.excerpts import only_excerpts
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.opened_models import FurtherEncoders, OpenedOnce
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     check_ranking,
@@ -122,27 +122,6 @@ def learned_settings(
     )
 
 
-class _OpenedOnce:
-    """Opens the search of passages when it is first asked for."""
-
-    def __init__(self, open_dense: Callable[[], DenseDocumentSearcher]) -> None:
-        self._open_dense = open_dense
-        self._opened: DenseDocumentSearcher | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the search of passages was asked for."""
-        return self._opened is not None
-
-    def get(self) -> DenseDocumentSearcher:
-        """The search of passages."""
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._open_dense()
-            return self._opened
-
-
 class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """Searches the documents of a collection's generation by all its rankings.
 
@@ -200,7 +179,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             return dense.with_settings(name=name, query_map=settings.query_map)
 
         # Copies of this searcher share it.
-        self._dense = _OpenedOnce(open_dense)
+        self._dense = OpenedOnce(open_dense)
         # As they are among all documents.
         self._all_parts = tuple(self.ranking(ranking) for ranking in rankings)
         super().__init__(self._all_parts, settings.fusion or default_fusion(rankings))
@@ -316,7 +295,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """
         return self.with_settings(
             parts=tuple(part.by_documents() for part in self.parts),
-            _dense=_OpenedOnce(lambda: self.dense.by_documents()),
+            _dense=OpenedOnce(lambda: self.dense.by_documents()),
             _all_parts=tuple(part.by_documents() for part in self._all_parts),
             _filtered={},
             _has_questions=False,
@@ -384,7 +363,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """
         if self._dense.is_open:
             return None
-        return self.generation.only_excerpts(query, ranking.docids)
+        return only_excerpts(self.generation, query, ranking.docids)
 
     def close(self) -> None:
         super().close()

@@ -252,13 +252,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         ) as collection,
         command.progress(_shown_total(options, corpus), method, 'documents', options.quiet) as bar,
     ):
-        write = getattr(collection, method)
         if method == 'sync':
-            has_choice = options.precision is None and options.ray is None
-            is_on_cpu = options.device == 'cpu'
-            may_offer = is_new and has_choice and is_on_cpu
-            rate = EncodingRate(bar, collection.source if may_offer else None)
+            offers_precision = is_new and _may_offer_precision(options)
+            rate = EncodingRate(bar, collection.source if offers_precision else None)
             settings['on_encoded'] = rate.update
+        write = getattr(collection, method)
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
@@ -273,6 +271,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _may_offer_precision(options: argparse.Namespace) -> bool:
+    """Whether flags leave the precision of the encoder open, and it runs on the CPU here."""
+    has_choice = options.precision is None and options.ray is None
+    return has_choice and bool(options.device == 'cpu')
 
 
 def _check_folders(options: argparse.Namespace) -> None:
