@@ -417,6 +417,6 @@ def _translated(error: Any) -> PyseriniRepbertError:
         )
     if error.classname == 'java.lang.OutOfMemoryError':
         return JavaError(
-            f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say'
+            f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, for example to 8g'
         )
     return JavaError(f'Lucene failed ({reason}): check the index with `doctor` or build it again')

@@ -111,14 +111,14 @@ def _document(docid: str, raw: bytes) -> Document:
     try:
         message = parse_message(raw)
         if not message.keys():
-            raise UnreadableFile('no mail: it has no header')
+            raise UnreadableFile('not a mail: it has no header')
         title = header(message, 'subject')
         return Document(docid, read_body(message), title, _fields(message))
     except (MessageError, LookupError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, UnreadableFile):
             raise
         # What the standard library raises for headers that no mail program writes.
-        raise UnreadableFile(f'no mail that can be read ({error})') from error
+        raise UnreadableFile(f'not a readable mail ({error})') from error
 
 
 def _fields(message: EmailMessage) -> dict[str, str]:
