@@ -139,7 +139,7 @@ def _read_mail(raw: bytes) -> _Mail:
     try:
         message = parse_message(raw)
         if not message.keys():
-            raise UnreadableFile('no mail: it has no header')
+            raise UnreadableFile('not a mail: it has no header')
         people = {name: people_of(message, name) for name in _ADDRESSES}
         sender = ', '.join(person.shown_name for person in people['from'])
         subject = header(message, 'subject')
@@ -148,7 +148,7 @@ def _read_mail(raw: bytes) -> _Mail:
         if isinstance(error, UnreadableFile):
             raise
         # What the standard library raises for headers that no mail program writes.
-        raise UnreadableFile(f'no mail that can be read ({error})') from error
+        raise UnreadableFile(f'not a readable mail ({error})') from error
 
 
 def _fields(
