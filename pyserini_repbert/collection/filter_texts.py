@@ -25,7 +25,7 @@ from pyserini_repbert.collection.stored_values import (
     stored_date,
     stored_text,
 )
-from pyserini_repbert.data.origins import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path, possible_docids
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -288,8 +288,7 @@ class _Evaluation:
 
     def _docid(self, docid: str) -> Mask:
         own = docid if self._beside is None else self._beside.own_docid(docid)
-        # A person may write the path of a file as it is, with its spaces.
-        docids = [] if own is None else sorted({own, docid_of_path(own)})
+        docids = [] if own is None else sorted(possible_docids(own))
         mask = self._generation.mask_of(self._generation.docnos(docids))
         if own is None:
             return mask

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import docid_of_path, name_in_corpus, stored_docid
+from pyserini_repbert.data.origins import name_in_corpus, possible_docids, stored_docid
 from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates
@@ -293,8 +293,10 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         for docid in batch:
             if not isinstance(docid, str):
                 raise InputError(f'docid {docid!r} is not text: put it in quotes')
-        paths = [docid_of_path(docid) for docid in batch]
-        known = writer.staging.rows.find([*batch, *paths])
+        typed: list[str] = []
+        for docid in batch:
+            typed += possible_docids(docid)
+        known = writer.staging.rows.find(typed)
         stored = [stored_docid(docid, known.__contains__) for docid in batch]
         batch = list(dict.fromkeys(stored))
         for docid in batch:
