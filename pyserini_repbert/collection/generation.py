@@ -54,8 +54,10 @@ from pyserini_repbert.collection.stored_values import (
     stored_text,
     text_fits,
 )
+from pyserini_repbert.data.code_blocks import code_blocks
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
@@ -833,7 +835,9 @@ class _PlacedPassage:
     own_address: str
 
     def parts(self) -> list[TextSpan]:
-        """The parts into which headings cut the passage."""
+        """The parts into which headings cut the passage, or of a program, its blocks."""
+        if has_suffix_or_packed(self.origin.file, SOURCES):
+            return code_blocks(self.text, self.passage.start, self.passage.end)
         return self.origin.parts(self.passage.start, self.passage.end)
 
     def numbered_parts(self) -> list[PassagePart]:

@@ -80,7 +80,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="file of keys that may judge, learn, and write into indexes with 'writable: true' in "
         'the settings file; default: anyone may judge and learn, none may write',
     )
-    add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
+    add(
+        '--log-file',
+        metavar='FILE',
+        help='log of requests, as JSON lines; default: stderr, of which a terminal shows failed '
+        'requests alone',
+    )
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
