@@ -47,10 +47,11 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'device', 'precision', 'batch_tokens', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
-        '--corpus', help="the passages: file, folder or name; default: by the run's record"
+        '--corpus',
+        help="the passages: file, folder or name; default: the corpus that the run's record names",
     )
     passages.add_argument('--index', help='the passages: an index that stores text')
-    add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
+    add('--download', action='store_true', help='download a missing prebuilt --index')
     add_flags(parser, 'corpus_format', 'fields')
     add(
         '--from-pairs',

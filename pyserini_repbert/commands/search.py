@@ -104,14 +104,14 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
         action='append',
         metavar='DOCID',
         type=command.utf8_text,
-        help='find documents like this one: its docid; repeatable',
+        help='find documents like the one with this docid; repeatable',
     )
     add_flags(what, 'topics')
     flags.add_argument(
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; 'default' recognises it from the file",
+        help="format of the topics, by Pyserini's names; 'default' recognises the format",
     )
 
 
@@ -134,11 +134,15 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
     add(
         '--explain',
         action='store_true',
-        help="show each hit's rank in each ranking, and what ranking and reranker saw in it",
+        help="show each hit's rank in each ranking, and what the rankings and rerankers saw in it",
     )
     add('--output', help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
-    add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
+    add(
+        '--provenance',
+        metavar='FILE',
+        help="write each hit's rank in each ranking, as FILE.tsv or FILE.jsonl",
+    )
 
 
 def _add_machine(flags: argparse._ArgumentGroup) -> None:

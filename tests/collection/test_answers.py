@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pyserini_repbert.collection.excerpts import read_excerpts
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.search import main as search
@@ -107,7 +108,7 @@ def _passage(folder, docid, number):
     generation = open_generation(Path(folder))
     docno = int(generation.docnos([docid])[0])
     known = {span.number for span in generation.passages([docno])[docno]}
-    excerpt = generation.excerpts({docno: [number]})[docno][0] if number in known else None
+    excerpt = read_excerpts(generation, {docno: [number]})[docno][0] if number in known else None
     generation.close()
     return excerpt
 

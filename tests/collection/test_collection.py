@@ -461,7 +461,7 @@ def test_questions_and_passages_are_encoded_by_one_network(open_collection, writ
             collection.add([('new', 'cat sat')])
         collection.search('cat')
         collection.add([('newer', 'dog sat')])
-        assert collection._query_encoder.model is collection.source.opened.model
+        assert collection.source.query_encoder.model is collection.source.opened.model
         found = collection.search('dog sat', k=9)
         assert {'new' if writes_first else 'a', 'newer'} <= {hit.docid for hit in found}
 

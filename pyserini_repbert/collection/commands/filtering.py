@@ -22,7 +22,7 @@ class FilterOfExplain(CommandPart):
 
     def add_flags(self, parser: argparse.ArgumentParser) -> None:
         documents = parser.add_argument_group('which documents of a collection')
-        add_flags(documents, 'filter', help='of --hits: search within the documents that match')
+        add_flags(documents, 'filter', help='with --hits: search only the documents that match')
 
     def check(self, options: argparse.Namespace) -> None:
         refuse(

@@ -27,7 +27,7 @@ class LearningFromJudgments(CommandPart):
         add_flags(
             flags,
             'filter',
-            help='learn within the documents that match; judgments of others do not count',
+            help='learn only from the documents that match; other judgments do not count',
         )
         add_flags(flags, 'only_ids', 'not_ids')
         add_model_grades_flag(
@@ -38,10 +38,10 @@ class LearningFromJudgments(CommandPart):
         add(
             '--use',
             action='store_true',
-            help='search the collection as it learned last, if that is better than it is now',
+            help='search as the collection learned last, if that is better than the present search',
         )
-        add('--even-if-worse', action='store_true', help='--use what is not better, too')
-        add('--go-back', action='store_true', help='search the collection as before it learned')
+        add('--even-if-worse', action='store_true', help='with --use: even if it is not better')
+        add('--go-back', action='store_true', help='undo --use')
 
     def run(self, options: argparse.Namespace) -> bool:
         """As in `CommandPart`. Raises InputError for flags that do not go together."""

