@@ -20,6 +20,7 @@ from pyserini_repbert.collection.file_values import FILE_FIELDS, SOURCE
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
+    WORD,
     number_of,
     stored_date,
     stored_text,
@@ -317,11 +318,9 @@ class _Evaluation:
                 f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
                 f'as {field}:[2019 TO 2023]'
             )
-        form = self._generation.form_of(text)
-        by_text = self._begins(
-            field, 'text', stored_text(text, self._generation.settings.word_forms)
-        )
-        return by_text | self._begins(field, 'date', stored_date(form))
+        form = stored_text(text, self._generation.settings.word_forms)
+        begins = self._begins(field, 'text', form) | self._begins(field, WORD, form)
+        return begins | self._begins(field, 'date', stored_date(self._generation.form_of(text)))
 
     def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""

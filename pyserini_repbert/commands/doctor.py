@@ -273,7 +273,7 @@ def findings() -> Iterator[Finding]:
 
 def main(arguments: list[str]) -> int:
     """Print the report; status 1 if a required part fails."""
-    flags = parser('doctor', 'Check this machine, and say how to mend what is missing.')
+    flags = parser('doctor', 'Check this machine, and say how to add what is missing.')
     flags.add_argument('--json', action='store_true', help='print a JSON list instead of lines')
     options = flags.parse_args(arguments)
     report = []
