@@ -77,10 +77,13 @@ class Changes:
         }
 
     def __str__(self) -> str:
-        """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
+        """'10 added, 5 changed, 3 deleted, 581 unchanged; encoded 97 passages into generation 8 of
+        the index'
+        """
         documents = ', '.join(f'{count} {what}' for what, count in self.documents.items())
         passages = 'passage' if self.encoded == 1 else 'passages'
-        return f'{documents}; {self.encoded} {passages} encoded, generation {self.generation}'
+        encoded = f'encoded {self.encoded} {passages}'
+        return f'{documents}; {encoded} into generation {self.generation} of the index'
 
 
 class _SeenNumbers:
