@@ -119,7 +119,7 @@ class MissingDependencyError(PyseriniRepbertError):
     def of(
         cls, package: str, purpose: str, install: str | None = None, why: str = ''
     ) -> MissingDependencyError:
-        """An error for a package that is missing, or does not do.
+        """An error for a package that is missing, or does not work.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class MissingDependencyError(PyseriniRepbertError):
         """
         wrong = ''
         if why:
-            wrong = f', and the one that is installed does not do ({why})'
+            wrong = f', and the installed one does not work ({why})'
         return cls(
             f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}"
         )

@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
         return
     command.refuse(
         not (options.topics and options.qrels and options.output),
-        '--topics, --qrels and --output go together',
+        '--topics, --qrels and --output go together: give all three',
     )
     _adapt_index(options)
 

@@ -37,7 +37,7 @@ COMMANDS = {
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',
     'adapt': 'learn from your judgments, in seconds',
-    'doctor': 'check this machine, and say how to mend what is missing',
+    'doctor': 'check this machine, and say how to add what is missing',
 }
 _HELP = f"""\
 usage: {PROGRAM} COMMAND [ARGUMENTS]

@@ -163,7 +163,7 @@ def _epic(options: argparse.Namespace) -> int:
 def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
     add_encoding_arguments(
         parser,
-        encoder='a SparseEncoder of sentence-transformers (SPLADE, say): its folder',
+        encoder='a SparseEncoder of sentence-transformers, such as SPLADE: its folder',
         store_text='keep the passages, for showing and reranking them',
     )
     parser.add_argument(

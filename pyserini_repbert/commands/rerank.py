@@ -96,7 +96,9 @@ def _check_flags(options: argparse.Namespace) -> None:
             flag in given,
             f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1',
         )
-    command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
+    command.refuse(
+        options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs: give both'
+    )
     command.refuse(
         options.ray is not None and options.devices,
         '--devices does not go with --ray, whose workers have a device each: give --device',

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
     options = make_parser().parse_args(arguments)
     command.refuse(
         not options.folds and (options.seeds or options.measures),
-        '--seeds and --measures are for --folds',
+        '--seeds and --measures are for --folds: give it, or leave them out',
     )
     command.use_threads(options.threads)
     if not options.quiet:

@@ -479,7 +479,7 @@ def run_settings(options: argparse.Namespace) -> None:
         # Zero is a value.
         if value not in (None, (), []):
             values[name] = value
-    command.refuse(options.go_back and values, '--go-back goes without settings')
+    command.refuse(options.go_back and values, '--go-back does not take settings: leave them out')
     folder = Path(options.index)
     if options.go_back:
         undo_settings(folder)

@@ -27,7 +27,7 @@ class FilterOfExplain(CommandPart):
     def check(self, options: argparse.Namespace) -> None:
         refuse(
             options.filter is not None and options.hits is None,
-            '--filter is for --hits, which searches: documents by --docid need none',
+            '--filter is for --hits, which searches: leave it out with --docid',
         )
 
 

@@ -77,7 +77,9 @@ def handle_judgments(options: argparse.Namespace) -> None:
     from pyserini_repbert.indexes.kind import kind_of
 
     kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
-    command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
+    command.refuse(
+        bool(options.topics) != bool(options.qrels), '--topics and --qrels go together: give both'
+    )
     exports = _chosen_exports(options)
     judge = _judge_of(options)
     folder = Path(options.index)
@@ -103,7 +105,7 @@ def _judge_of(options: argparse.Namespace) -> JudgmentsPart | None:
             named = part
     command.refuse(
         options.judge and named is None and not options.qrels,
-        f"--judge '{options.judge}' gave the judgments of --qrels, and there are none"
+        f"--judge '{options.judge}' made the judgments of --qrels, which were not given"
         f'{missing_extension(options.judge)}',
     )
     return named
@@ -129,11 +131,11 @@ def _chosen_exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
             )
     command.refuse(
         options.only_random and not exports,
-        '--only-random is for --export-topics, --export-qrels and --export',
+        '--only-random is for --export-topics, --export-qrels and --export: give one of them',
     )
     command.refuse(
         options.with_model_grades and not exports,
-        '--with-model-grades is for --export-topics, --export-qrels and --export',
+        '--with-model-grades is for --export-topics, --export-qrels and --export: give one',
     )
     return exports
 

@@ -284,7 +284,7 @@ def _unreadable(error: Exception) -> UnreadableFile:
 
 def _refusal(path: Path, reason: str) -> InputError:
     return InputError(
-        f'{path} cannot be read: {reason}: mend or remove it, or let its documents stay as they '
+        f'{path} cannot be read: {reason}: fix or remove it, or let its documents stay as they '
         'are, without strict'
     )
 

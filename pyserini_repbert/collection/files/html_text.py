@@ -199,7 +199,7 @@ def _unused_characters(text: str) -> tuple[str, str]:
     used = set(text)
     unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
     if len(unused) < 2:
-        raise UnreadableFile('no text: it has all characters that stand for nothing')
+        raise UnreadableFile('not text: it has every private character of Unicode')
     return unused[0], unused[1]
 
 
