@@ -22,7 +22,7 @@ _EXPRESSION = -2
 
 
 def file_address(path: Path, setting: str) -> str:
-    """The address under which SQLite opens a file; `setting` is 'mode=ro', say."""
+    """The address under which SQLite opens a file; `setting` is, for example, 'mode=ro'."""
     return f'file:{quote(os.fsencode(path.absolute()))}?{setting}'
 
 
@@ -59,7 +59,7 @@ class SqliteForm:
     application : says that the file is ours
     version : of the format
     make : makes the tables
-    refusal : what is said of another file, after its path
+    refusal : the message about another file, after its path
     advice : what to do about a damaged file
     """
 

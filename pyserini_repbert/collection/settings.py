@@ -84,7 +84,7 @@ class EncoderSource:
 
     Parameters
     ----------
-    encoder : a catalog name, a checkpoint folder, or an opened encoder; None: that of the
+    encoder : a catalog name, a checkpoint folder, or an opened encoder; None: the encoder of the
         collection, or the default of a new one
     device : where the model runs
     precision : what the model runs in; default: the collection's, or float32

@@ -250,7 +250,7 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
 
 
 def check_types(connection: sqlite3.Connection) -> None:
-    """Let a connection compare the type of each value that it reads with that of its column.
+    """Let a connection compare the type of each value that it reads with its column's type.
 
     SQLite itself stores any value in any column. Reading then raises sqlite3.DataError, which
     `sqlite_errors` says in one line.

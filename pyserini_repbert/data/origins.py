@@ -59,8 +59,8 @@ class Origin:
     ----------
     file : its path in the corpus; '' for what is not a file
     headings : those within its text, in their order
-    lines : where lines of the text are in the file; those after one of these follow each other
-        there, too. Empty where the format has no lines, or the text is that of a record
+    lines : where lines of the text are in the file; the lines after one of these follow each other
+        there, too. Empty if the format has no lines, or the text is a record's
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
         what is not a record, or has no line
     code : the lines of the text that are code, in their order
@@ -222,7 +222,7 @@ def name_in_corpus(corpus: str, path: Path) -> str:
 
 
 def readable_docid(docid: str) -> str:
-    """A docid as a person reads it: that of a file has its spaces and % as they are.
+    """A docid as a person reads it: a file's docid has its spaces and % as they are.
 
     `docid_of_path` gives the docid back.
     """

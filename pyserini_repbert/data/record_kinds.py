@@ -37,7 +37,7 @@ def kind_of_records(path: Path, fields: tuple[str, ...] = (), is_strict: bool = 
     ----------
     path : a file with one of the suffixes of records
     fields : the text fields of records that are asked for
-    is_strict : whether a file that holds none is read as if it did: its error is said
+    is_strict : whether a file that holds none is read as if it did, which gives its error
 
     Raises UnreadableFile for a file that holds no records of documents.
     """

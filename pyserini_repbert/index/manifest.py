@@ -135,7 +135,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
 
 
 def variant_of_parts(output: StrPath) -> str | None:
-    """The model of weights of terms whose parts an unfinished index has, as
+    """The model of term weights whose parts an unfinished index has, as
     `TermWeightsSettings.variant`; None for parts of another index, and without any.
     """
     for part in sorted(Path(output).glob(f'{PART}*')):

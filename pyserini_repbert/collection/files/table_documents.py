@@ -465,7 +465,7 @@ def _pop(values: dict[str, Any], name: str) -> Any:
 
 
 def _is_identifier(value: Any) -> bool:
-    """Whether a value can be a docid: a text, or a whole number."""
+    """Whether a value can be a docid: a text, or an integer."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
