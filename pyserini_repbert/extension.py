@@ -220,7 +220,7 @@ def _defined() -> Iterator[Extension]:
         except (ImportError, AttributeError, TypeError) as error:
             raise InputError(
                 f"the extension '{entry_point.name}' ({entry_point.value}) cannot be imported: "
-                f'{error}; mend it, or uninstall its package'
+                f'{error}; fix it, or uninstall its package'
             ) from error
 
 

@@ -167,7 +167,7 @@ def open_binary(path: StrPath, most_bytes: int | None = None) -> Iterator[IO[byt
         with gzip.open(file, 'rb') as unpacked:
             yield limited(unpacked, file, InputError, most_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
+        raise InputError(f'{file} is not a complete gzip file ({error}): fetch it again') from error
 
 
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:

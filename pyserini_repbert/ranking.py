@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,11 @@ class Query:
     text: str
 
 
+def _words_of(line: str) -> list[str]:
+    """The words of a line, without the marks of a heading."""
+    return re.findall(r'\w+', line)
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """A passage of a longer document.
@@ -55,8 +61,8 @@ class Excerpt:
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None where the format has no lines
     row : the number of its record in the file, from 1, where records have no lines; else None
-    part : of a passage that headings cut into parts, the characters of the document's text that
-        answer the question; None: all of the passage
+    part : of a passage that is cut into parts, by headings, say, the characters of the document's
+        text that answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
     """
@@ -75,11 +81,24 @@ class Excerpt:
     part: tuple[int, int] | None = None
 
     @property
+    def shown_span(self) -> tuple[int, int]:
+        """The characters of the document's text that answer: those of the part, or all."""
+        return (self.start, self.end) if self.part is None else self.part
+
+    @property
+    def body_span(self) -> tuple[int, int]:
+        """`shown_span` without a heading in front, which `headings` has, too."""
+        start, end = self.shown_span
+        first, _, rest = self.text[start - self.start : end - self.start].partition('\n')
+        is_heading = bool(self.headings) and _words_of(first) == _words_of(self.headings[-1])
+        if is_heading and rest.strip():
+            return (end - len(rest.lstrip()), end)
+        return (start, end)
+
+    @property
     def shown_text(self) -> str:
-        """What a hit shows: the part that answers the question, or the passage."""
-        if self.part is None:
-            return self.text
-        start, end = self.part
+        """What a hit shows: the part that answers the question, below its headings."""
+        start, end = self.body_span
         return self.text[start - self.start : end - self.start]
 
     @property

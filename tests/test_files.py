@@ -26,7 +26,7 @@ def test_damaged_gzip(tmp_path, damage):
         data[0] = 0
     (tmp_path / 'x.gz').write_bytes(data)
     with (
-        pytest.raises(InputError, match=r'x\.gz is not a whole gzip file'),
+        pytest.raises(InputError, match=r'x\.gz is not a complete gzip file'),
         open_binary(tmp_path / 'x.gz') as stream,
     ):
         stream.read()

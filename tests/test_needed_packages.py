@@ -1,4 +1,4 @@
-"""What is said where an optional package is missing, or is there and does not do."""
+"""What is said where an optional package is missing, or is installed and does not work."""
 
 import sys
 from types import ModuleType
@@ -22,8 +22,7 @@ def test_a_package_of_another_version_is_not_called_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, 'elderly', ModuleType('elderly'))
     with pytest.raises(MissingDependencyError) as caught, needs('elderly', 'a plot'):
         from elderly import Novelty  # noqa: F401
-    assert (
-        "needs the package 'elderly', and the one that is installed does not do (cannot import"
-        in str(caught.value)
+    assert "needs the package 'elderly', and the installed one does not work (cannot import" in str(
+        caught.value
     )
     assert str(caught.value).endswith(': pip install elderly')

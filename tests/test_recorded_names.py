@@ -9,7 +9,6 @@ from pyserini_repbert.ranking import Ranker
 
 RECORDED = {
     'collection.dense_search:DenseDocumentSearcher': 'DocumentSearcher',
-    'collection.reranking:RerankedCollectionSearcher': 'RerankedCollectionSearcher',
     'collection.rescoring:RescoredSearcher': 'RescoredSearcher',
     'collection.searching:CollectionSearcher': 'CollectionSearcher',
     'collection.representation_search:RepresentationSearcher': 'RepresentationSearcher',

@@ -7,16 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.model_options import check_options, names_model
-from pyserini_repbert.collection.reranking import RerankedCollectionSearcher, stored_reranker
 from pyserini_repbert.collection.settings import (
     Defaults,
     EncoderSource,
@@ -25,7 +23,6 @@ from pyserini_repbert.collection.settings import (
 )
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.source_files import open_file_records
-from pyserini_repbert.collection.sources import ADDED, GIVEN, DocumentSource, Sources
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -45,11 +42,11 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
-from pyserini_repbert.search.adapted_folder import read_description
 from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
-    from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
+    from pyserini_repbert.collection.opened_searches import OpenedSearches, OwnSearch
+    from pyserini_repbert.collection.searching import CollectionSearcher
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.search.dense import QueryEncoder
@@ -93,12 +90,6 @@ class Collection:
         self._wanted = wanted
         self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
-        self._searcher: CollectionSearcher | None = None
-        self._learned: Path | None = None
-        self._rerankers: dict[str, Reranker] = {}
-        self._query_encoder: QueryEncoder | None = None
-        self._encoder_of = b''
-        self._further_encoders = FurtherEncoders()
 
     @classmethod
     def open(
@@ -235,7 +226,7 @@ class Collection:
         defaults = self._defaults_for(corpus)
         with self.open_writer(rebuild, defaults=defaults, wanted=wanted) as writer:
             writer.encoder.on_encoded = on_encoded
-            known = _find_source(writer.sources, source, named)
+            known = writer.sources.of_documents(named, source)
             before = known.reading
             if rebuild:
                 before = Reading(main_content=before.main_content, title_column=before.title_column)
@@ -380,12 +371,13 @@ class Collection:
         if rankings:
             with closing(self.searcher(rankings=rankings)) as named:
                 searcher = named.within(DocumentFilter(filter))
-                return self._search(searcher, {}, query, k, of_extensions)
-        searcher = self._newest_searcher().within(DocumentFilter(filter))
-        rerankers = self._own_rerankers()
-        return self._search(searcher, rerankers, query, k, of_extensions)
+                return self._answer(searcher, {}, query, k, of_extensions)
+        own = self._own_search()
+        searcher = own.searcher.within(DocumentFilter(filter))
+        rerankers = self._searches.rerankers(own.learned)
+        return self._answer(searcher, rerankers, query, k, of_extensions)
 
-    def _search(
+    def _answer(
         self,
         searcher: CollectionSearcher,
         rerankers: Mapping[str, Reranker],
@@ -401,7 +393,7 @@ class Collection:
         rerankers : behind it, by their stages
         query, k, of_extensions : as in `search`
         """
-        from pyserini_repbert.collection.searching import search_frame
+        from pyserini_repbert.collection.answers import answer_frame, answer_question
 
         if of_extensions:
             from pyserini_repbert.search.with_arguments import search_of_arguments
@@ -409,10 +401,8 @@ class Collection:
             search = search_of_arguments(searcher, of_extensions, rerankers=rerankers)
             if isinstance(query, str) and search is not None:
                 return search(query, k)
-        reranked = RerankedCollectionSearcher(searcher, list(rerankers.values()))
-        if isinstance(query, str):
-            return reranked.search(query, k)
-        return search_frame(reranked, query, k)
+        answer = answer_question if isinstance(query, str) else answer_frame
+        return answer(searcher, list(rerankers.values()), query, k)
 
     def more_like(
         self, docid: str, k: int = 10, filter: str | None = None, hits: int | None = None
@@ -429,34 +419,20 @@ class Collection:
         cannot be read or names a field that no document has.
         """
         k = k if hits is None else hits
-        return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
+        searcher = self._own_search().searcher
+        return searcher.within(DocumentFilter(filter)).more_like(docid, k)
 
-    def _own_rerankers(self) -> dict[str, Reranker]:
-        """The rerankers to which a person set the collection, by their stages, opened once."""
-        if self._learned is None:
-            return {}
-        rerankers = {}
-        for stage in read_description(self._learned).stages:
-            if stage not in self._rerankers:
-                self._rerankers[stage] = stored_reranker(stage, self.source.device)
-            rerankers[stage] = self._rerankers[stage]
-        return rerankers
-
-    def _newest_searcher(self) -> CollectionSearcher:
-        """The search of the generation that this object reads, as the collection learned.
-
-        It is opened once for a generation and a learning.
-        """
+    def _own_search(self) -> OwnSearch:
+        """The search of the generation that this object reads, as the collection learned."""
         self.check_folder()
-        learned = adaptation_in_use(self.folder, self.generation.settings)
-        searcher = self._searcher
-        is_newest = searcher is not None and searcher.generation.sha256 == self.generation.sha256
-        if searcher is None or not is_newest or learned != self._learned:
-            self._close_searcher()
-            searcher = self.searcher()
-            self._searcher = searcher
-            self._learned = learned
-        return searcher
+        return self._searches.own(self.generation)
+
+    @cached_property
+    def _searches(self) -> OpenedSearches:
+        # What only writes imports no search.
+        from pyserini_repbert.collection.opened_searches import OpenedSearches
+
+        return OpenedSearches(self.source)
 
     def searcher(
         self,
@@ -485,7 +461,7 @@ class Collection:
         Raises InputError for a folder that is not a collection, or that cannot be scanned so,
         MismatchError for another encoder.
         """
-        from pyserini_repbert.collection.searching import CollectionSearcher, SearchSettings
+        from pyserini_repbert.collection.searching import SearchSettings
         from pyserini_repbert.search.scans import asked_scan, scans
 
         fusion = {name: value for name, value in more.items() if name not in scans()}
@@ -494,61 +470,10 @@ class Collection:
         self.check_folder()
         generation = open_generation(self.folder, self._opened_shards)
         try:
-            encoder = query_encoder
-            if encoder is None:
-                encoder = self._open_query_encoder(generation)
-            settings = self._search_settings(asked, fusion, generation, encoder)
-            self._share_further_encoders(generation)
-            return CollectionSearcher(
-                generation,
-                lambda: encoder,
-                settings,
-                self.source.device,
-                self._further_encoders,
-            )
+            return self._searches.open(generation, asked, fusion, query_encoder)
         except BaseException:
             generation.close()
             raise
-
-    def _search_settings(
-        self,
-        asked: SearchSettings,
-        fusion: Mapping[str, Any],
-        generation: Generation,
-        encoder: QueryEncoder,
-    ) -> SearchSettings:
-        """How a generation is searched: as a user says, or else as it learned or was set.
-
-        Parameters
-        ----------
-        asked : what a user says, except for the fusion
-        fusion : attributes of `FusionSettings` that a user says
-        generation : is searched
-        encoder : of its queries
-        """
-        from pyserini_repbert.collection.rankings import default_fusion, rankings_of
-        from pyserini_repbert.collection.searching import learned_settings
-
-        settings = asked
-        own = adaptation_in_use(self.folder, generation.settings)
-        if own is not None:
-            learned = learned_settings(encoder, own, generation.settings)
-            is_max = asked.aggregation == PassageAggregation.MAX
-            if asked.rankings or fusion or not is_max:
-                settings = replace(asked, k1=learned.k1, b=learned.b)
-            else:
-                settings = replace(learned, scan=asked.scan)
-        if fusion:
-            rankings = rankings_of(generation.settings, asked.rankings)
-            settings = replace(settings, fusion=default_fusion(rankings).changed(**fusion))
-        return settings
-
-    def _share_further_encoders(self, generation: Generation) -> None:
-        """Let searches use the further models that are open for writing, if they are the same."""
-        for kind, model in generation.settings.further_models.items():
-            source = self.source.further[kind]
-            if source.is_opened and model.difference(source.model) is None:
-                self._further_encoders.keep(kind, model, source.opened)
 
     @property
     def generation(self) -> Generation:
@@ -576,7 +501,7 @@ class Collection:
         if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
-        self._close_searcher()
+        self._close_searches()
         self._generation = newest
         if before is not None:
             before.close()
@@ -606,7 +531,7 @@ class Collection:
 
     def close(self) -> None:
         """Release the generation; the collection can be used again."""
-        self._close_searcher()
+        self._close_searches()
         if self._generation is not None:
             self._generation.close()
             self._generation = None
@@ -616,23 +541,9 @@ class Collection:
         """The shards of the generation that this object reads, which others share."""
         return {} if self._generation is None else self._generation.opened_shards
 
-    def _open_query_encoder(self, generation: Generation) -> QueryEncoder:
-        """The encoder of queries, opened once: further generations have the same."""
-        from pyserini_repbert.collection.searching import open_collection_encoder
-
-        if self._query_encoder is None or self._encoder_of != generation.settings.model_key():
-            open_encoder = self.source.opened if self.source.is_opened else None
-            self._query_encoder = open_collection_encoder(
-                generation, device=self.source.device, open_encoder=open_encoder
-            )
-            self.source.query_encoder = self._query_encoder
-            self._encoder_of = generation.settings.model_key()
-        return self._query_encoder
-
-    def _close_searcher(self) -> None:
-        if self._searcher is not None:
-            self._searcher.close()
-            self._searcher = None
+    def _close_searches(self) -> None:
+        if '_searches' in vars(self):
+            self._searches.close()
 
     def open_writer(
         self,
@@ -711,30 +622,3 @@ def _whole_files(corpus: Corpus, strict: bool) -> Corpus:
     if corpus.by_file is None:
         return corpus
     return corpus.by_file(BadFiles.REFUSE if strict else BadFiles.KEEP)
-
-
-def _find_source(
-    sources: Sources, name: str | None, documents: StrPath | Iterable[Any]
-) -> DocumentSource:
-    """The source of documents.
-
-    Parameters
-    ----------
-    sources : of the collection
-    name : what the user calls it; None: its path without links, or its name
-    documents : as the user gave them
-    """
-    if name == ADDED:
-        raise InputError(
-            f"source '{ADDED}' has the documents that `index add` and HTTP bring: give another name"
-        )
-    if isinstance(documents, Corpus):
-        documents = documents.name
-    if name is not None:
-        return sources.find(name)
-    if not isinstance(documents, (str, os.PathLike)):
-        return sources.find(GIVEN)
-    path = Path(documents)
-    if not path.exists():
-        return sources.find(str(documents))
-    return sources.at_path(str(path.resolve()), os.path.abspath(path))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_rows import CollectionRows
+from pyserini_repbert.collection.excerpts import answering_excerpts, read_excerpts
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.nearest_sentences import nearest_sentences
@@ -299,9 +300,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         depth = k * -(-len(self.vectors) // max(len(self), 1))
-        n_alone = 0
-        if self._has_best:
-            n_alone = _ALONE
+        n_alone = _ALONE if self._has_best else 0
         if len(vectors) <= n_alone:
             depth = max(depth, _LEAST_DEPTH)
         best_of: dict[int, _FoundDocuments] = {}
@@ -309,13 +308,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         for _ in range(1 + _DEEPER_SEARCHES):
             if not waiting:
                 break
-            tops = self._find(vectors[waiting], depth)
-            for number, top in zip(waiting, tops, strict=True):
-                best = self._best_documents(vectors[number], top, k)
-                if best is None and len(waiting) <= n_alone:
-                    best = self._with_unseen(vectors[number], top, k)
-                if best is not None:
-                    best_of[number] = best
+            are_alone = len(waiting) <= n_alone
+            best_of |= self._best_within(vectors, waiting, depth, k, are_alone=are_alone)
             waiting = [number for number in waiting if number not in best_of]
             depth *= _DEEPER
         for number in waiting:
@@ -323,6 +317,34 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
             (top,) = self._find(vectors[[number]], self._n_counted)
             best_of[number] = self._best_documents(vectors[number], top, k) or _NOTHING
         return self._named([best_of[number] for number in range(len(vectors))], k)
+
+    def _best_within(
+        self,
+        vectors: NDArray[np.float32],
+        numbers: Sequence[int],
+        depth: int,
+        k: int,
+        *,
+        are_alone: bool,
+    ) -> dict[int, _FoundDocuments]:
+        """The best documents of queries, of which so many best rows tell them.
+
+        Parameters
+        ----------
+        vectors : of all queries
+        numbers : of the queries to search
+        depth : best rows of a query
+        k : how many documents
+        are_alone : where the best rows do not tell, search again without the documents in them
+        """
+        best_of = {}
+        for number, top in zip(numbers, self._find(vectors[numbers], depth), strict=True):
+            best = self._best_documents(vectors[number], top, k)
+            if best is None and are_alone:
+                best = self._with_unseen(vectors[number], top, k)
+            if best is not None:
+                best_of[number] = best
+        return best_of
 
     @property
     def _has_best(self) -> bool:
@@ -418,7 +440,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         best = {}
         for docno, scores in self._passage_scores(query, docnos).items():
             best[docno] = sorted(scores, key=lambda number: (-scores[number], number))[:n]
-        excerpts_of = self.generation.excerpts(best, query)
+        excerpts_of = read_excerpts(self.generation, best, query)
         pairs = zip(docids, docnos, strict=True)
         return {docid: excerpts_of[docno] for docid, docno in pairs if docno in excerpts_of}
 
@@ -432,7 +454,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         above: dict[int, dict[int, float]] = {}
         for docno, scores in self._passage_scores(query, docnos).items():
             above[docno] = {number: score - background for number, score in scores.items()}
-        excerpts_of = self.generation.answering_excerpts(above, query)
+        excerpts_of = answering_excerpts(self.generation, above, query)
         pairs = zip(docids, docnos, strict=True)
         return {docid: excerpts_of[docno] for docid, docno in pairs if docno in excerpts_of}
 
@@ -453,26 +475,27 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return scores
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
-        """The sentence of each document's best passage that is nearest to a query, by docid.
+        """The sentence of what a hit shows that is nearest to a query, by docid.
 
         Sentences are encoded as passages are, see `nearest_sentences`.
         """
         passages = {}
-        for docid, excerpts in self.excerpts(query, docids).items():
+        for docid, excerpts in self.answering_excerpts(query, docids).items():
             if excerpts:
                 passages[docid] = excerpts[0]
-        texts = [passage.text for passage in passages.values()]
+        texts = [passage.shown_text for passage in passages.values()]
         vector = self.vector_of(query)
         reasons: dict[str, tuple[Reason, ...]] = {}
         nearest = nearest_sentences(vector, texts, self.embed_passages)
         for (docid, passage), sentence in zip(passages.items(), nearest, strict=True):
+            start, _ = passage.body_span
             reason = Reason(
                 ReasonKind.SENTENCE,
                 self.name,
                 sentence.words,
-                sentence=passage.text[sentence.start : sentence.end],
-                start=passage.start + sentence.start,
-                end=passage.start + sentence.end,
+                sentence=passage.shown_text[sentence.start : sentence.end],
+                start=start + sentence.start,
+                end=start + sentence.end,
             )
             reasons[docid] = (reason,)
         return reasons

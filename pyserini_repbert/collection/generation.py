@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,12 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.answering_parts import (
-    MOST_PARTS,
-    MOST_PASSAGES,
-    PassagePart,
-    answering_part,
-)
 from pyserini_repbert.collection.generation_manifest import (
     GENERATIONS,
     LUCENE,
@@ -47,6 +41,7 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
     VALUE_TYPES,
+    WORD,
     fields_fit,
     number_of,
     origin_fits,
@@ -55,21 +50,19 @@ from pyserini_repbert.collection.stored_values import (
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.word_forms import WordForms, docid_form
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.ranking import Excerpt, Excerpts
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.file_fields import FileFields
 
 _TRIES = 50
-_TEXTS_AT_ONCE = 100
 # Filters whose documents are kept.
 _MOST_MASKS = 32
 # Few documents name an address: the fields of others are not read.
-_FIELDS_WITH_URL = """CASE WHEN instr(fields, '"url"') THEN fields END"""
+FIELDS_WITH_URL = """CASE WHEN instr(fields, '"url"') THEN fields END"""
 
 
 @dataclass(frozen=True)
@@ -323,11 +316,11 @@ class Generation:
         )
         by_docid = {}
         for docid, text, title, fields, digest, text_digest in rows:
-            self._check_text(docid, title, text, text_digest)
+            self.check_text(docid, title, text, text_digest)
             by_docid[docid] = Document(docid, text, title, self._fields(docid, fields, digest))
         return [by_docid.get(docid) for docid in docids]
 
-    def _check_text(self, docid: str, title: object, text: object, digest: object) -> None:
+    def check_text(self, docid: str, title: object, text: object, digest: object) -> None:
         """Raises DamagedFileError for a title or a text of a document that its digest is not of."""
         if not text_fits(title, text, digest):
             raise self.damage(
@@ -335,7 +328,7 @@ class Generation:
             )
 
     def _fields(self, docid: str, fields: str, digest: object) -> dict[str, Any]:
-        """The fields of a document from their JSON; raises as `_check_text`."""
+        """The fields of a document from their JSON; raises as `check_text`."""
         if not fields_fit(fields, digest):
             raise self.damage(f"the fields of document '{docid}' are not those that were stored")
         parsed: dict[str, Any] = json.loads(fields)
@@ -469,7 +462,7 @@ class Generation:
                 templates[row.source] = template
         return templates
 
-    def _address(self, own: str, source: int, file: str, anchor: str = '') -> str:
+    def address(self, own: str, source: int, file: str, anchor: str = '') -> str:
         """Where a document comes from; '' if that has no address.
 
         Parameters
@@ -483,7 +476,7 @@ class Generation:
             return own
         return template.address(file, anchor)
 
-    def _own_address(self, docid: str, fields: str | None, digest: object) -> str:
+    def own_address(self, docid: str, fields: str | None, digest: object) -> str:
         """The address that a document names; '' for none. `fields` is None where it has no url."""
         if fields is None:
             return ''
@@ -495,7 +488,7 @@ class Generation:
         They are the document's own `url`, those of the source's prefix, or files of this machine.
         """
         rows = self.select(
-            f'SELECT docid, docno, source, {_FIELDS_WITH_URL}, digest '
+            f'SELECT docid, docno, source, {FIELDS_WITH_URL}, digest '
             f'FROM documents JOIN fields USING (docno) WHERE {ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
@@ -503,9 +496,9 @@ class Generation:
         origins = self.origins([row[1] for row in rows])
         by_docid = {}
         for docid, docno, source, fields, digest in rows:
-            own = self._own_address(docid, fields, digest)
+            own = self.own_address(docid, fields, digest)
             file = origins.get(docno, Origin()).file
-            by_docid[docid] = self._address(own, source, file)
+            by_docid[docid] = self.address(own, source, file)
         return [by_docid.get(docid, '') for docid in docids]
 
     @cached_property
@@ -636,8 +629,10 @@ class Generation:
 
         One with several such values comes several times. A phrase finds no number.
         """
+        form = stored_text(text, self.settings.word_forms)
         readings = {
-            'text': stored_text(text, self.settings.word_forms),
+            'text': form,
+            WORD: form,
             'date': stored_date(self.form_of(text)),
             'number': None if is_phrase else number_of(self.form_of(text)),
         }
@@ -673,110 +668,6 @@ class Generation:
             spans[docno].append(StoredPassage(docno, number, start, end, position, row))
         return spans
 
-    def excerpts(
-        self, numbers: Mapping[int, Sequence[int]], query: str = ''
-    ) -> dict[int, Excerpts]:
-        """Passages with their texts, by the document's number.
-
-        Parameters
-        ----------
-        numbers : of the passages wanted, in the order of the result, by the document's number
-        query : the question that they answer; '' for none
-
-        Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
-        not here.
-        """
-        excerpts = {}
-        for docno, of_document in self._placed_passages(numbers).items():
-            chosen = []
-            for own in of_document:
-                alone = {own.passage.number: 0.0}
-                part = answering_part(query, alone, own.numbered_parts())
-                chosen.append(self._excerpt(own, part.row))
-            excerpts[docno] = tuple(chosen)
-        return excerpts
-
-    def answering_excerpts(
-        self, scores: Mapping[int, Mapping[int, float]], query: str
-    ) -> dict[int, Excerpts]:
-        """The passage of each document that answers a question, by the document's number.
-
-        `scores` are what the vectors of all passages have above the background, by the passage's
-        number, by the document's number. A document without passages has none.
-
-        Raises the errors of `excerpts`.
-        """
-        nearest = {}
-        for docno, of_passages in scores.items():
-            order = sorted(of_passages, key=lambda number: (-of_passages[number], number))
-            nearest[docno] = order[:MOST_PASSAGES]
-        excerpts: dict[int, Excerpts] = {}
-        for docno, of_document in self._placed_passages(nearest).items():
-            by_number = {own.passage.number: own for own in of_document}
-            parts = [part for own in of_document for part in own.numbered_parts()]
-            excerpts[docno] = ()
-            if parts:
-                part = answering_part(query, scores[docno], parts)
-                excerpts[docno] = (self._excerpt(by_number[part.number], part.row),)
-        return excerpts
-
-    def _excerpt(self, placed: _PlacedPassage, row: int) -> Excerpt:
-        """A passage as hits show it, of whose parts one answers, with its address."""
-        excerpt = placed.excerpt(row)
-        address = self._address(placed.own_address, placed.source, excerpt.file, excerpt.anchor)
-        return replace(excerpt, url=address)
-
-    def _placed_passages(
-        self, numbers: Mapping[int, Sequence[int]]
-    ) -> dict[int, list[_PlacedPassage]]:
-        """Passages with their texts, in the order of `numbers`, by the document's number.
-
-        Raises the errors of `excerpts`.
-        """
-        spans = self.passages(numbers)
-        docnos = list(numbers)
-        placed: dict[int, list[_PlacedPassage]] = {}
-        for first in range(0, len(docnos), _TEXTS_AT_ONCE):
-            rows = self.select(
-                'SELECT docno, docid, title, text, text_digest, source, '
-                f'{_FIELDS_WITH_URL}, fields.digest '
-                'FROM texts JOIN fields USING (docno) JOIN documents USING (docno) '
-                'WHERE fields.since <= :generation AND fields.until > :generation '
-                'AND texts.since <= :generation AND texts.until > :generation '
-                'AND docno IN (SELECT value FROM json_each(:rows))',
-                docnos[first : first + _TEXTS_AT_ONCE],
-            )
-            origins = self.origins([row[0] for row in rows])
-            for docno, docid, title, text, of_text, source, fields, of_fields in rows:
-                self._check_text(docid, title, text, of_text)
-                own = self._own_address(docid, fields, of_fields)
-                origin = origins.get(docno, Origin())
-                by_number = {span.number: span for span in spans[docno]}
-                placed[docno] = []
-                for number in numbers[docno]:
-                    if number not in by_number:
-                        raise self.damage(f"document '{docid}' has no passage {number}")
-                    passage = by_number[number]
-                    placed[docno].append(_PlacedPassage(passage, title, text, origin, source, own))
-        return placed
-
-    def only_excerpts(self, query: str, docids: Sequence[str]) -> dict[str, Excerpts] | None:
-        """The only passage of each document, by docid; None where a document has several.
-
-        A document without text has none, and one that is not here is left out. Raises the error of
-        `excerpts`.
-        """
-        docnos = self.docnos(docids).tolist()
-        spans = self.passages([docno for docno in docnos if docno >= 0])
-        numbers: dict[int, list[int]] = {}
-        for docno, passages in spans.items():
-            if len(passages) > 1:
-                return None
-            numbers[docno] = [passage.number for passage in passages]
-        excerpts = self.excerpts(numbers, query)
-        pairs = zip(docids, docnos, strict=True)
-        return {docid: excerpts[docno] for docid, docno in pairs if docno in excerpts}
-
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
         """Where documents stand in their sources, by number, of those of which that is known.
 
@@ -810,61 +701,6 @@ class Generation:
         parameters = {'generation': self.number, 'rows': json.dumps(list(rows)), **values}
         with self._calling, sqlite_errors(self.folder / STORE):
             return self._connection.execute(statement, parameters).fetchall()
-
-
-@dataclass(frozen=True)
-class _PlacedPassage:
-    """A passage of a document, and where it stands in its source.
-
-    Attributes
-    ----------
-    passage : which it is
-    title, text : of the document
-    origin : where the document stands in its source
-    source : the number of the source
-    own_address : that the document names; '' for none
-    """
-
-    passage: StoredPassage
-    title: str
-    text: str
-    origin: Origin
-    source: int
-    own_address: str
-
-    def parts(self) -> list[TextSpan]:
-        """The parts into which headings cut the passage."""
-        return self.origin.parts(self.passage.start, self.passage.end)
-
-    def numbered_parts(self) -> list[PassagePart]:
-        """The parts, with the number of the passage and the headings above each."""
-        parts = []
-        for row, part in enumerate(self.parts()[:MOST_PARTS]):
-            headings = ' '.join(heading.title for heading in self.origin.headings_at(part.start))
-            text = self.text[part.start : part.end]
-            parts.append(PassagePart(self.passage.number, row, text, headings))
-        return parts
-
-    def excerpt(self, row: int) -> Excerpt:
-        """The passage as hits show it, of whose parts one answers the question."""
-        passage = self.passage
-        origin = self.origin
-        parts = self.parts()
-        part = parts[row]
-        headings = origin.headings_at(part.start)
-        return Excerpt(
-            number=passage.number,
-            start=passage.start,
-            end=passage.end,
-            text=self.text[passage.start : passage.end],
-            title=self.title,
-            headings=tuple(heading.title for heading in headings),
-            anchor=origin.anchor_at(part.start),
-            file=origin.file,
-            line=origin.line_at(self.text, part.start),
-            row=origin.row or None,
-            part=(part.start, part.end) if len(parts) > 1 else None,
-        )
 
 
 def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = None) -> Generation:

@@ -54,7 +54,7 @@ class KnownCollection:
 
 def no_collection() -> LostCollectionError:
     """The error where the folder of a collection that was opened holds none."""
-    return LostCollectionError(f'its folder holds no collection any more: {_AGAIN}')
+    return LostCollectionError(f'its folder no longer holds a collection: {_AGAIN}')
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:

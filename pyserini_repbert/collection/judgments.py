@@ -7,41 +7,28 @@ their own, which `model_grades.py` reads.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.judgment_file import ADVICE, JudgmentFile, is_json, table_problems
 from pyserini_repbert.data.model_judges import MODEL_PREFIX
 from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
-from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem, parse_json
+from pyserini_repbert.data.values import HALF_PAIR, has_surrogates, identifier_problem
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.sqlite_files import (
-    SqliteForm,
-    file_address,
-    format_version,
-    integrity_problems,
-    make_tables,
-    schema_differences,
-    sqlite_errors,
-    transaction,
-)
+from pyserini_repbert.sqlite_files import integrity_problems
 
 # The kind of a report of what a person set.
 SETTINGS = 'settings'
 MAX_MODEL_GRADE = 3
 # The greatest length, in characters, of a question, a comment and a judge's name.
 _MOST_CHARACTERS = {'question': 2000, 'comment': 2000, 'judge': 100}
-ADVICE = 'restore it from a copy'
-_WAIT = 60  # seconds for another connection's lock
 # Tables and their columns that hold JSON: a list or an object.
 _JSON_COLUMNS = (
     ('pools', 'docids', list),
@@ -50,67 +37,6 @@ _JSON_COLUMNS = (
     ('measured', 'report', dict),
     ('measured_rankings', 'docids', list),
 )
-
-# What files of earlier releases lack until they are written.
-_LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
-    generation INTEGER PRIMARY KEY,
-    report TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
-CREATE TABLE IF NOT EXISTS model_grades (
-    question TEXT NOT NULL,
-    docid TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    grade INTEGER NOT NULL,
-    judged TEXT NOT NULL,
-    generation TEXT NOT NULL,
-    version TEXT NOT NULL,
-    model TEXT NOT NULL,
-    prompt_sha256 TEXT NOT NULL,
-    PRIMARY KEY (question, docid, judge)
-);
-CREATE TABLE IF NOT EXISTS followed (manifest TEXT NOT NULL);
-"""
-_LATER_TABLE_NAMES = (
-    "table 'measured'",
-    "table 'measured_rankings'",
-    "table 'next_questions'",
-    "table 'model_grades'",
-    "table 'followed'",
-)
-_SCHEMA = f"""
-CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
-CREATE TABLE pools (
-    pool TEXT PRIMARY KEY,
-    question TEXT NOT NULL,
-    docids TEXT NOT NULL,
-    made TEXT NOT NULL
-);
-CREATE TABLE judgments (
-    question TEXT NOT NULL,
-    docid TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    grade INTEGER NOT NULL,
-    comment TEXT NOT NULL,
-    pool TEXT NOT NULL,
-    judged TEXT NOT NULL,
-    generation TEXT NOT NULL,
-    version TEXT NOT NULL,
-    PRIMARY KEY (question, docid, judge)
-);
-CREATE TABLE learnings (
-    number INTEGER PRIMARY KEY,
-    folder TEXT NOT NULL,
-    learned TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    judgments INTEGER NOT NULL,
-    encoder_weights TEXT NOT NULL,
-    in_use INTEGER NOT NULL,
-    report TEXT NOT NULL
-);
-CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
-{_LATER_TABLES}"""
 
 
 @dataclass(frozen=True)
@@ -212,18 +138,8 @@ def question_text(text: str) -> str:
     return ' '.join(text.split())
 
 
-class JudgmentStore:
-    """The judgments in one file, which is made when the first is written.
-
-    Every call opens the file and closes it, so that threads and programs share it.
-
-    Parameters
-    ----------
-    path : of the file
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+class JudgmentStore(JudgmentFile):
+    """The judgments in one file, which is made when the first is written."""
 
     def add_questions(self, texts: Iterable[str]) -> int:
         """Add questions; returns how many are new.
@@ -541,14 +457,6 @@ class JudgmentStore:
         rows = self._select('SELECT state FROM progress')
         return self.parsed(rows[0][0], dict) if rows else {}
 
-    def parsed(self, text: Any, kind: type) -> Any:
-        """The list or object of a JSON text. Raises DamagedFileError for anything else."""
-        if not _is_json(text, kind):
-            raise DamagedFileError(
-                f'{self.path} is damaged, it has other JSON than is stored there: {ADVICE}'
-            )
-        return json.loads(text)
-
     def problems(self) -> Iterator[str]:
         """What is wrong with the file, a line each; none without the file.
 
@@ -560,60 +468,10 @@ class JudgmentStore:
         with self._reading() as connection:
             if connection is None:
                 return
-            for problem in integrity_problems(connection):
+            problems = list(integrity_problems(connection))
+            problems += table_problems(connection) or _row_problems(connection)
+            for problem in problems:
                 yield f'{self.path}: {problem}'
-            differences = schema_differences(connection, _make, _LATER_TABLE_NAMES)
-            tables = [f'{self.path}: {what}' for what in differences]
-            yield from tables
-            if not tables:
-                for problem in _row_problems(connection):
-                    yield f'{self.path}: {problem}'
-
-    def copy_to(self, path: Path) -> None:
-        """Copy the file; raises DamagedFileError for one that holds other tables."""
-        with self._reading() as reading:
-            if reading is not None:
-                with contextlib.closing(sqlite3.connect(path)) as writing:
-                    reading.backup(writing)
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection with a transaction; makes the file where there is none."""
-        with sqlite_errors(self.path, ADVICE):
-            connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
-            with contextlib.closing(connection), transaction(connection):
-                if format_version(connection) == 0:
-                    _FORM.make_in(connection, self.path)
-                _FORM.check(connection, self.path)
-                make_tables(connection, _LATER_TABLES)
-                yield connection
-
-    def _select(self, statement: str, **parameters: Any) -> list[Any]:
-        """The rows of a query; none without the file."""
-        if not self.path.is_file():
-            return []
-        with self._reading() as connection:
-            if connection is None:
-                return []
-            return connection.execute(statement, parameters).fetchall()
-
-    def select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
-        """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
-        names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
-        return self._select(statement, **parameters) if names else []
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to the file; None where another program is about to make its tables."""
-        address = file_address(self.path, 'mode=ro')
-        with sqlite_errors(self.path, ADVICE):
-            connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
-            with contextlib.closing(connection):
-                if format_version(connection) == 0:
-                    yield None
-                    return
-                _FORM.check(connection, self.path)
-                yield connection
 
 
 def middle_grade(grades: Sequence[int]) -> int:
@@ -645,19 +503,6 @@ def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
     return (agreed - by_chance) / (1 - by_chance)
 
 
-def _make(connection: sqlite3.Connection) -> None:
-    make_tables(connection, _SCHEMA)
-
-
-_FORM = SqliteForm(
-    application=0x70726A64,
-    version=1,
-    make=_make,
-    refusal='holds other data than judgments',
-    advice=ADVICE,
-)
-
-
 def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong with the rows of a file of judgments, a phrase each."""
     for (number,) in connection.execute(
@@ -683,7 +528,7 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
         if table not in here:
             continue
         for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
-            if not _is_json(text, kind):
+            if not is_json(text, kind):
                 yield f'row {number} of {table} has other JSON in {column} than is stored there'
 
 
@@ -700,14 +545,6 @@ def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
             yield f'model grade {number} is of {judge!r:.40}, which is not a language model'
         if not isinstance(grade, int) or not 0 <= grade <= MAX_MODEL_GRADE:
             yield f'model grade {number} is {grade!r:.40}, expected 0 to {MAX_MODEL_GRADE}'
-
-
-def _is_json(text: object, kind: type) -> bool:
-    """Whether a stored value is a JSON text of a list or an object."""
-    try:
-        return isinstance(text, str) and isinstance(parse_json(text), kind)
-    except ValueError:
-        return False
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

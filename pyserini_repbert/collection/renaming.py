@@ -105,7 +105,7 @@ def find_moves(
         known = [docid for docid in judged if docid not in begun]
         texts = set(_read_live(connection, [*followed, *known]))
         replaced += [docid for docid in edited if begun[docid].digest in texts]
-    return moves + [Rename(docid, '') for docid in replaced]
+    return moves + _without_successor(replaced)
 
 
 def find_returns(
@@ -125,17 +125,7 @@ def find_returns(
     moves : what `find_renames` and `find_moves` found
     judged : the versions that were judged, by docid
     """
-    were_live = connection.execute(
-        'SELECT docid FROM documents JOIN fields USING (docno) WHERE since < :generation '
-        'AND until >= :generation AND docid IN (SELECT value FROM json_each(:docids))',
-        {'generation': generation, 'docids': json.dumps(list(judged))},
-    )
-    # A document that was there keeps its grades, or `moves` has them.
-    passed_over = {docid for (docid,) in were_live}
-    old_by_version: dict[str, str] = {}
-    for docid, versions in sorted(judged.items()):
-        if docid not in passed_over:
-            old_by_version.update(dict.fromkeys(versions, docid))
+    old_by_version = _gone_versions(connection, generation, judged)
     if not old_by_version:
         return []
     come = {move.new for move in moves}
@@ -148,7 +138,32 @@ def find_returns(
     # What had the docid before is another text, and is gone.
     left = {move.old for move in moves} | set(new_by_old)
     displaced = [docid for docid in new_by_old.values() if docid not in left]
-    return returns + [Rename(docid, '') for docid in displaced]
+    return returns + _without_successor(displaced)
+
+
+def _without_successor(docids: Sequence[str]) -> list[Rename]:
+    """Documents whose judged texts are gone, though they are there."""
+    return [Rename(docid, '') for docid in docids]
+
+
+def _gone_versions(
+    connection: sqlite3.Connection, generation: int, judged: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The docid of each judged version, of documents that the generation before does not have.
+
+    A document that was there keeps its grades, or `find_moves` says where they go.
+    """
+    were_live = connection.execute(
+        'SELECT docid FROM documents JOIN fields USING (docno) WHERE since < :generation '
+        'AND until >= :generation AND docid IN (SELECT value FROM json_each(:docids))',
+        {'generation': generation, 'docids': json.dumps(list(judged))},
+    )
+    passed_over = {docid for (docid,) in were_live}
+    old_by_version: dict[str, str] = {}
+    for docid, versions in sorted(judged.items()):
+        if docid not in passed_over:
+            old_by_version.update(dict.fromkeys(versions, docid))
+    return old_by_version
 
 
 def _read_new_versions(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.dense_search import best_positions
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.opened_models import further_model
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.collection.scans import CandidateScan, collection_scan
 from pyserini_repbert.data.ordering import rank_by_score

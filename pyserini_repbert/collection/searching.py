@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.excerpts import only_excerpts
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.opened_models import FurtherEncoders, OpenedOnce
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     check_ranking,
@@ -26,7 +26,6 @@ from pyserini_repbert.collection.rankings import (
     searched_rankings,
 )
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -34,13 +33,10 @@ from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import (
-    Candidate,
     Excerpts,
     QueryRewriting,
     Ranker,
     Ranking,
-    Searcher,
-    topics_of,
 )
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
@@ -126,27 +122,6 @@ def learned_settings(
     )
 
 
-class _OpenedOnce:
-    """Opens the search of passages when it is first asked for."""
-
-    def __init__(self, open_dense: Callable[[], DenseDocumentSearcher]) -> None:
-        self._open_dense = open_dense
-        self._opened: DenseDocumentSearcher | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the search of passages was asked for."""
-        return self._opened is not None
-
-    def get(self) -> DenseDocumentSearcher:
-        """The search of passages."""
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._open_dense()
-            return self._opened
-
-
 class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """Searches the documents of a collection's generation by all its rankings.
 
@@ -204,7 +179,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
             return dense.with_settings(name=name, query_map=settings.query_map)
 
         # Copies of this searcher share it.
-        self._dense = _OpenedOnce(open_dense)
+        self._dense = OpenedOnce(open_dense)
         # As they are among all documents.
         self._all_parts = tuple(self.ranking(ranking) for ranking in rankings)
         super().__init__(self._all_parts, settings.fusion or default_fusion(rankings))
@@ -320,7 +295,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """
         return self.with_settings(
             parts=tuple(part.by_documents() for part in self.parts),
-            _dense=_OpenedOnce(lambda: self.dense.by_documents()),
+            _dense=OpenedOnce(lambda: self.dense.by_documents()),
             _all_parts=tuple(part.by_documents() for part in self._all_parts),
             _filtered={},
             _has_questions=False,
@@ -388,44 +363,11 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """
         if self._dense.is_open:
             return None
-        return self.generation.only_excerpts(query, ranking.docids)
+        return only_excerpts(self.generation, query, ranking.docids)
 
     def close(self) -> None:
         super().close()
         self.generation.close()
-
-
-def search_frame(searcher: Searcher, queries: Any, k: int) -> Any:
-    """The hits of a DataFrame of queries, as a DataFrame, as in `Collection.search`."""
-    import pandas
-
-    missing = {'qid', 'query'} - set(queries.columns)
-    if missing:
-        raise InputError(
-            f"the DataFrame lacks the columns {', '.join(sorted(missing))}: name them 'qid' and "
-            "'query'"
-        )
-    lacking = queries['qid'][queries['query'].isna()]
-    if len(lacking):
-        raise InputError(f"qid '{lacking.iloc[0]}' has no query: give a question, or leave it out")
-    topics = topics_of([str(text) for text in queries['query']], [str(q) for q in queries['qid']])
-    rows = []
-    for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):
-        for warning in searcher.warnings(topic.text):
-            logger.warning('%s', warning)
-        for rank, hit in enumerate(searcher.with_shown_texts(topic.text, ranking), 1):
-            rows.append({'qid': topic.qid, 'rank': rank, **_hit_values(hit)})
-    columns = ['qid', 'docid', 'rank', 'score', 'text', 'passage', 'start', 'end']
-    return pandas.DataFrame(rows, columns=columns)
-
-
-def _hit_values(hit: Candidate) -> dict[str, Any]:
-    """A hit's values by the names of their columns; of a hit without passages, None for these."""
-    values = {'docid': hit.docid, 'score': hit.score, 'text': hit.text}
-    if not hit.excerpts:
-        return {**values, 'passage': None, 'start': None, 'end': None}
-    passage = hit.excerpts[0]
-    return {**values, 'passage': passage.number, 'start': passage.start, 'end': passage.end}
 
 
 def open_collection_encoder(

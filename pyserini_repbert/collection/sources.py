@@ -14,16 +14,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.collection.digests import digest_sources
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.source_links import LinkTemplate
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.readings import Reading
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates, identifier_problem
 from pyserini_repbert.errors import InputError, MismatchError, SourceConflictError
+from pyserini_repbert.files import StrPath
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +37,8 @@ GIVEN = 'python'  # the source of documents that were synced from Python
 # pictures; 5: what looks like a mark and is none, all parts of mail, cells of Excel as written;
 # 6: all cells of Word's tables, and tables within them; 7: all texts of mail, LaTeX without
 # its marks, PDF in the order of its columns, what a browser shows of HTML; 8: titles of rows, all
-# words of EPUB.
-READERS = 8
+# words of EPUB; 9: the sender of mail in its title.
+READERS = 9
 # Stands between the format of a source and the version of the readers.
 _VERSION = ';'
 # What the rows of a source are in, which its removal deletes; `sources` is among them.
@@ -190,7 +193,33 @@ class Sources:
             f'({names or "it has none"}); nothing was deleted'
         )
 
-    def at_path(self, name: str, path: str) -> DocumentSource:
+    def of_documents(
+        self, documents: StrPath | Iterable[Any], name: str | None = None
+    ) -> DocumentSource:
+        """The source of documents that a user gives.
+
+        Parameters
+        ----------
+        documents : a path or a name, or documents themselves
+        name : what the user calls it; default: its path without links, or its name
+        """
+        if name == ADDED:
+            raise InputError(
+                f"source '{ADDED}' has the documents that `index add` and HTTP bring: give another "
+                'name'
+            )
+        if isinstance(documents, Corpus):
+            documents = documents.name
+        if name is not None:
+            return self.find(name)
+        if not isinstance(documents, (str, os.PathLike)):
+            return self.find(GIVEN)
+        path = Path(documents)
+        if not path.exists():
+            return self.find(str(documents))
+        return self._at_path(str(path.resolve()), os.path.abspath(path))
+
+    def _at_path(self, name: str, path: str) -> DocumentSource:
         """The source of a file or folder; that it has another path is said once.
 
         Parameters

@@ -28,9 +28,9 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'adapt',
-        'Learn the weights of a fusion and a map of query vectors from your '
-        'judgments, in seconds. Choose among that, all that needs no judgments, and the search '
-        'as it is now. Write --output if the gain is likely and its risk small; '
+        'Learn from your judgments, in seconds: the weights of a fusion, and a map of query '
+        'vectors. Compare the learned search with the present one, and with every fusion that '
+        'needs no judgments. Write the best to --output if its gain is likely and its risk small; '
         '`search --adapted` uses it.',
     )
     add = parser.add_argument
@@ -39,7 +39,7 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--rerank',
         metavar='NAME@K',
-        help="also learn a reranker's share of the score; it reads the best K",
+        help='also learn the share of a reranker, which reads the best K hits',
     )
     add_flags(parser, 'corpus')
     add_flags(parser, 'topics')
@@ -47,7 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--qrels',
         help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
-    add('--output', metavar='FOLDER', help='the folder to make')
+    add('--output', metavar='FOLDER', help='the folder to write')
     add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
         '--seed',
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
         return
     command.refuse(
         not (options.topics and options.qrels and options.output),
-        '--topics, --qrels and --output go together',
+        '--topics, --qrels and --output go together: give all three',
     )
     _adapt_index(options)
 

@@ -27,8 +27,8 @@ from pyserini_repbert.extension_words import refuse_missing_command
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
-    'encode': 'make an index of vectors from a corpus',
-    'index': 'make Lucene and EPIC indexes; check and export indexes',
+    'encode': 'build an index of vectors from a corpus',
+    'index': 'keep a collection up to date; build, check and export indexes',
     'search': 'answer questions, or a file of topics',
     'fusion': 'fuse run files: interleave, RRF, interpolation',
     'rerank': 'rerank a run with monoBERT, duoBERT, EPIC or CEDR',
@@ -37,7 +37,7 @@ COMMANDS = {
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',
     'adapt': 'learn from your judgments, in seconds',
-    'doctor': 'check this machine, and say how to mend what is missing',
+    'doctor': 'check this machine, and say how to add what is missing',
 }
 _HELP = f"""\
 usage: {PROGRAM} COMMAND [ARGUMENTS]

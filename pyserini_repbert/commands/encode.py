@@ -40,7 +40,7 @@ def make_parser() -> argparse.ArgumentParser:
         type=command.positive_int,
         metavar='N',
         help='keep the first N values of each vector, for models that were trained for it '
-        '(Matryoshka); a search shortens its queries itself',
+        '(Matryoshka); searches shorten their queries automatically',
     )
     return parser
 

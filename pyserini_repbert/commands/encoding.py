@@ -87,21 +87,25 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     add_flags(parser, 'corpus_format', 'fields')
     add('--encoder', help=encoder)
-    add('--output', required=True, help='the index folder to make')
-    add('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
+    add('--output', required=True, help='the index folder to write')
+    add('--max-length', type=command.positive_int, help='wordpieces of a passage to read at most')
     add('--store-text', action='store_true', help=store_text)
-    add('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
+    add(
+        '--shard',
+        metavar='I/N',
+        help='encode only part I of N parts of the corpus, counted from 0',
+    )
     add(
         '--shard-id',
         type=command.zero_or_more,
         metavar='I',
-        help="Pyserini's name for the I of --shard",
+        help="Pyserini's flag for the I of --shard",
     )
     add(
         '--shard-num',
         type=command.positive_int,
         metavar='N',
-        help='the N of --shard; with --ray, how many parts',
+        help="Pyserini's flag for the N of --shard; with --ray, the number of parts",
     )
     together = parser.add_mutually_exclusive_group()
     together.add_argument(
@@ -109,7 +113,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     )
     add_flags(together, 'ray')
     add('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
-    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    add('--batch-tokens', type=command.positive_int, help='tokens in a batch, padding included')
     add_flags(parser, 'threads', 'workers', 'on_error', 'begun', 'device', 'precision', 'offline')
 
 

@@ -189,7 +189,7 @@ def _make_parser() -> Parser:
     add(
         '--even-if-circular',
         action='store_true',
-        help='evaluate a run that a language model ranked by grades of the same model',
+        help='evaluate a run by the grades of the language model that ranked it',
     )
     add(
         '--judged-only', action='store_true', help='leave out hits that nobody judged for the topic'
@@ -197,26 +197,30 @@ def _make_parser() -> Parser:
     add(
         '--per-query',
         metavar='FILE',
-        help='write the value of each topic; - prints them instead of the table',
+        help='write the values of each topic to a file; - prints them instead of the table',
     )
     add(
         '--html',
         metavar='FILE',
-        help='write a page: rankings side by side, gains and losses, the questions to look at by '
-        'the first of --measures',
+        help='write a page: rankings side by side, gains and losses, and the questions to look '
+        'at, by the first of --measures',
     )
-    add_flags(flags, 'topics', help='of --html: the words of the questions, named as for search')
+    add_flags(
+        flags,
+        'topics',
+        help='with --html: the topics, to show the words of the questions; named as for search',
+    )
     add(
         '--index',
-        help='of --html: a collection, or an index with texts, whose documents are shown',
+        help='with --html: a collection, or an index that stores texts, to show documents',
     )
-    add('--corpus', help='of --html: the corpus whose texts are shown, instead of --index')
+    add('--corpus', help='with --html: the corpus, to show documents without --index')
     add_comparison_flags(flags)
     add_flags(
         flags,
         'plot',
-        help='of comparisons: draw the difference of each topic in the first of --measures; .png, '
-        '.pdf or .svg, and the values beside it as .csv',
+        help='with a comparison: plot the difference of each topic in the first of --measures, as '
+        '.png, .pdf or .svg, and write the values beside it as .csv',
     )
     add_flags(flags, 'overwrite')
     add(

@@ -34,20 +34,21 @@ def add_comparison_flags(flags: Parser) -> None:
     add(
         '--test',
         choices=[*SignificanceTest],
-        help="of comparisons: paired t-test or Fisher's randomisation test; default: t",
+        help="with a comparison: the paired t-test, or Fisher's randomisation test; default: t",
     )
     add(
         '--confidence',
         type=float,
         metavar='SHARE',
-        help='also the bootstrap interval of each difference: 0.95, which --html has by default',
+        help='add the bootstrap interval of each difference, such as 0.95; --html has it by '
+        'default',
     )
     add(
         '--samples',
         type=whole_number,
-        help=f'of the randomisation test and the bootstrap; default: {SAMPLES}',
+        help=f'samples of the randomisation test and the bootstrap; default: {SAMPLES}',
     )
-    add('--seed', type=zero_or_more, help='of the samples; default: 0')
+    add('--seed', type=zero_or_more, help='seed of the samples; default: 0')
 
 
 def add_latex_flags(flags: Parser, baseline: str) -> None:
@@ -67,7 +68,7 @@ def add_latex_flags(flags: Parser, baseline: str) -> None:
         '--test',
         default=SignificanceTest.T,
         choices=[*SignificanceTest],
-        help="of --latex: paired t-test or Fisher's randomisation test",
+        help="with --latex: the paired t-test, or Fisher's randomisation test",
     )
 
 

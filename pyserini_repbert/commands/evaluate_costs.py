@@ -125,9 +125,14 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add('--methods', nargs='+', default=_METHODS, choices=_METHODS, help='aggregations')
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
-    add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
+    add_flags(flags, 'hits', type=positive_int, help='hits of each query to evaluate')
     add_flags(flags, 'csv', 'plot', 'overwrite')
-    add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
+    add(
+        '--budget',
+        type=positive_int,
+        metavar='N',
+        help='the most inferences that a query may take',
+    )
     add_latex_flags(flags, 'the setting that takes the most inferences')
     return parse_flags(flags, arguments)
 
@@ -301,13 +306,13 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
         type=pruned_to,
         nargs='+',
         default=_PRUNE,
-        help="weights kept of a passage; 'all' or 0: all",
+        help="weights to keep of each passage; 'all' or 0: all",
     )
     add(
         '--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored'
     )
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
-    add('--folder', help='folder of the indexes; those that are there are used again')
+    add('--folder', help='folder for the indexes; existing ones are used again')
     add_flags(flags, 'csv', 'plot', 'overwrite', 'device', 'precision', 'offline')
     add_latex_flags(flags, 'the first setting')
     return parse_flags(flags, arguments)

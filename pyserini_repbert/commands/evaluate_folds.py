@@ -68,21 +68,23 @@ def _parse_split(arguments: Sequence[str]) -> argparse.Namespace:
     add(
         '--validation',
         metavar='FILE',
-        help='topics that validate every fold, a qid at the beginning of each line; topics in no '
-        'fold then train every fold',
+        help='a file of topics that validate every fold, with a qid at the beginning of each '
+        'line; topics in no fold then train every fold',
     )
     add(
         '--run',
         nargs='+',
         default=[],
-        help='a run of all topics, or several of some each, to be split likewise into .run files',
+        help='runs to split in the same way, into .run files: one of all topics, or several of '
+        'some topics each',
     )
     add(
         '--pairs',
         metavar='FILE',
-        help='lines of qid and docid, to be written to train.pairs for the topics that train',
+        help='a file of lines with qid and docid; the lines of training topics are written to '
+        'train.pairs',
     )
-    add('--output', required=True, metavar='FOLDER', help='the folder to make')
+    add('--output', required=True, metavar='FOLDER', help='the folder to write')
     add_flags(flags, 'overwrite')
     return flags.parse_args(arguments)
 
@@ -118,7 +120,7 @@ def join_folds(arguments: Sequence[str]) -> None:
         "Join the folds' test runs into one, checking that each keeps to its fold.",
     )
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
-    add_flags(flags, 'runs', help="each fold's test run, in their order")
+    add_flags(flags, 'runs', help='the test run of each fold, in order')
     add_flags(flags, 'topics', help='check that the folds cover these topics')
     flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag')

@@ -75,14 +75,14 @@ def _parse_latency(arguments: Sequence[str]) -> argparse.Namespace:
         type=zero_or_more,
         default=_EPIC_QUERIES,
         metavar='N',
-        help='topics that are ranked first, and not timed',
+        help='topics to rank first, without timing them',
     )
     flags.add_argument(
         '--queries',
         type=positive_int,
         default=_EPIC_QUERIES,
         metavar='N',
-        help='topics after these that are timed',
+        help='topics to time after these',
     )
     add_flags(flags, 'hits', type=positive_int, help='hits of a query')
     add_flags(flags, 'index', 'encoder', 'sparse', 'rankings', 'aggregate', *scans(), 'k1', 'b')

@@ -118,7 +118,7 @@ def recall_depth(arguments: Sequence[str]) -> None:
         '--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits'
     )
     flags.add_argument(
-        '--rel', type=positive_int, default=1, help='least grade of a relevant document'
+        '--rel', type=positive_int, default=1, help='lowest grade of a relevant document'
     )
     options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths

@@ -51,7 +51,7 @@ def _make_parser() -> argparse.ArgumentParser:
     how.add_argument(
         '--on-test',
         action='store_true',
-        help='choose by the topics that are scored, for the most that a technique can reach',
+        help='choose on the topics that are scored, to see the most that a technique can reach',
     )
     add('--hits', type=positive_int, default=1000, help='hits of each topic')
     add('--output', metavar='RUN', help='write the run of the chosen settings')

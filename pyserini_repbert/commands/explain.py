@@ -60,8 +60,8 @@ def make_parser() -> argparse.ArgumentParser:
         metavar='N',
         help='of a collection: the best N documents of a search',
     )
-    add('--index', help='where the passages are; an EPIC index explains its stored vectors')
-    add('--corpus', help="where the passages' texts are, if not in --index")
+    add('--index', help='the index with the passages; an EPIC index explains its stored vectors')
+    add('--corpus', help='the corpus with the texts of the passages, if they are not in --index')
     add(
         '--top',
         type=zero_or_more,
@@ -78,7 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add('--samples', type=positive_int, default=3, help="duoBERT: m of the method 'sample'")
     add('--seed', type=zero_or_more, default=0, help="duoBERT: seed of the method 'sample'")
-    add('--json', action='store_true', help='print JSON, as the service answers')
+    add('--json', action='store_true', help="print JSON, in the form of the service's answers")
     add(
         '--output',
         nargs='+',

@@ -158,7 +158,8 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
         '--precision',
         default='float32',
         choices=('float32', 'bfloat16', 'float16', 'auto'),
-        help='what models compute in; auto: bfloat16 if the machine computes faster in it',
+        help='number format in which models compute; auto: bfloat16 if it is faster on this '
+        'machine',
     )
     for flag, value in {'--fp16': 'float16', '--bf16': 'bfloat16'}.items():
         group.add_argument(

@@ -48,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
         'chooses the fusion by judged topics (it has its own --help).',
     )
     add = flags.add_argument
-    add_flags(flags, 'runs', help='run files; the first one leads')
+    add_flags(flags, 'runs', help='run files; interleaving starts with the first')
     add(
         '--method',
         '--fusion',
@@ -60,8 +60,8 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--documents',
         choices=tuple(map(str, PassageAggregation)),
-        help='the runs are of passages named DOCID#NUMBER: fuse their documents; says '
-        'how passage scores become the score of a document',
+        help='fuse documents, from runs of passages named DOCID#NUMBER; the value says how '
+        'passage scores become the score of a document',
     )
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
@@ -210,7 +210,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
     add(
         '--output',
         metavar='RUN',
-        help='write the held-out run: each topic as the other folds choose',
+        help='write the held-out run: each topic is fused as the other folds choose',
     )
     add_flags(flags, 'overwrite')
     return flags

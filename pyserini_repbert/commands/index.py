@@ -52,7 +52,7 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     """
     parser = command.parser(
         'index',
-        'Bring collections up to date. Make Lucene and EPIC indexes. Check and export indexes.',
+        'Keep collections up to date. Build, check and export indexes.',
     )
     actions = parser.add_subparsers(required=True, metavar='ACTION')
     for name, action in all_actions().items():
@@ -138,7 +138,7 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
         '--prune',
         type=command.pruned_to,
         default=1000,
-        help="weights kept of a passage, 'all' or 0 for all",
+        help="weights to keep of each passage, 'all' or 0 for all",
     )
     parser.add_argument(
         '--weights', choices=_EPIC_WEIGHTS, default='fp16', help='how a weight is stored'
@@ -163,14 +163,14 @@ def _epic(options: argparse.Namespace) -> int:
 def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
     add_encoding_arguments(
         parser,
-        encoder='a SparseEncoder of sentence-transformers (SPLADE, say): its folder',
+        encoder='a SparseEncoder of sentence-transformers, such as SPLADE: its folder',
         store_text='keep the passages, for showing and reranking them',
     )
     parser.add_argument(
         '--prune',
         type=command.pruned_to,
         default=0,
-        help="weights kept of a passage, 'all' or 0 for all; default: all",
+        help="weights to keep of each passage, 'all' or 0 for all; default: all",
     )
     parser.add_argument(
         '--weights', choices=tuple(WEIGHTS), default='fp32', help='how a weight is stored'
@@ -188,11 +188,11 @@ def _sparse(options: argparse.Namespace) -> int:
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--index', required=True, help='an index of term weights: EPIC or SparseEncoder')
-    add('--output', required=True, help='the index folder to make')
+    add('--output', required=True, help='the index folder to write')
     add(
         '--prune',
         type=command.pruned_to,
-        help="weights kept of a passage, 'all' or 0 for all; default: as before",
+        help="weights to keep of each passage, 'all' or 0 for all; default: as before",
     )
     add('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
     add('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
@@ -244,7 +244,7 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
         '--weights',
         nargs='+',
         metavar='FILE',
-        help="DeepCT's test_results.tsv, or JSON lines with terms repeated",
+        help="DeepCT's test_results.tsv, or JSON lines with repeated terms",
     )
     add('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
     add(
@@ -262,8 +262,8 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--unite-words',
         action='store_true',
-        help='index words in one form, whether their accents are signs of their own or not, with '
-        'soft hyphens, in full width; default: as they are written',
+        help='index words in one form, however their characters are written: accents as separate '
+        'characters, soft hyphens, full width; default: as they are written',
     )
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(parser, 'corpus_format', 'fields', 'on_error', 'overwrite')
@@ -357,12 +357,14 @@ def _build_text_index(options: argparse.Namespace, corpus: Corpus) -> str:
 ACTIONS = {
     'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
-    'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
+    'epic': Action("build an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
     'sparse': Action(
-        "make an index of a SparseEncoder's weights from a corpus", _add_sparse_flags, _sparse
+        "build an index of a SparseEncoder's weights from a corpus", _add_sparse_flags, _sparse
     ),
     'epic-prune': Action(
-        'make a smaller index of term weights, of EPIC or a SparseEncoder', _add_prune_flags, _prune
+        'build a smaller index of term weights, of EPIC or a SparseEncoder',
+        _add_prune_flags,
+        _prune,
     ),
-    'lucene': Action('make a Lucene index, expanded or not', _add_lucene_flags, _lucene),
+    'lucene': Action('build a Lucene index, expanded or not', _add_lucene_flags, _lucene),
 }

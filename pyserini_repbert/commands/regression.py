@@ -96,7 +96,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     flags = parser(
         'regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.'
     )
-    flags.add_argument('--all', action='store_true', help='run heavy conditions too')
+    flags.add_argument('--all', action='store_true', help='run heavy conditions, too')
     only_shown = flags.add_mutually_exclusive_group()
     only_shown.add_argument(
         '--list', action='store_true', help='show conditions and expected scores; run nothing'

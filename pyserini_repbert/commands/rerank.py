@@ -47,10 +47,11 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'device', 'precision', 'batch_tokens', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
-        '--corpus', help="the passages: file, folder or name; default: by the run's record"
+        '--corpus',
+        help="the passages: file, folder or name; default: the corpus that the run's record names",
     )
     passages.add_argument('--index', help='the passages: an index that stores text')
-    add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
+    add('--download', action='store_true', help='download a missing prebuilt --index')
     add_flags(parser, 'corpus_format', 'fields')
     add(
         '--from-pairs',
@@ -95,7 +96,9 @@ def _check_flags(options: argparse.Namespace) -> None:
             flag in given,
             f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1',
         )
-    command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
+    command.refuse(
+        options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs: give both'
+    )
     command.refuse(
         options.ray is not None and options.devices,
         '--devices does not go with --ray, whose workers have a device each: give --device',

@@ -104,14 +104,14 @@ def _add_questions(flags: argparse._ArgumentGroup) -> None:
         action='append',
         metavar='DOCID',
         type=command.utf8_text,
-        help='find documents like this one: its docid; repeatable',
+        help='find documents like the one with this docid; repeatable',
     )
     add_flags(what, 'topics')
     flags.add_argument(
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; 'default' recognises it from the file",
+        help="format of the topics, by Pyserini's names; 'default' recognises the format",
     )
 
 
@@ -134,11 +134,15 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
     add(
         '--explain',
         action='store_true',
-        help="show each hit's rank in each ranking, and what ranking and reranker saw in it",
+        help="show each hit's rank in each ranking, and what the rankings and rerankers saw in it",
     )
     add('--output', help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
-    add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
+    add(
+        '--provenance',
+        metavar='FILE',
+        help="write each hit's rank in each ranking, as FILE.tsv or FILE.jsonl",
+    )
 
 
 def _add_machine(flags: argparse._ArgumentGroup) -> None:
@@ -162,7 +166,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
         asks == bool(options.output), '--output is for --topics: give both, or ask a --query'
     )
     command.refuse(
-        asks and (options.provenance or options.cost), '--provenance and --cost are for --topics'
+        asks and (options.provenance or options.cost),
+        '--provenance and --cost describe a run: give --topics and --output',
     )
     command.refuse(
         options.explain and not asks,
@@ -186,7 +191,8 @@ def _check_searchers(
         'two --rankings of a collection',
     )
     command.refuse(
-        spec.bm25_constants and not resolved.searches_words, '--k1 and --b are for --sparse'
+        spec.bm25_constants and not resolved.searches_words,
+        '--k1 and --b are for --sparse: add it, or leave them out',
     )
     reads_corpus = machine.build or spec.stages
     command.refuse(
@@ -199,13 +205,15 @@ def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
     """Raise InputError for a missing --index, and for flags of another one."""
     command.refuse(
         spec.index is None and not spec.adapted and (spec.encoder or not spec.sparse),
-        '--index names what to search: a folder or a catalog name',
+        'there is nothing to search: name a folder or a catalog index as --index',
     )
     names_index = spec.index is not None or spec.adapted is not None
-    command.refuse(spec.scan and not names_index, f'--{spec.scan} is for the vectors of an --index')
+    command.refuse(
+        spec.scan and not names_index, f'--{spec.scan} is for the vectors of an --index: name one'
+    )
     command.refuse(
         options.ray is not None and (not names_index or spec.scan),
-        '--ray is for the exact search of an --index',
+        '--ray is for the exact search of an --index: name one, or leave --ray out',
     )
     command.refuse(
         options.like and spec.stages,

@@ -16,7 +16,12 @@ from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.origins import docid_of_path, readable_docid
-from pyserini_repbert.data.suffixes import PAGES, without_suffix
+from pyserini_repbert.data.suffixes import (
+    PAGES,
+    SOURCES,
+    has_suffix_or_packed,
+    without_suffix,
+)
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
@@ -90,7 +95,10 @@ def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder |
     """
     if hit.excerpts:
         best = hit.excerpts[0]
-        lines = _passage_lines(query, best.shown_text, width, find_words)
+        if has_suffix_or_packed(best.file, SOURCES):
+            lines = _code_lines(query, best.shown_text, width, find_words)
+        else:
+            lines = _passage_lines(query, best.shown_text, width, find_words)
         return [*_place_lines(hit.docid, best), *lines]
     if hit.text is None:
         return []
@@ -127,7 +135,8 @@ def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     record, such as a row of a table, does not, nor which of its printed pages answers.
     """
     lines = []
-    has_place = passage.headings or passage.start or _page_text(passage)
+    start, _ = passage.shown_span
+    has_place = passage.headings or start or _page_text(passage)
     if has_place or not _names_file(docid, passage.file):
         lines.append(_place_text(passage))
     if not passage.url.startswith(FILE_SCHEME):
@@ -190,6 +199,18 @@ def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | N
         if len(lines) <= _LINES:
             break
     return lines
+
+
+def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
+    """A few lines of a program: the first, or what stands around the words of the query."""
+    from pyserini_repbert.data import snippets
+
+    find = find_words or snippets.find_words
+    filled = [line.rstrip() for line in text.expandtabs(_STEP).split('\n') if line.strip()]
+    whole = textwrap.dedent('\n'.join(filled))
+    matches = find(query, whole)
+    cut = snippets.cut_lines_around(whole, _LINES * width, matches, most_lines=_LINES)
+    return [printable(line)[:width] for line in cut.split('\n')]
 
 
 def answer_questions(answer: Callable[[str], str]) -> None:

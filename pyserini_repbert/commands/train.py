@@ -22,7 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
         'train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.'
     )
     add = parser.add_argument
-    add('recipe', help='a YAML file, or the name of a recipe of this package')
+    add('recipe', help='a YAML file, or the name of a recipe in this package')
     add(
         '--set',
         action='append',
@@ -33,9 +33,9 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--folds',
         metavar='FOLDER',
-        help='train a model of each fold of evaluate split-folds, which the recipe calls '
-        '${FOLD}; rerank the test runs, join and score them; in --set, {fold} and {seed} are '
-        'numbers',
+        help='train a model for each fold that `evaluate split-folds` wrote; rerank the test '
+        "runs, join and score them; the recipe names a fold's folder ${FOLD}; in --set, "
+        '{fold} and {seed} are numbers',
     )
     add(
         '--seeds',
@@ -48,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--measures',
         nargs='+',
         default=[],
-        help="with --folds: of the joined runs; default: the validation's",
+        help="with --folds: measures of the joined runs; default: the validation's",
     )
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
     options = make_parser().parse_args(arguments)
     command.refuse(
         not options.folds and (options.seeds or options.measures),
-        '--seeds and --measures are for --folds',
+        '--seeds and --measures are for --folds: give it, or leave them out',
     )
     command.use_threads(options.threads)
     if not options.quiet:

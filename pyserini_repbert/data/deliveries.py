@@ -145,7 +145,7 @@ class ClueWebCorpus(FilesCorpus):
                             yield f'{path}:{number}', Passage(docid, _record_text(record))
                 except (*ARCHIVE_ERRORS, ArchiveLoadFailed) as error:
                     raise InputError(
-                        f'{path} is not a whole WARC file ({error}): copy it again'
+                        f'{path} is not a complete WARC file ({error}): copy it again'
                     ) from error
 
 

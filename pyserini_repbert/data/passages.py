@@ -216,7 +216,7 @@ class Corpus(ABC):
     def _leave_out(self, location: str, problem: str) -> None:
         """Skip an unusable line, or raise InputError."""
         if self.on_error is OnError.REFUSE:
-            advice = 'mend the corpus, or skip what cannot be used'
+            advice = 'fix the corpus, or skip what cannot be used'
             raise InputError(f'{location}: {problem}: {advice}', parameters=('on_error=skip',))
         self.skipped += 1
         logger.warning('%s: skipped: %s', location, problem)

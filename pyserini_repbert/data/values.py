@@ -121,7 +121,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key '{twice[:_SHOWN]}' is there twice: remove one")
+        raise ValueError(f"the key '{twice[:_SHOWN]}' occurs twice: remove one")
     return values
 
 

@@ -124,7 +124,7 @@ def _check_keys(node: Any) -> None:
     seen = set()
     for key, _ in node.value:
         if key.id == 'scalar' and (key.tag, key.value) in seen:
-            raise _fault(key, f"'{key.value}' is there twice: remove one")
+            raise _fault(key, f"'{key.value}' occurs twice: remove one")
         seen.add((key.tag, str(key.value)))
 
 

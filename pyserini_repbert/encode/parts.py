@@ -57,7 +57,7 @@ class EncodingPart:
             number = integer(of, 1)
             return cls(integer(index, 0, number - 1), number)
         except ValueError as error:
-            message = f"part '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say"
+            message = f"part '{text[:60]}': expected i/n with i from 0 to n-1, such as '0/4'"
             raise InputError(message, parameters=('shard',)) from error
 
     def folder(self, output: StrPath) -> Path:
@@ -212,7 +212,7 @@ def _verify(folder: Path, moves: Sequence[_PlannedMove]) -> None:
         docid, one, other = repeated
         raise InputError(
             f"docid '{docid}' is used in {moves[one].source} and again in {moves[other].source}: "
-            'mend the corpus, and encode these parts again'
+            'fix the corpus, and encode these parts again'
         )
 
 

@@ -105,7 +105,7 @@ def build_lucene_index(
         if corpus.skipped:
             raise InputError(
                 f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after '
-                "them would get others' additions: mend the corpus"
+                "them would get others' additions: fix the corpus"
             )
 
     additions: Iterable[str] = repeat('')

@@ -18,10 +18,10 @@ class Machine(CheckedValues):
     workers: int = Field(default=0, ge=0)
     """Processes that tokenise for the rerankers; 0: the model's process does."""
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
-    batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
-    download: bool = Field(
-        default=False, description='fetch a prebuilt sparse index that is missing'
+    batch_tokens: int | None = Field(
+        default=None, ge=1, description=('tokens in a batch, padding included')
     )
-    build: bool = Field(default=False, description='build a catalog index that is missing')
+    download: bool = Field(default=False, description='download a missing prebuilt sparse index')
+    build: bool = Field(default=False, description='build a missing index of the catalog')
     ray: Any = None
     """Workers of a cluster (`ray_worker_pool`), which search dense shards, or rerank."""

@@ -78,7 +78,7 @@ class LuceneWriter:
                 raise self._stopped(tragedy.toString())
             raise InputError(
                 f'Anserini refused {len(documents) - added} of {len(documents)} documents from '
-                f'{documents[0][:80]!r} on: mend the corpus (a docid has at most 32,766 bytes)'
+                f'{documents[0][:80]!r} on: fix the corpus (a docid has at most 32,766 bytes)'
             )
 
     def _stopped(self, reason: str) -> PyseriniRepbertError:

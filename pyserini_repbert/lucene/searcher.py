@@ -368,23 +368,32 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         asked = [topic for topic in topics if k and 0 < self._n_words(topic.text) <= MAX_WORDS]
         if self._filter is not None:
             return {topic.qid: self._filtered_hits(topic, k) for topic in asked}
-        generator = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
             topic = asked[0]
-            hits = calling(self._java.search, *generator, topic.text, k)
+            hits = calling(self._java.search, *self._generators, topic.text, k)
             return {topic.qid: _ranking(hits)}
         run: Run = {}
         step = max(self.threads, HITS_AT_ONCE // max(k, 1))
         for start in range(0, len(asked), step):
-            batch = asked[start : start + step]
-            texts = self._strings(topic.text for topic in batch)
-            qids = self._strings(topic.qid for topic in batch)
-            hits = calling(self._java.batch_search, *generator, texts, qids, k, self.threads)
-            for qid, own in calling(self._open_index.hits_reader.read, hits).items():
-                docids = [hit['docid'] for hit in own]
-                # JSON has the digits that tell float32 from its neighbours.
-                scores = np.array([hit['score'] for hit in own], np.float32).tolist()
-                run[qid] = by_score(docids, scores).with_background(NO_WORD)
+            run |= self._batch_hits(asked[start : start + step], k)
+        return run
+
+    @property
+    def _generators(self) -> tuple[Any, ...]:
+        """What makes queries of questions, as an argument of Anserini; empty for its default."""
+        return () if self._generator is None else (self._generator,)
+
+    def _batch_hits(self, topics: Sequence[Query], k: int) -> Run:
+        """The hits of topics that Lucene searches at once."""
+        texts = self._strings(topic.text for topic in topics)
+        qids = self._strings(topic.qid for topic in topics)
+        hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
+        run: Run = {}
+        for qid, own in calling(self._open_index.hits_reader.read, hits).items():
+            docids = [hit['docid'] for hit in own]
+            # JSON has the digits that tell float32 from its neighbours.
+            scores = np.array([hit['score'] for hit in own], np.float32).tolist()
+            run[qid] = by_score(docids, scores).with_background(NO_WORD)
         return run
 
     def _n_words(self, query: str) -> int:

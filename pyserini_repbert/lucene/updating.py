@@ -87,7 +87,7 @@ class LuceneUpdate:
             if added != len(raw):
                 raise InputError(
                     f"Anserini refused {len(raw) - added} of {len(raw)} documents from '"
-                    f"{batch[0][0]}' on: mend them (a docid has at most 32,766 bytes)"
+                    f"{batch[0][0]}' on: fix them (a docid has at most 32,766 bytes)"
                 )
             on_progress(len(raw))
 

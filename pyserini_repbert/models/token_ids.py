@@ -68,7 +68,7 @@ def tokenised(backend: Tokenizer, texts: Sequence[str], most: int = MOST_IDS) ->
 def _check_characters(texts: Sequence[str]) -> None:
     bad = next(filter(has_surrogates, texts), None)
     if bad is not None:
-        raise InputError(f'{ascii(bad)[:60]} is not text that UTF-8 can hold: mend or remove it')
+        raise InputError(f'{ascii(bad)[:60]} is not text that UTF-8 can hold: fix or remove it')
 
 
 def _small_groups(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -202,7 +202,9 @@ class PipelineSpec(CheckedValues):
         default=None,
         description='catalog name or checkpoint folder; default: the one that the index names',
     )
-    max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
+    max_length: int | None = Field(
+        default=None, ge=1, description='wordpieces of a query to read at most'
+    )
     device_dtype: Literal['float16', 'float32'] = Field(
         default='float16', description='how a GPU holds the vectors; a CPU uses float32'
     )
@@ -213,10 +215,10 @@ class PipelineSpec(CheckedValues):
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
     k1: float | None = Field(
-        default=None, description="BM25's k1; default: as the sparse ranking or index has it"
+        default=None, description="BM25's k1; default: the k1 of the sparse ranking or index"
     )
     b: float | None = Field(
-        default=None, description="BM25's b; default: as the sparse ranking or index has it"
+        default=None, description="BM25's b; default: the b of the sparse ranking or index"
     )
     language: str | None = Field(
         default=None,
@@ -226,8 +228,8 @@ class PipelineSpec(CheckedValues):
     rankings: tuple[str, ...] = Field(
         default=(),
         description='rankings of a collection: dense, bm25, sparse (a learned one), multi (token '
-        'vectors), rescored (the best of the others by token vectors); default: rescored, if token '
-        'vectors are stored, else all',
+        'vectors), rescored (the best of the others by token vectors); default: rescored if '
+        'token vectors are stored, otherwise all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
@@ -241,12 +243,13 @@ class PipelineSpec(CheckedValues):
     )
     only_ids: str | None = Field(
         default=None,
-        description='of a collection: search only the documents of this list, a docid a line',
+        description='of a collection: search only the documents in this list, one docid on each '
+        'line',
         json_schema_extra={'metavar': 'FILE'},
     )
     not_ids: str | None = Field(
         default=None,
-        description='of a collection: leave out the documents of this list, a docid a line',
+        description='of a collection: leave out the documents in this list, one docid on each line',
         json_schema_extra={'metavar': 'FILE'},
     )
     remove_duplicates: bool = Field(
@@ -257,7 +260,7 @@ class PipelineSpec(CheckedValues):
         description='default interleave; interpolation usually ranks best',
         json_schema_extra={'flags': ['--method']},
     )
-    sparse_first: bool = Field(default=False, description='let the sparse rankings lead the fusion')
+    sparse_first: bool = Field(default=False, description='interleave the sparse rankings first')
     alpha: float | None = Field(
         default=None, description="interpolation: the first ranking's weight, default 0.5"
     )
@@ -268,7 +271,8 @@ class PipelineSpec(CheckedValues):
     )
     normalize: NormalizationName | None = Field(
         default=None,
-        description='interpolation: scale of scores, default minmax; of a collection, background',
+        description='interpolation: how scores are scaled first; default minmax, or background for '
+        'a collection',
     )
     rrf_k: float | None = Field(
         default=None,
@@ -280,13 +284,13 @@ class PipelineSpec(CheckedValues):
     )
     adapted: str | None = Field(
         default=None,
-        description='a folder that `adapt` wrote: its query map, weights and indexes; none: a '
-        'collection without what it learned',
+        description='use the query map, weights and indexes of a folder that `adapt` wrote; '
+        'none: search a collection without what it learned',
         json_schema_extra={'metavar': 'FOLDER'},
     )
     prf: str | None = Field(
         default=None,
-        description='feedback of dense search by its best hits: average, or rocchio, as in '
+        description='search again with vectors of the best hits: average, or rocchio, as in '
         'rocchio:depth=5,alpha=0.4,beta=0.6',
         json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
     )
@@ -311,7 +315,8 @@ class PipelineSpec(CheckedValues):
         json_schema_extra={'metavar': 'K'},
     )
     corpus: str | None = Field(
-        default=None, description='where the passages to rerank are; default: the first stage'
+        default=None,
+        description="the corpus with the passages to rerank; default: the first stage's",
     )
     texts_index: str | None = Field(
         default=None, description='an index that stores the passages to rerank'

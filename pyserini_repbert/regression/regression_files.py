@@ -222,7 +222,7 @@ def _read_builds(file: _File[Any], declared: _Declarations) -> list[Build]:
             needs = _read_needs(entry, [entry.path], declared.names | {name}, keys)
             needs = [need for need in needs if need != name]
             if name in declared.names:
-                raise keys.error(f"'{name}' is there twice: give it another name")
+                raise keys.error(f"'{name}' occurs twice: give it another name")
             builds.append(entry.model_copy(update={'name': name, 'needs': needs}))
             declared.names.add(name)
     return builds
@@ -236,7 +236,7 @@ def _read_conditions(file: _File[RegressionFile], declared: _Declarations) -> li
         for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(conditions)):
             name = cell.entry.name
             if name in conditions:
-                raise keys.error(f"condition '{name}' is there twice: give it another name")
+                raise keys.error(f"condition '{name}' occurs twice: give it another name")
             conditions[name] = _read_condition(cell, declared, keys)
     if not conditions:
         raise file.root.error('no conditions: expected at least one', 'conditions')

@@ -29,8 +29,8 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'serve',
-        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the "
-        'API at /docs.',
+        "Serve searches over HTTP, with the routes of Pyserini's and Anserini's servers. The "
+        'search page is at /, and a description of the API is at /docs.',
     )
     add = parser.add_argument
     add(
@@ -38,8 +38,8 @@ def make_parser() -> argparse.ArgumentParser:
         action='append',
         default=[],
         metavar='[ALIAS=]INDEX[+LUCENE]',
-        help='a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense '
-        'and sparse systems',
+        help='a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE offers a dense and a '
+        'Lucene index as one',
     )
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
     add(
@@ -61,26 +61,32 @@ def make_parser() -> argparse.ArgumentParser:
         nargs='?',
         const='stdio',
         choices=('stdio', 'http'),
-        help='MCP tools, instead of HTTP or at /mcp',
+        help='offer MCP tools: stdio, instead of HTTP, or http, at /mcp',
     )
     add(
         '--workers',
         type=command.whole_number,
         default=1,
-        help='processes that answer; each has its own models; default: %(default)s',
+        help='processes that answer; each loads its own models; default: %(default)s',
     )
     add(
         '--api-keys',
         metavar='FILE',
-        help='file of keys to accept, one a line; default: no key is needed',
+        help='file of API keys to accept, one on each line; default: no key is needed',
     )
     add(
         '--write-keys',
         metavar='FILE',
-        help="file of keys that may judge, learn, and write into indexes with 'writable: true' in "
-        'the settings file; default: anyone may judge and learn, none may write',
+        help="file of API keys that may judge, learn, and write into indexes with 'writable: "
+        "true' in the settings file; default: anyone may judge and learn, and nobody may "
+        'write',
     )
-    add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
+    add(
+        '--log-file',
+        metavar='FILE',
+        help='log of requests, as JSON lines; default: stderr, of which a terminal shows failed '
+        'requests alone',
+    )
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')

@@ -73,7 +73,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.BusyError: 503,
     errors.LostCollectionError: 503,
     errors.ClusterError: 503,
-    errors.LanguageModelError: 503,
+    errors.OtherServerError: 503,
     errors.DamagedFileError: 503,
     NotAllowedError: 403,
     OverloadedError: 429,
@@ -137,12 +137,11 @@ async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Resp
     if status == 500:
         logger.error('request %s: %s', request_id, message)
         message = f'the service failed: its log says why (request {request_id})'
-    elif isinstance(error, errors.LanguageModelError):
-        # The model's address is for those who run the service.
+    elif isinstance(error, errors.OtherServerError):
         logger.error('request %s: %s', request_id, message)
         message = (
-            'the language model gave no answer: those who run the service find the reason in its '
-            f'log (request {request_id})'
+            f'{error.server} gave no answer: those who run the service find the reason in its log '
+            f'(request {request_id})'
         )
     elif isinstance(error, errors.DamagedFileError):
         # The file's path is for those who run the service.

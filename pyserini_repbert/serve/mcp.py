@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat, ValidationError
 
 from pyserini_repbert import __version__
 from pyserini_repbert.data.copies import copies_of
-from pyserini_repbert.errors import LanguageModelError, PyseriniRepbertError, needs
+from pyserini_repbert.errors import OtherServerError, PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.explain.explaining import RANKINGS
 from pyserini_repbert.fusion.fusing import fuse
@@ -299,10 +299,9 @@ def _refuse_in_one_line(tool: _Tool, most_bytes: int) -> _Tool:
             result = await tool(*args, **kwargs)
             AnswerSize(most_bytes, _LESS).add(result)
             return result
-        except LanguageModelError as error:
-            # The model's address is for those who run the service.
+        except OtherServerError as error:
             logger.error('tool %s: %s', tool.__name__, ' '.join(str(error).split()))
-            message = 'the language model gave no answer: the log of the service says why'
+            message = f'{error.server} gave no answer: the log of the service says why'
             raise ToolError(message, log_level=logging.WARNING) from error
         except PyseriniRepbertError as error:
             message = ' '.join(str(error).split())

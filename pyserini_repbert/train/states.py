@@ -71,7 +71,7 @@ def newest_state(work: Path) -> Path | None:
     reasons = [reason for folder, reason in states.unusable.items() if _is_after(folder, newest)]
     if newest is None and any((folder / CHECKSUMS).is_file() for folder in states.unusable):
         raise DamagedFileError(
-            f'{work} holds no whole state to go on from ({reasons[0]}): start again',
+            f'{work} holds no complete state to continue from ({reasons[0]}): start again',
             parameters=('overwrite',),
         )
     if reasons:

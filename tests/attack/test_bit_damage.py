@@ -17,6 +17,7 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import JUDGMENTS
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.excerpts import read_excerpts
 from pyserini_repbert.collection.field_counts import FieldCounter
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import open_generation
@@ -191,7 +192,7 @@ def read_collection(folder):
         return {
             'documents': generation.documents(docids),
             'fields': generation.fields(docids),
-            'excerpts': generation.excerpts(numbers),
+            'excerpts': read_excerpts(generation, numbers),
             'docids of rows': vectors.docids(np.arange(len(vectors))),
             'counts': counter.counts(),
             'filter': DocumentFilter('docid:* AND NOT year:[2000 TO *]').mask(generation).tolist(),

@@ -232,5 +232,5 @@ def test_half_of_a_character_is_refused_or_skipped(written, line):
     ],
 )
 def test_a_key_that_is_there_twice_is_refused(read, content, line, written):
-    with pytest.raises(InputError, match=rf"file{line}\b.*'\w+' is there twice"):
+    with pytest.raises(InputError, match=rf"file{line}\b.*'\w+' occurs twice"):
         read(written(content))

@@ -133,7 +133,7 @@ def test_the_header_of_markdown_becomes_fields():
         },
     )
     assert document_of_markdown('d', '---\n\n# Not a header\n').fields == {}
-    with pytest.raises(ValueError, match='mend it, or remove the lines of ---'):
+    with pytest.raises(ValueError, match='fix it, or remove the lines of ---'):
         document_of_markdown('d', '---\nyear: [2023\n---\nx\n')
 
 
@@ -229,7 +229,7 @@ def test_names_of_fields_are_as_they_are_written(name):
 
 
 def test_a_name_of_a_field_that_is_there_twice():
-    with pytest.raises(ValueError, match="'1' is there twice: remove one"):
+    with pytest.raises(ValueError, match="'1' occurs twice: remove one"):
         document_of_markdown('d', '---\n1: x\n"1": y\n---\nx')
 
 

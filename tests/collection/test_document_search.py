@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import dense_search
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.excerpts import only_excerpts
 from pyserini_repbert.collection.rankings import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
@@ -157,10 +158,10 @@ def test_excerpts_are_the_best_passages_with_exact_offsets(garden, encoder, all_
 def test_an_only_passage_is_found_without_the_query(garden, encoder):
     searcher = DenseDocumentSearcher(garden.generation, encoder)
     docids = ['short', 'empty', 'gone', 'never']
-    only = garden.generation.only_excerpts('', docids)
+    only = only_excerpts(garden.generation, '', docids)
     assert set(only) == {'short', 'empty'}
     assert only == searcher.excerpts('the dog', docids)
-    assert garden.generation.only_excerpts('', ['short', 'long']) is None
+    assert only_excerpts(garden.generation, '', ['short', 'long']) is None
 
 
 def test_hits_are_documents_with_their_best_passage(garden):

@@ -10,6 +10,7 @@ from pyarrow import parquet
 from pyserini_repbert.collection import source_files
 from pyserini_repbert.collection.answering_parts import PassagePart, answering_part
 from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.excerpts import answering_excerpts, read_excerpts
 from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
@@ -55,7 +56,7 @@ def change(folder, statement):
 
 
 def excerpts(collection):
-    (found,) = collection.generation.excerpts({0: range(3)}).values()
+    (found,) = read_excerpts(collection.generation, {0: range(3)}).values()
     return found
 
 
@@ -151,7 +152,7 @@ def test_headings_of_an_earlier_release_are_added_without_encoding(
             collection.sync(folder)
         changes = collection.sync(folder)
         assert (changes.changed, changes.unchanged, changes.encoded) == (0, 1, 0)
-        (found,) = collection.generation.excerpts({0: range(2)}).values()
+        (found,) = read_excerpts(collection.generation, {0: range(2)}).values()
         assert [(own.headings, own.anchor, own.line) for own in found] == [
             ((), '', 4),
             # As it was cut before: not at the heading.
@@ -230,11 +231,14 @@ def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, questio
     folder = write_files(tmp_path / 'docs', {'page.md': SECTIONS})
     with open_collection(passage_tokens=40, overlap=0) as collection:
         collection.sync(folder)
-        ((passage,),) = collection.generation.excerpts({0: [0]}, question).values()
+        ((passage,),) = read_excerpts(collection.generation, {0: [0]}, question).values()
     assert passage.headings == (heading,)
     assert passage.anchor == heading.lower()
     assert passage.line == line
-    assert passage.shown_text.startswith(heading)
+    start, end = passage.shown_span
+    assert passage.text[start:end].startswith(heading)
+    # The heading stands above it, and is not said twice.
+    assert passage.shown_text == passage.text[start + len(heading) + 2 : end]
     assert passage.text.startswith('Sun')
     assert passage.text.endswith('Mat.')
     hit = Candidate('page.md', 1.0, excerpts=(passage,))
@@ -267,7 +271,7 @@ def test_a_person_is_shown_the_passage_whose_words_and_headings_answer(tmp_path,
         assert n_passages >= 3
         scores = {0: {number: 0.5 - number / 10 for number in range(n_passages)}}
         for question, heading in (('dog', 'Dog'), ('mat', 'Mat'), ('fox', 'Sun')):
-            ((passage,),) = generation.answering_excerpts(scores, question).values()
+            ((passage,),) = answering_excerpts(generation, scores, question).values()
             assert passage.headings == (heading,)
         with contextlib.closing(collection.searcher()) as searcher:
             ranking = Ranking(['page.md'], [1.0])
@@ -313,7 +317,7 @@ def test_a_hit_names_the_printed_page_that_answers(tmp_path, open_collection):
     with open_collection(passage_tokens=40, overlap=0) as collection:
         collection.sync([Document('lease.pdf', text, origin=origin)])
         for question, page, shown in (('dogs', 2, 'Dogs need consent.'), ('rent', 1, text[:16])):
-            ((passage,),) = collection.generation.excerpts({0: [0]}, question).values()
+            ((passage,),) = read_excerpts(collection.generation, {0: [0]}, question).values()
             assert passage.anchor == f'page={page}'
             assert passage.shown_text.strip() == shown
             hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))

@@ -35,7 +35,7 @@ def test_an_object_goes_on_with_its_collection_alone(open_collection, tmp_path):
         collection.add([('b', 'dog')])
         folder.rename(tmp_path / 'away')
         for change in (lambda: collection.add(CAT), lambda: collection.delete('a')):
-            with pytest.raises(LostCollectionError, match='holds no collection any more'):
+            with pytest.raises(LostCollectionError, match='no longer holds a collection'):
                 change()
         assert not folder.exists()
         (tmp_path / 'backup').rename(folder)

@@ -72,7 +72,7 @@ def settings_of(folder):
 
 def test_english_documents_have_minilm(sync, search, tmp_path):
     assert sync(ENGLISH) == [
-        "mine has encoder 'minilm', which knows English; Lucene's analyzer is that of language 'en'"
+        "mine has encoder 'minilm', which knows English, and Lucene's analyzer for language 'en'"
     ]
     assert search('why does fruit split open')[0] == 'tomatoes.txt'
 
@@ -82,10 +82,11 @@ def test_german_documents_without_e5_are_searched_by_words_alone(
     sync, search, tmp_path, without_e5
 ):
     lines = sync(GERMAN)
-    assert lines[0].endswith("Lucene's analyzer is that of language 'de'")
+    assert lines[0].endswith("Lucene's analyzer for language 'de'")
     assert lines[1].startswith(
-        "encoder 'minilm' does not know the words of the documents: it is searched by words alone, "
-        'until `index settings --index mine --go-back`; encoder e5-small knows about 100 languages'
+        "encoder 'minilm' does not know the words of the documents: the collection is searched by "
+        'words alone, until `index settings --index mine --go-back`; encoder e5-small knows about '
+        '100 languages'
     )
     # 'Brett' is found by its stem, and a question without a word of theirs finds nothing.
     assert search('Brett') == ['schnecken.txt']
@@ -141,7 +142,7 @@ def test_a_rebuild_with_an_encoder_that_knows_the_words_searches_by_meaning_agai
     replace_notes(tmp_path, ENGLISH)
     # The encoder is as before: what was set stays, and is said.
     assert sync(ENGLISH, *REBUILD)[-1] == (
-        'mine is searched by words alone, as was set, until `index settings --index mine --go-back`'
+        'mine is still searched by words alone, until `index settings --index mine --go-back`'
     )
     assert sync(ENGLISH, '--encoder', 'minilm-dot', '--rebuild')[-1] == AGAIN
     assert search('ripe berries burst')[0] == 'tomatoes.txt'
@@ -161,7 +162,7 @@ def test_a_rebuild_keeps_what_a_person_set(sync, search, tmp_path, capsys, witho
     assert '1.5' in settings()
     settings('--rankings', 'bm25')
     lines = sync(ENGLISH, '--encoder', 'minilm', '--rebuild')
-    assert lines[-1].startswith('mine is searched by words alone, as was set')
+    assert lines[-1].startswith('mine is still searched by words alone')
     assert search('ripe berries burst') == []
 
 
@@ -175,7 +176,7 @@ def test_a_rebuild_with_an_encoder_that_does_not_know_the_words_searches_words_a
     assert search('cracked fruit')
     (line,) = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
     assert "encoder 'minilm-dot' does not know the words of the documents" in line
-    assert 'it is searched by words alone' in line
+    assert 'the collection is searched by words alone' in line
 
 
 @pytest.mark.jvm

@@ -68,3 +68,20 @@ def test_what_is_typed_finds_the_document(mine, capsys, typed):
     with Collection.open(mine) as collection:
         docids = [document.docid for document in collection.generation.all_documents()]
     assert sorted(docids) == ['Other%20docs/a.txt', 'b.txt']
+
+
+def test_a_page_is_named_by_its_file(mine, capsys, tmp_path):
+    """The docid of a page leaves out its suffix: its file's name was no document."""
+    (tmp_path / 'notes' / 'My page.html').write_text('<title>Cats</title><p>old cat')
+    assert run(main, ['index', 'sync', '--corpus', 'notes', '--index', 'mine', '--quiet']) == 0
+    capsys.readouterr()
+    typed = 'My page.html'
+    assert run(main, ['search', '--index', 'mine', '--like', typed, '--quiet']) == 0
+    assert '? like My page\n' in capsys.readouterr().out
+    flags = ['--query', 'cat', '--filter', f'docid:"{typed}"', '--quiet']
+    assert run(main, ['search', '--index', 'mine', *flags]) == 0
+    assert '   1. My page  (' in capsys.readouterr().out
+    assert run(main, ['index', 'delete', '--index', 'mine', '--ids', typed, '--quiet']) == 0
+    with Collection.open(mine) as collection:
+        docids = [document.docid for document in collection.generation.all_documents()]
+    assert 'My%20page' not in docids

@@ -133,7 +133,7 @@ def test_damaged_archive(tmp_path, keep):
             archive.addfile(member, io.BytesIO(data))
     data = stream.getvalue()
     damaged = data[: int(len(data) * keep)] or b'no archive'
-    with pytest.raises(InputError, match='not a whole archive'):
+    with pytest.raises(InputError, match='not a complete archive'):
         list(corpus(tmp_path, damaged, 'c.tgz'))
 
 

@@ -91,7 +91,7 @@ REFUSED = [
     ('a: 1\n\nb: "\x07"', r':3: not YAML: the character U\+0007 is not allowed'),
     ('a: 1\nb: *none', r":2: not YAML: found undefined alias 'none'"),
     ('a: 1\n---\nb: 2', r':2: not YAML: but found another document'),
-    ('a: 1\nb: 2\na: 3', r":3: 'a' is there twice: remove one"),
+    ('a: 1\nb: 2\na: 3', r":3: 'a' occurs twice: remove one"),
     (
         'a:\n- !!python/object/apply:os.system [x]',
         r':2: not YAML: could not determine a constructor for the tag',

@@ -17,8 +17,6 @@ PAGES = [
     *sorted((ROOT / 'docs').rglob('*.md')),
     *sorted((ROOT / 'benchmarks').glob('*.md')),
 ]
-# The changelog's older sections stay as they are.
-EARLIER = '## [0.3.0]'
 PACKAGE = ROOT / 'pyserini_repbert'
 
 
@@ -57,6 +55,10 @@ PHRASES = (
     Phrase(r'\blearnt\b', '"learned"'),
     Phrase(r'\bwhich (?:is|are) then\b', 'a second sentence'),
     Phrase(r'\bwho asks\b', 'who it is: "the caller"'),
+    Phrase(r'\bmend\b', '"fix"'),
+    Phrase(r'\bis there twice\b', '"occurs twice"'),
+    Phrase(r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b', '"complete"'),
+    Phrase(r', as no \w+ does\b', '"which no … does", or "too much for a …"'),
 )
 # Messages and the package's docstrings still have these.
 IN_DOCS = (
@@ -96,7 +98,7 @@ def lines_of_code(path):
 def awkward(path):
     """Each phrase to avoid: the line at which its paragraph begins, and the plainer words."""
     found = []
-    content, _, _ = path.read_text(encoding='utf-8').partition(EARLIER)
+    content = path.read_text(encoding='utf-8')
     for line, text in paragraphs(content, lines_of_code(path)):
         prose = re.sub(r'`[^`]*`|\]\([^)]*\)', '`', text)
         for problem in awkward_phrases(prose, (*PHRASES, *IN_DOCS)):

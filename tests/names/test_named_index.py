@@ -156,7 +156,7 @@ def test_the_collection_is_unpacked_once(fetched):
 
 def test_a_damaged_archive_is_refused(fetched):
     fetched.write_bytes(fetched.read_bytes()[:50])
-    with pytest.raises(DamagedFileError, match='not a whole archive'):
+    with pytest.raises(DamagedFileError, match='not a complete archive'):
         collection_file(MSMARCO)
 
 

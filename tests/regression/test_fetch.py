@@ -162,7 +162,7 @@ def test_a_condition_that_is_not_there_is_refused(web, tmp_path, capsys):
         ),
         (
             {'content': zipped(run=RUN).replace(RUN, RUN[::-1])},
-            'is not a whole archive (Bad CRC-32',
+            'is not a complete archive (Bad CRC-32',
         ),
         ({'content': b'x' * 90, 'cut': 40}, 'the connection ended 50 bytes early): try again'),
     ],
@@ -336,7 +336,7 @@ def test_an_archive_without_the_member_is_refused(archive, tmp_path):
 
 def test_a_cut_archive_is_refused(archive, tmp_path):
     archive.write_bytes(archive.read_bytes()[:60])
-    with pytest.raises(DamagedFileError, match='not a whole archive'):
+    with pytest.raises(DamagedFileError, match='not a complete archive'):
         unpack('member *', [archive], tmp_path / 'cut.tsv')
     assert not (tmp_path / 'cut.tsv').exists()
 

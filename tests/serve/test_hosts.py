@@ -1,6 +1,7 @@
 """Which Host and Origin a service answers to: pages of other sites do not reach it."""
 
 import pytest
+from opened_services import ACCEPTED, INITIALIZE
 from starlette.testclient import TestClient
 
 from pyserini_repbert.errors import InputError
@@ -8,18 +9,6 @@ from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.command import _allowed_hosts, make_parser
 from pyserini_repbert.serve.hosts import check_host, check_origin
 from pyserini_repbert.serve.settings import FileSettings, ServeSettings
-
-INITIALIZE = {
-    'jsonrpc': '2.0',
-    'id': 1,
-    'method': 'initialize',
-    'params': {
-        'protocolVersion': '2025-06-18',
-        'capabilities': {},
-        'clientInfo': {'name': 't', 'version': '1'},
-    },
-}
-ACCEPTED = {'accept': 'application/json, text/event-stream'}
 
 
 def _status(refused):

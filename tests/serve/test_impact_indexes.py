@@ -1,19 +1,17 @@
 """Lucene indexes of words and of another program's impacts, served as Pyserini's server does."""
 
-import asyncio
 import json
 
 import pytest
+from opened_services import failure_of
 from starlette.testclient import TestClient
 
-from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.jvm import java_class
 from pyserini_repbert.names.sparse import open_impacts
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 pytestmark = pytest.mark.jvm
@@ -126,19 +124,7 @@ def test_all_are_served_together(impacts, bare, words):
 
 def failure(**settings):
     """Why a service of one index cannot be opened, in one line."""
-
-    async def open_service():
-        service = Service(ServeSettings(indexes={'own': IndexSettings(**settings)}))
-        try:
-            await service.open()
-        finally:
-            await service.close()
-
-    with pytest.raises(PyseriniRepbertError) as raised:
-        asyncio.run(open_service())
-    message = str(raised.value)
-    assert '\n' not in message
-    return message
+    return failure_of({'own': IndexSettings(**settings)})
 
 
 def test_what_cannot_be_served(impacts, bare):

@@ -2,20 +2,17 @@
 cannot be opened.
 """
 
-import asyncio
-
 import pytest
+from opened_services import failure_of
 from starlette.testclient import TestClient
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
@@ -127,44 +124,29 @@ def test_the_passage_is_the_base_indexs(service):
     assert service.get('/v1/epic/doc/d3').json()['doc'] == text
 
 
-def _failure(indexes):
-    """Why a service of these indexes cannot be opened, in one line."""
-
-    async def open_service():
-        service = Service(ServeSettings(indexes=indexes))
-        try:
-            await service.open()
-        finally:
-            await service.close()
-
-    with pytest.raises(PyseriniRepbertError) as raised:
-        asyncio.run(open_service())
-    message = str(raised.value)
-    assert '\n' not in message
-    return message
-
-
 def test_what_cannot_be_opened(indexes, folder):
     def changed(name, **values):
         return indexes[name].model_copy(update=values)
 
     epic = indexes['epic']
     no_lucene = "its base_index 'text' has to be a Lucene index"
-    assert no_lucene in _failure({'dense': indexes['dense']})
+    assert no_lucene in failure_of({'dense': indexes['dense']})
     on_epic = changed('dense', base_index='epic')
-    assert 'has to be a Lucene index' in _failure({'dense': on_epic, 'epic': epic})
+    assert 'has to be a Lucene index' in failure_of({'dense': on_epic, 'epic': epic})
     without_base = changed('dense', base_index=None)
-    assert 'name the Lucene index that does as its base_index' in _failure({'dense': without_base})
+    assert 'name the Lucene index that does as its base_index' in failure_of(
+        {'dense': without_base}
+    )
     nowhere = changed('text', path=str(folder / 'nowhere'))
-    assert 'neither a folder nor an index' in _failure({'text': nowhere})
+    assert 'neither a folder nor an index' in failure_of({'text': nowhere})
 
 
 def test_what_ray_cannot_search(indexes):
     def on_ray(name, address='auto'):
         return indexes[name].model_copy(update={'ray': address})
 
-    assert 'Ray searches dense bundles only' in _failure({'text': on_ray('text')})
+    assert 'Ray searches dense bundles only' in failure_of({'text': on_ray('text')})
     twice = {'a': on_ray('dense'), 'b': on_ray('dense')}
-    assert "'a' and 'b' name a Ray cluster" in _failure(twice)
+    assert "'a' and 'b' name a Ray cluster" in failure_of(twice)
     unanswered = {'dense': on_ray('dense', '127.0.0.1:1'), 'text': indexes['text']}
-    assert 'nothing answers at Ray address 127.0.0.1:1' in _failure(unanswered)
+    assert 'nothing answers at Ray address 127.0.0.1:1' in failure_of(unanswered)

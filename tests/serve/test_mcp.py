@@ -16,6 +16,7 @@ pytest.importorskip('fastmcp', reason='the serve extra is not installed')
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
+from opened_services import ACCEPTED, INITIALIZE
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.documents import Document
@@ -184,19 +185,6 @@ def test_over_stdio(index_settings, tmp_path):
             return (await client.call_tool('search', {'query': 'red fish', 'hits': 2})).data
 
     assert len(asyncio.run(work())['candidates']) == 2
-
-
-ACCEPTED = {'accept': 'application/json, text/event-stream'}
-INITIALIZE = {
-    'jsonrpc': '2.0',
-    'id': 1,
-    'method': 'initialize',
-    'params': {
-        'protocolVersion': '2025-06-18',
-        'capabilities': {},
-        'clientInfo': {'name': 't', 'version': '1'},
-    },
-}
 
 
 def test_over_http(serving_with_mcp):

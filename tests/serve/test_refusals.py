@@ -93,13 +93,13 @@ BAD_BODIES = [
     BadBody(
         b'{"hits": 1, "hits": 1}',
         400,
-        "the body: the key 'hits' is there",
+        "the body: the key 'hits' occurs twice",
         content_type='Application/Json; q=1',
     ),
     BadBody(
         b'{"query": "a", "b": {"k1": 1, "k1": 1}}',
         400,
-        "'k1' is there twice",
+        "'k1' occurs twice",
         path=COMPARE,
         content_type='application/a+json',
     ),

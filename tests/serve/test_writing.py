@@ -3,7 +3,6 @@
 import json
 import shutil
 import threading
-from contextlib import ExitStack
 
 import pytest
 from starlette.testclient import TestClient
@@ -40,20 +39,14 @@ def folder(tiny_checkpoint, tmp_path):
 
 
 @pytest.fixture
-def serving():
+def serving(serving_path):
     """serve(folder, **settings of the service) -> a client."""
-    with ExitStack() as held:
 
-        def serve(folder, writable=True, source=None, **settings):
-            index = IndexSettings(path=str(folder), writable=writable, source=source)
-            keys = {'api_keys': ['reader'], 'write_keys': ['writer'], **settings}
-            app = create_app(ServeSettings(indexes={'mine': index}, **keys))
-            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
-            while client.get('/readyz').status_code == 503:
-                assert app.state.service.failure is None
-            return client
+    def serve(folder, writable=True, source=None, **settings):
+        keys = {'api_keys': ['reader'], 'write_keys': ['writer'], **settings}
+        return serving_path(folder, {'writable': writable, 'source': source}, **keys)
 
-        yield serve
+    return serve
 
 
 @pytest.fixture
@@ -385,7 +378,7 @@ def _files(folder):
 @pytest.mark.parametrize(
     ('put_there', 'said'),
     [
-        (gone, 'holds no collection any more'),
+        (gone, 'no longer holds a collection'),
         (rebuilt, 'holds another collection than the one that was opened'),
         (earlier, 'holds generation 1, and generation 2 was there'),
     ],
@@ -410,7 +403,7 @@ def test_another_collection_is_not_taken_over(
         pass
     ready = client.get('/readyz')
     assert ready.status_code == 503
-    assert ready.json()['error'].startswith("index 'mine': its folder holds")
+    assert ready.json()['error'].startswith("index 'mine': its folder ")
     assert said in ready.json()['error'] and str(folder) not in ready.json()['error']
     judgment = {'question': 'cat', 'docid': 'cat', 'grade': 1}
     judged = client.post('/v1/mine/judgments', json={'judgments': [judgment]}, headers=WRITER)

@@ -62,7 +62,7 @@ def test_without_a_whole_state_nothing_is_resumed(stopped, tmp_path):
     work = tmp_path / 'out.training'
     for name in ('checkpoint-2', 'checkpoint-4'):
         _flip(work / name / 'optimizer.pt')
-    with pytest.raises(DamagedFileError, match='no whole state') as refused:
+    with pytest.raises(DamagedFileError, match='no complete state') as refused:
         train(stopped, tmp_path / 'out', resume=True, device='cpu')
     assert refused.value.parameters == ('overwrite',)
     assert '\n' not in str(refused.value)

@@ -118,7 +118,10 @@ def test_what_cannot_be_trained_is_refused_before_anything_is(arguments, folds, 
     assert command.run(main, elsewhere) == 2
     assert 'is not a folder of folds: expected fold-1' in capsys.readouterr().err
     assert command.run(main, [*arguments[:1], '--seeds', '3']) == 2
-    assert '--seeds and --measures are for --folds' in capsys.readouterr().err
+    assert (
+        '--seeds and --measures are for --folds: give it, or leave them out'
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / 'out').exists()
 
 

@@ -48,15 +48,15 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--prefix',
         metavar='NAME/',
-        help='what the docids of the corpus begin with in the collection; it is stored; default: '
-        'nothing',
+        help='the beginning of the docids of the corpus in the collection; stored with the '
+        'source; default: none',
     )
     add(
         '--url-prefix',
         metavar='ADDRESS',
-        help='where the files of the corpus are shown, for links from hits: '
-        'https://docs.example.org/, or an address with {path} and {anchor}; it is stored, and '
-        "'' removes it; default: files of this machine",
+        help='the address at which the files are published, for links from hits: '
+        'https://docs.example.org/, or an address with {path} and {anchor}; stored with the '
+        "source, and '' removes it; default: the files on this machine",
     )
     add(
         '--delete-most',
@@ -66,13 +66,13 @@ def add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--checksum',
         action='store_true',
-        help='compare the content of every file of a folder; default: a file whose size and times '
-        'are as before is not opened',
+        help='compare the content of every file; default: open only files whose size or times '
+        'have changed',
     )
     add(
         '--rebuild',
         action='store_true',
-        help="let the given settings replace the collection's",
+        help="replace the collection's stored settings with the given ones",
     )
     add_flags_of('index sync', parser)
     add_settings(parser)
@@ -89,12 +89,11 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_index_flag(parser)
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
-    add('--ids-file', metavar='FILE', help='a file with a docid a line')
+    add('--ids-file', metavar='FILE', help='a file with one docid on each line')
     add(
         '--source',
         metavar='NAME',
-        help='all documents of a source, and the source itself: its name or path, as `index '
-        'status` shows it',
+        help='delete a source and all its documents: its name or path, as `index status` shows it',
     )
     _add_merge(parser)
 
@@ -102,7 +101,7 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
 def add_copy_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `index copy`."""
     add_index_flag(parser)
-    parser.add_argument('--output', required=True, help='the folder to make')
+    parser.add_argument('--output', required=True, help='the folder to write')
 
 
 def add_settings_flags(parser: argparse.ArgumentParser) -> None:
@@ -118,15 +117,13 @@ def add_settings_flags(parser: argparse.ArgumentParser) -> None:
         metavar='NAME@K',
         help='rerank the best K hits; repeatable',
     )
-    parser.add_argument(
-        '--go-back', action='store_true', help='search as before the last change of settings'
-    )
+    parser.add_argument('--go-back', action='store_true', help='undo the last change of settings')
 
 
 def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--corpus', required=True, help=_CORPUS)
     parser.add_argument(
-        '--index', required=True, help='folder of the collection; made if it is missing'
+        '--index', required=True, help="the collection's folder; created if it is missing"
     )
     add_flags(parser, 'corpus_format', 'fields', 'on_error')
     _add_file_flags(parser)
@@ -139,33 +136,37 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     patterns: dict[str, Any] = {'action': 'append', 'default': [], 'metavar': 'PATTERN'}
     add(
         '--include',
-        help="read only files of a folder that match, '*.md' say, as in .gitignore; repeatable",
+        help="read only files that match a pattern as in .gitignore, such as '*.md'; repeatable",
         **patterns,
     )
-    add('--exclude', help="leave out files that match, 'drafts/**' say; repeatable", **patterns)
-    add('--gitignore', action='store_true', help='leave out what .gitignore files name')
+    add(
+        '--exclude',
+        help="leave out files that match a pattern, such as 'drafts/**'; repeatable",
+        **patterns,
+    )
+    add('--gitignore', action='store_true', help='leave out the files that .gitignore files name')
     add(
         '--reader',
         action='append',
         default=[],
         metavar='.SUFFIX=MODULE:FUNCTION',
-        help='your function that reads files of a suffix: it takes a path, and gives a text or '
-        'documents; repeatable',
+        help='read files with this suffix by your function, which takes a path and returns a text '
+        'or documents; repeatable',
     )
     add(
         '--main-content',
         action=argparse.BooleanOptionalAction,
         default=None,
-        help='read no navigation, headers and footers of pages of HTML; a sync stores it with the '
-        'corpus; default: as it is stored, first all that pages show',
+        help='leave out navigation, headers and footers of HTML pages; a sync stores the choice; '
+        'default: the stored choice, at first whole pages',
     )
     add(
         '--title',
         dest='title_column',
         metavar='COLUMN',
-        help='the column of tables (CSV, TSV, Parquet) that is the title of their rows; a table '
-        "without it is read as usual; a sync stores it with the corpus, '' removes it; default: "
-        'as it is stored, first the column that names the rows',
+        help='the column of tables (CSV, TSV, Parquet) that has the titles of the rows; a table '
+        "without this column is read as usual; a sync stores the choice, and '' removes it; "
+        'default: the stored choice, at first the column that names the rows',
     )
     add(
         '--list-unread',
@@ -175,8 +176,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--strict',
         action='store_true',
-        help='change nothing where a file of a folder cannot be read; default: its documents stay '
-        'as they are, and the exit status is 3',
+        help='if a file cannot be read, change nothing; default: keep the documents of that file, '
+        'update the others, and end with status 3',
     )
 
 
@@ -251,13 +252,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         ) as collection,
         command.progress(_shown_total(options, corpus), method, 'documents', options.quiet) as bar,
     ):
-        write = getattr(collection, method)
         if method == 'sync':
-            has_choice = options.precision is None and options.ray is None
-            is_on_cpu = options.device == 'cpu'
-            may_offer = is_new and has_choice and is_on_cpu
-            rate = EncodingRate(bar, collection.source if may_offer else None)
+            offers_precision = is_new and _may_offer_precision(options)
+            rate = EncodingRate(bar, collection.source if offers_precision else None)
             settings['on_encoded'] = rate.update
+        write = getattr(collection, method)
         changes: Changes = write(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
@@ -272,6 +271,12 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
     say_unread(changes.unread, changes.unread if options.list_unread else ())
     say_encodings(changes.encodings)
     return changes
+
+
+def _may_offer_precision(options: argparse.Namespace) -> bool:
+    """Whether flags leave the precision of the encoder open, and it runs on the CPU here."""
+    has_choice = options.precision is None and options.ray is None
+    return has_choice and bool(options.device == 'cpu')
 
 
 def _check_folders(options: argparse.Namespace) -> None:
@@ -474,7 +479,7 @@ def run_settings(options: argparse.Namespace) -> None:
         # Zero is a value.
         if value not in (None, (), []):
             values[name] = value
-    command.refuse(options.go_back and values, '--go-back goes without settings')
+    command.refuse(options.go_back and values, '--go-back does not take settings: leave them out')
     folder = Path(options.index)
     if options.go_back:
         undo_settings(folder)

@@ -22,12 +22,12 @@ class FilterOfExplain(CommandPart):
 
     def add_flags(self, parser: argparse.ArgumentParser) -> None:
         documents = parser.add_argument_group('which documents of a collection')
-        add_flags(documents, 'filter', help='of --hits: search within the documents that match')
+        add_flags(documents, 'filter', help='with --hits: search only the documents that match')
 
     def check(self, options: argparse.Namespace) -> None:
         refuse(
             options.filter is not None and options.hits is None,
-            '--filter is for --hits, which searches: documents by --docid need none',
+            '--filter is for --hits, which searches: leave it out with --docid',
         )
 
 

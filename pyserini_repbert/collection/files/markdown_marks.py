@@ -6,7 +6,6 @@ Lines are replaced, each by one: where a line is in the file stays known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyserini_repbert.data.markup import PICTURES
@@ -64,7 +63,9 @@ _WIDTH = re.compile(r'\d{1,5}(?:x\d{1,5})?$')
 
 def without_marks(text: str) -> str:
     """Markdown whose marks of dialects are no longer text; it has as many lines."""
-    return '\n'.join(_plain_lines(text.split('\n')))
+    lines = text.split('\n')
+    reader = _MarkReader(lines)
+    return '\n'.join(reader.plain(row, line) for row, line in enumerate(lines))
 
 
 def names_of_notes(text: str) -> frozenset[str]:
@@ -72,48 +73,60 @@ def names_of_notes(text: str) -> frozenset[str]:
     return frozenset(match[2] for match in _NOTE.finditer(text))
 
 
-def _plain_lines(lines: list[str]) -> Iterator[str]:
-    """The lines; those that a mark indents are indented less."""
-    fence = ''
-    # The indents of the marks within which a line stands.
-    open_marks: list[int] = []
-    indents_below = _indents_below(lines)
-    ends = _last_ends(lines)
-    last_comment = max(
-        (row for row, line in enumerate(lines) if _COMMENT_MARK.match(line)), default=-1
-    )
-    is_comment = False
-    for row, line in enumerate(lines):
+class _MarkReader:
+    """Takes the marks of dialects out of lines, one after the other."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._indents_below = _indents_below(lines)
+        self._ends = _last_ends(lines)
+        comments = (row for row, line in enumerate(lines) if _COMMENT_MARK.match(line))
+        self._last_comment = max(comments, default=-1)
+        self._is_comment = False
+        self._fence = ''
+        # The indents of the marks within which a line stands.
+        self._open_marks: list[int] = []
+
+    def plain(self, row: int, line: str) -> str:
+        """A line without marks; one that a mark indents is indented less."""
         bare = line.lstrip(' ')
         indent = len(line) - len(bare)
-        if bare:
-            while open_marks and indent < open_marks[-1] + _INDENT and not fence:
-                open_marks.pop()
-        line = line[min(indent, _INDENT * len(open_marks)) :]
+        if bare and not self._fence:
+            self._close_marks(indent)
+        line = line[min(indent, _INDENT * len(self._open_marks)) :]
         if _INCLUDE.match(line):
-            yield ''
-            continue
-        code = _CODE.match(line)
-        if code and (not fence or (code[1].startswith(fence) and not line[code.end() :].strip())):
-            fence = '' if fence else code[1]
-            yield line
-            continue
-        if fence:
-            yield line
-            continue
-        if _COMMENT_MARK.match(line) and (is_comment or row < last_comment):
-            is_comment = not is_comment
-            yield ''
-            continue
-        if is_comment:
-            yield ''
-            continue
-        opening = _opening_of(line, holds_more=indents_below[row] >= indent + _INDENT)
+            return ''
+        if self._is_code(line):
+            return line
+        if self._is_unseen(row, line):
+            return ''
+        opening = _opening_of(line, holds_more=self._indents_below[row] >= indent + _INDENT)
         if opening is None:
-            yield _without_tags(line, is_fenced=row <= ends.get(line.strip()[:1], -1))
-        else:
-            open_marks.append(_INDENT * len(open_marks) + opening.indent)
-            yield opening.words
+            return _without_tags(line, is_fenced=row <= self._ends.get(line.strip()[:1], -1))
+        self._open_marks.append(_INDENT * len(self._open_marks) + opening.indent)
+        return opening.words
+
+    def _close_marks(self, indent: int) -> None:
+        """Leave the marks that hold what is indented more."""
+        while self._open_marks and indent < self._open_marks[-1] + _INDENT:
+            self._open_marks.pop()
+
+    def _is_code(self, line: str) -> bool:
+        """Whether a line is of fenced code, the fences included."""
+        mark = _CODE.match(line)
+        if mark is None:
+            return bool(self._fence)
+        if not self._fence:
+            self._fence = mark[1]
+        elif mark[1].startswith(self._fence) and not line[mark.end() :].strip():
+            self._fence = ''
+        return True
+
+    def _is_unseen(self, row: int, line: str) -> bool:
+        """Whether a line is of a comment, its marks included."""
+        if _COMMENT_MARK.match(line) and (self._is_comment or row < self._last_comment):
+            self._is_comment = not self._is_comment
+            return True
+        return self._is_comment
 
 
 class _Opening(NamedTuple):

@@ -72,7 +72,7 @@ class OfficeReader:
             yield document_of_mail(file.docid, str(answer['text']).encode())
             return
         if not str(answer['text']).strip():
-            raise without_text('it has no text: a scan needs to be recognised first')
+            raise without_text('it has no text: if it is a scan, recognise its text first')
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
         page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)
@@ -93,7 +93,7 @@ def check_sizes(path: Path) -> None:
             unpacked = sum(member.file_size for member in archive.infolist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         # NotImplementedError is for a version of zip that no program writes.
-        raise UnreadableFile(f'no whole file ({error})') from error
+        raise UnreadableFile(f'not a complete file ({error})') from error
     most = FREE_BYTES + MAX_RATIO * size
     if unpacked > min(most, _MOST_BYTES):
-        raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, as no document does')
+        raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, too much for a document')

@@ -100,11 +100,7 @@ class _Reader(LineReader):
         )
 
     def _take_heading(self, row: int) -> int | None:
-        """Take a heading; each new style of lines is one level lower.
-
-        An anchor is the id that docutils makes; the second one of the same words has a number that
-        depends on the rest of the page, so it is ''.
-        """
+        """Take a heading; each new style of lines is one level lower."""
         is_overlined = _is_signs(self.lines[row])
         title = self.line(row + 1).strip() if is_overlined else self.lines[row].rstrip()
         end = row + 3 if is_overlined else row + 2
@@ -116,14 +112,21 @@ class _Reader(LineReader):
         style = (below[0], is_overlined)
         if style not in self._styles:
             self._styles.append(style)
+        # A row above the title is not where it stands.
+        self._add_title(title, level=1 + self._styles.index(style), row=end - 2)
+        return end
+
+    def _add_title(self, title: str, level: int, row: int) -> None:
+        """Add a heading with its anchor, the id that docutils makes.
+
+        The second one of the same words has a number that depends on the rest of the page, so its
+        anchor is ''.
+        """
         words = self.title_of(title)
         anchor = id_of_title(words)
         is_known = anchor in self._anchors
         self._anchors.add(anchor)
-        level = 1 + self._styles.index(style)
-        # A row above the title is not where it stands.
-        self.add_heading(level, words, '' if is_known else anchor, end - 2)
-        return end
+        self.add_heading(level, words, '' if is_known else anchor, row)
 
     def _take_explicit(self, row: int) -> int | None:
         """Take what begins with two dots: a directive, a target, a footnote, a comment."""

@@ -130,7 +130,7 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
             yield from _Table(file, table.schema_arrow.names).documents(rows)
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).partition('\n')[0]
-        raise UnreadableFile(f'no whole Parquet file ({reason})') from error
+        raise UnreadableFile(f'not a complete Parquet file ({reason})') from error
 
 
 def _check_unpacked(path: Path, metadata: Any) -> None:
@@ -141,7 +141,7 @@ def _check_unpacked(path: Path, metadata: Any) -> None:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     unpacked = max((group.total_byte_size for group in groups), default=0)
     if unpacked > FREE_BYTES + MAX_RATIO * path.stat().st_size:
-        raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, as no table does')
+        raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, too much for a table')
 
 
 def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:

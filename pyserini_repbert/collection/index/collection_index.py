@@ -16,12 +16,11 @@ import numpy as np
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.further_encoders import FurtherEncoders
 from pyserini_repbert.collection.generation import Generation, open_generation, read_known
 from pyserini_repbert.collection.identity import KnownCollection
 from pyserini_repbert.collection.index.numbers import GenerationNumbers
-from pyserini_repbert.collection.index.opened_once import OpenedOnce
 from pyserini_repbert.collection.index.store import CollectionStore
+from pyserini_repbert.collection.opened_models import FurtherEncoders, OpenedOnce
 from pyserini_repbert.collection.rankings import (
     CollectionRanking,
     default_fusion,
@@ -100,18 +99,17 @@ class CollectionIndex(Index):
     ) -> None:
         super().__init__(kind, location, options)
         shards = {} if before is None else before.generation.opened_shards
-        self._before = before
-        self._has_new_encoder = True
         self._query_encoder = OpenedOnce(self._open_query_encoder)
-        # Generations share the models that both have.
-        self._further_encoders: FurtherEncoders = (
-            FurtherEncoders() if before is None else before._further_encoders
-        )
+        self._further_encoders = FurtherEncoders()
         self._searcher: CollectionSearcher | None = None
         self._opened: dict[str, DocumentRanking | FilteredRanking] = {}
         self._within: dict[DocumentFilter, Self] = {}
         self._lock = threading.Lock()
         self.generation: Generation = open_generation(Path(location), shards)
+        if before is not None:
+            self.share_encoders(before)
+            # They are kept by their models.
+            self._further_encoders = before._further_encoders
         try:
             self._adapted_search = self._read_adapted()
             wanted: Sequence[str] = options.rankings
@@ -273,7 +271,10 @@ class CollectionIndex(Index):
     ) -> CollectionSearcher:
         if self._searcher is None:
             options = self.options
-            open_encoder = self._encoder_opener(machine.devices[0])
+            open_encoder = partial(self._query_encoder.get, machine.devices[0])
+            if options.encoder is not None:
+                # There may be none of the name that the user gives.
+                open_encoder()
             query_map = None
             if self.adapted is not None and self._adapted_search is not None:
                 query_map = read_query_map(
@@ -292,8 +293,6 @@ class CollectionIndex(Index):
                 scan=options.scan,
             )
             self._searcher = self._search(open_encoder, settings, machine)
-            # What the two share is taken.
-            self._before = None
         return self._searcher.within(self.filter)
 
     def _search(
@@ -375,8 +374,9 @@ class CollectionIndex(Index):
             # Searches go on where the folder is moved away.
             live.shard.map_all()
         self._field_counter.prepare()
+        has_new_encoder = not self._query_encoder.is_open
         dense = self._all_documents(machine).dense
-        if self._has_new_encoder:
+        if has_new_encoder:
             dense.search('warm', 1)
         else:
             # The encoder reads the questions of the earlier generation's requests.
@@ -426,23 +426,6 @@ class CollectionIndex(Index):
                 'normalize': str(usual.normalize),
             }
         return about
-
-    def _encoder_opener(self, device: str) -> Callable[[], QueryEncoder]:
-        """Gives the dense encoder of queries, and opens it once.
-
-        It is the earlier generation's, if the model is the same. One that the user names is opened
-        now: there may be none of this name.
-        """
-        settings = self.generation.settings
-        searcher = self._before and self._before._searcher
-        if searcher and searcher.generation.settings.model_key() == settings.model_key():
-            self._has_new_encoder = False
-            shared = searcher.dense.query_encoder
-            return lambda: shared
-        open_encoder = partial(self._query_encoder.get, device)
-        if self.options.encoder is not None:
-            open_encoder()
-        return open_encoder
 
     def _open_query_encoder(self, device: str) -> QueryEncoder:
         options = self.options

@@ -23,7 +23,6 @@ from pyserini_repbert.collection.adaptation import (
     adaptation_in_use,
     judgments_of,
 )
-from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.judging.learning_progress import begin_learning, learning_lock
 from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 from pyserini_repbert.collection.judging.own_settings import (
@@ -34,8 +33,8 @@ from pyserini_repbert.collection.judging.own_settings import (
 )
 from pyserini_repbert.collection.judging.topics import open_topics
 from pyserini_repbert.collection.judgments import Learning
+from pyserini_repbert.collection.opened_searches import stored_rerankers
 from pyserini_repbert.collection.parts import LearnedSearches
-from pyserini_repbert.collection.reranking import stored_reranker
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.errors import InputError, NotBetterError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
@@ -44,8 +43,7 @@ from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline.opening import open_resolved
 from pyserini_repbert.pipeline.resolving import NO_ADAPTATION, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
+from pyserini_repbert.search.adapted_folder import write_adapted
 
 
 def learn_from_judgments(
@@ -152,7 +150,7 @@ def _learn(
             **weights,
             **offered.fusion,
         )
-        rerankers = _open_own_rerankers(folder, first.generation, device)
+        rerankers = stored_rerankers(adaptation_in_use(folder, settings), device)
         index: Any = resolved.index
         searches = LearnedSearches(
             now=present,
@@ -185,13 +183,6 @@ def _learn(
     )
     store.add_learning(learning)
     return learning
-
-
-def _open_own_rerankers(folder: Path, generation: Generation, device: str) -> dict[str, Reranker]:
-    """The rerankers to which a person set the collection, by their stages."""
-    own = adaptation_in_use(folder, generation.settings)
-    stages = () if own is None else read_adapted(own).stages
-    return {stage: stored_reranker(stage, device) for stage in stages}
 
 
 def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Learning | None:

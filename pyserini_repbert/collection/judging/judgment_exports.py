@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Set
 from dataclasses import asdict
 
 from pyserini_repbert.collection.judgments import JudgmentStore
@@ -29,22 +30,31 @@ def exported(store: JudgmentStore, form: JudgmentFormat, only_random: bool = Fal
     """
     left_out = store.chosen_qids() if only_random else set()
     chosen = JudgmentFormat(form)
-    lines: list[str] = []
     if chosen is JudgmentFormat.TOPICS:
-        topics = [topic for topic in store.topics() if topic.qid not in left_out]
-        for topic in topics:
-            lines.append(f'{topic.qid}\t{topic.text}')
+        lines = _topic_lines(store, left_out)
     elif chosen is JudgmentFormat.QRELS:
-        for qid, grades in store.qrels().items():
-            if qid in left_out:
-                continue
-            for docid, grade in grades.items():
-                lines.append(f'{qid} 0 {docid} {grade}')
+        lines = _qrels_lines(store, left_out)
     else:
-        qid_of = {question.text: question.qid for question in store.questions()}
-        for judgment in store.judgments():
-            qid = qid_of[judgment.question]
-            if qid not in left_out:
-                values = {'qid': qid, **asdict(judgment)}
-                lines.append(json.dumps(values, ensure_ascii=False))
+        lines = _json_lines(store, left_out)
     return ''.join(f'{line}\n' for line in lines)
+
+
+def _topic_lines(store: JudgmentStore, left_out: Set[str]) -> Iterator[str]:
+    for topic in store.topics():
+        if topic.qid not in left_out:
+            yield f'{topic.qid}\t{topic.text}'
+
+
+def _qrels_lines(store: JudgmentStore, left_out: Set[str]) -> Iterator[str]:
+    for qid, grades in store.qrels().items():
+        if qid not in left_out:
+            for docid, grade in grades.items():
+                yield f'{qid} 0 {docid} {grade}'
+
+
+def _json_lines(store: JudgmentStore, left_out: Set[str]) -> Iterator[str]:
+    qid_of = {question.text: question.qid for question in store.questions()}
+    for judgment in store.judgments():
+        qid = qid_of[judgment.question]
+        if qid not in left_out:
+            yield json.dumps({'qid': qid, **asdict(judgment)}, ensure_ascii=False)

@@ -20,7 +20,7 @@ EXTENSION = Extension(
     package=__name__,
     commands={
         'index ann': Command(
-            'make an approximate index for a collection or a dense index',
+            'build an approximate index for a collection or a dense index',
             'command:make_ann',
             'command:add_flags',
         ),

@@ -19,8 +19,10 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.indexes.kind import USUAL_RANKING, kind_of
 
 if TYPE_CHECKING:
-    from pyserini_repbert.extensions.approximate.bundles import BundleAnnRecord
+    from pyserini_repbert.collection.generation import Generation
+    from pyserini_repbert.collection.passage_vectors import PassageVectors
     from pyserini_repbert.extensions.approximate.covered import CollectionAnnRecord
+    from pyserini_repbert.extensions.approximate.ranking_vectors import RankingVectors
 
 
 def build_ann(
@@ -63,19 +65,10 @@ def build_ann(
             f"'{folder}' is {kind.what}, and has no ranking '{ranking}': leave it out",
             parameters=('ranking',),
         )
-    return _build_bundle_ann(folder, settings or AnnSettings(), overwrite, on_progress)
-
-
-def _build_bundle_ann(
-    folder: Path,
-    settings: AnnSettings,
-    overwrite: bool,
-    on_progress: Callable[[int], object],
-) -> BundleAnnRecord:
     from pyserini_repbert.extensions.approximate.bundles import build_bundle_ann
     from pyserini_repbert.index.dense import DenseBundle
 
-    return build_bundle_ann(DenseBundle(folder), settings, overwrite, on_progress)
+    return build_bundle_ann(DenseBundle(folder), settings or AnnSettings(), overwrite, on_progress)
 
 
 def build_collection_ann(
@@ -93,12 +86,11 @@ def build_collection_ann(
     from pyserini_repbert.collection.generation import open_generation
     from pyserini_repbert.collection.passage_vectors import PassageVectors
     from pyserini_repbert.extensions.approximate.covered import CollectionAnnRecord, CoveredShard
-    from pyserini_repbert.extensions.approximate.rankings import vectors_of
 
     wanted = settings or AnnSettings()
     with contextlib.closing(open_generation(folder)) as generation:
         passages = PassageVectors(generation)
-        vectors = vectors_of(generation, ranking, passages)
+        vectors = _vectors_of(generation, ranking, passages)
         check_count(vectors.count_of(passages.live), folder)
         vectors.folder.mkdir(exist_ok=True)
         with ann_lock(vectors.folder, overwrite):
@@ -110,3 +102,26 @@ def build_collection_ann(
                     shards.append(CoveredShard(shard.name, n_vectors))
             record = CollectionAnnRecord(**vars(built.record), shards=tuple(shards))
             return write_ann(vectors.folder, built.index, record)
+
+
+def _vectors_of(generation: Generation, ranking: str, passages: PassageVectors) -> RankingVectors:
+    """The vectors of a ranking of a generation.
+
+    `passages` are the generation's. Raises InputError for a ranking without vectors, and for a
+    model that the generation lacks.
+    """
+    from pyserini_repbert.collection.rankings import CollectionRanking
+    from pyserini_repbert.extensions.approximate.folders import kind_of_ranking
+    from pyserini_repbert.extensions.approximate.ranking_vectors import DenseVectors
+    from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVectors
+
+    if ranking == CollectionRanking.DENSE:
+        return DenseVectors(passages)
+    kind = kind_of_ranking(ranking)
+    if kind not in generation.settings.further_models:
+        raise InputError(
+            f'collection {generation.folder} has no {kind.what}: build the index of another '
+            'ranking',
+            parameters=('ranking',),
+        )
+    return TokenRankingVectors(generation, kind, passages)

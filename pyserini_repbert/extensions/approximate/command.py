@@ -19,20 +19,25 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--index', required=True, help='a collection, a dense index, or a catalog name')
     add('--encoder', help='the encoder of a catalog index, and of --topics')
-    add('--ranking', default='dense', help='whose vectors: dense, multi of a collection')
+    add('--ranking', default='dense', help='which vectors: dense, or multi of a collection')
     add(
         '--kind',
         choices=('pq', 'hnsw', 'ivf'),
-        help='kind of index; default: pq, of multi ivf',
+        help='kind of index; default: pq, for multi ivf',
     )
     add(
         '--recall',
         type=command.finite_number,
         default=0.98,
-        help='share of the hits of exact search to reach',
+        help="the share of exact search's hits to reach",
     )
-    add('--hits', type=command.positive_int, default=1000, help='hits at which recall is measured')
-    add('--topics', help='queries to measure on; default: passages with noise')
+    add(
+        '--hits',
+        type=command.positive_int,
+        default=1000,
+        help='the number of hits at which recall is measured',
+    )
+    add('--topics', help='queries to measure with; default: vectors of passages, with noise')
     add(
         '--threads',
         type=command.threads,

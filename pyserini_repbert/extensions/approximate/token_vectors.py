@@ -14,8 +14,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.further_encoders import further_model
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.collection.opened_models import further_model
 from pyserini_repbert.collection.passage_vectors import PassageVectors
 from pyserini_repbert.encode.representations import RepresentationModel, VectorRows
 from pyserini_repbert.errors import InputError

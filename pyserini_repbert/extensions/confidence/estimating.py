@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.answers import SEARCH, answer_of
 from pyserini_repbert.collection.noted_rankings import (
     KNOWN_HITS,
     relevances_of,
     runs_of_rankings,
     topic_rankings,
 )
-from pyserini_repbert.collection.reranking import SEARCH, RerankedCollectionSearcher, answer_of
 from pyserini_repbert.collection.search_description import SearchedRankings, differences_text
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.errors import InputError
@@ -29,6 +29,7 @@ from pyserini_repbert.extensions.confidence.models import (
     verdict,
 )
 from pyserini_repbert.fusion.fused import look_deeper
+from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Notes
 
@@ -302,14 +303,13 @@ def search_with_confidence(
     estimator = ConfidenceEstimator.of(searcher, stages=tuple(rerankers))
     topic = Query('0', query)
     notes = Notes()
-    reranked = RerankedCollectionSearcher(
-        look_deeper(searcher, KNOWN_HITS), list(rerankers.values())
-    )
-    ranking = reranked.rank([topic], None, max(k, TOP), notes)[topic.qid]
-    rankings = topic_rankings(searcher, notes.parts[SEARCH], topic.qid)
+    pipeline = Pipeline([look_deeper(searcher, KNOWN_HITS), *rerankers.values()])
+    ranking = pipeline.rank([topic], None, max(k, TOP), notes)[topic.qid]
+    of_search = notes.parts[SEARCH]
+    rankings = topic_rankings(searcher, of_search, topic.qid)
     relevances = None
-    if reranked.rerankers:
-        relevances = relevances_of(ranking, reranked.rerankers[-1])
+    if rerankers:
+        relevances = relevances_of(ranking, list(rerankers.values())[-1])
     confidence = estimator.estimate(query, ranking.docids, rankings, relevances)
     hits = []
     shown = searcher.with_shown_texts(query, ranking[:k])
@@ -319,4 +319,4 @@ def search_with_confidence(
                 hit.docid, hit.score, hit.text, hit.excerpts, probability=probability
             )
         )
-    return answer_of(hits, searcher, topic, notes.parts[SEARCH])
+    return answer_of(hits, searcher, topic, of_search)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pyserini_repbert.adapt.judged_topics import DEPTH, FOLDS, deal_folds, number_texts
 from pyserini_repbert.collection.noted_rankings import relevances_of, runs_of_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
-from pyserini_repbert.collection.reranking import RerankedCollectionSearcher
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.measures import counts_unjudged
@@ -34,6 +33,7 @@ from pyserini_repbert.extensions.confidence.reliability import (
     brier_score,
     expected_calibration_error,
 )
+from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.trace import Notes
@@ -187,10 +187,10 @@ class _ReadSearch:
 
     def __init__(self, searched: SearchedTopics, rerankers: Sequence[Reranker]) -> None:
         self._searcher = searched.searcher
-        self._reranked = RerankedCollectionSearcher(self._searcher, rerankers)
+        self._rerankers = rerankers
         self._features = HitFeatures(self._searcher.dense, self._searcher.words)
         self._runs = searched.runs
-        self._run = self._reranked.rerank(searched.topics, searched.run)
+        self._run = self._rerank(searched.topics, searched.run)
 
     def hits(self, topic: Query) -> ReadHits:
         """The hits of one of the topics."""
@@ -204,13 +204,18 @@ class _ReadSearch:
         # What scores others anew is the last, and the search is as that is.
         is_whole = len(parts) == 1 or CollectionRanking.RESCORED in rankings
         fused = parts[-1] if is_whole else self._searcher.fused(parts, DEPTH)
-        reranked = self._reranked.rerank([topic], fused)
+        reranked = self._rerank([topic], fused)
         return self._read(topic, reranked[topic.qid], rankings)
+
+    def _rerank(self, topics: Sequence[Query], run: Run) -> Run:
+        if not self._rerankers:
+            return run
+        return Pipeline(self._rerankers, self._searcher).rank(topics, run, None)
 
     def _read(self, topic: Query, ranking: Ranking, rankings: Mapping[str, Ranking]) -> ReadHits:
         relevances = None
-        if self._reranked.rerankers:
-            relevances = relevances_of(ranking, self._reranked.rerankers[-1])
+        if self._rerankers:
+            relevances = relevances_of(ranking, self._rerankers[-1])
         docids = ranking.docids[:TOP]
         return ReadHits(docids, self._features.of_hits(topic.text, docids, rankings, relevances))
 

@@ -33,8 +33,9 @@ class ConfidenceOfSearch(CommandPart):
             nargs='?',
             const=True,
             metavar='FILE.tsv',
-            help='show how likely a question is answered, and each hit relevant; with --topics, '
-            'write qid, docid, rank, P(relevant) and P(answered) to FILE.tsv',
+            help='show how likely it is that the question is answered, and that each hit is '
+            'relevant; with --topics, write qid, docid, rank, P(relevant) and P(answered) to '
+            'FILE.tsv',
         )
         add(
             '--min-confidence',

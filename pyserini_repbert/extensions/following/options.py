@@ -23,8 +23,7 @@ class FollowingOfSync(WritePart):
         parser.add_argument(
             '--follow',
             action='store_true',
-            help='go on until Ctrl-C: sync again whenever the files have changed and are quiet '
-            'for a second',
+            help='run until Ctrl-C, and sync again one second after files have changed',
         )
 
     def run(self, options: argparse.Namespace) -> bool:

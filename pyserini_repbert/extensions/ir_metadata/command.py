@@ -18,20 +18,21 @@ def ir_metadata(arguments: Sequence[str]) -> None:
         "run's header (--output), or in a folder for TIRA and TIREx (--tira).",
     )
     flags.add_argument('run', metavar='RUN', help='a TREC run with its record beside it')
-    flags.add_argument('--output', metavar='FILE', help='the run with a header, to be written')
+    flags.add_argument('--output', metavar='FILE', help='the run to write, with a header')
     flags.add_argument('--tira', metavar='FOLDER', help='run.txt and ir-metadata.yml in a folder')
     flags.add_argument(
         '--add',
         nargs='+',
         default=[],
         metavar='FILE',
-        help='YAML of what no record has: actor, research goal, the name of the test collection, '
-        '…; what tirex-tracker measured',
+        help='YAML with what no record has: actor, research goal, the name of the test '
+        'collection, …; what tirex-tracker measured',
     )
     flags.add_argument(
         '--skeleton',
         metavar='FILE',
-        help='YAML with the fields that the organisers of a task require: what is lacking is named',
+        help='YAML with the fields that the organisers of a task require; the command names '
+        'missing ones',
     )
     add_flags(flags, 'overwrite')
     options = parse_flags(flags, arguments)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.data.values import parse_json
-from pyserini_repbert.errors import LanguageModelError, needs
+from pyserini_repbert.errors import needs
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 
 KEY_VARIABLE = 'PYSERINI_REPBERT_LLM_KEY'
 _SHOWN = 200  # characters of a server's message

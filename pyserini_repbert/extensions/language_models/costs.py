@@ -85,7 +85,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     prices = (options.prompt_price, options.answer_price)
     refuse(
         (options.prompt_price is None) != (options.answer_price is None),
-        '--prompt-price and --answer-price go together',
+        '--prompt-price and --answer-price go together: give both',
     )
     refuse(
         any(price is not None and price < 0 for price in prices),

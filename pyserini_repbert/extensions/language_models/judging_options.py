@@ -45,7 +45,7 @@ class LanguageModelsInJudgments(JudgmentsPart):
         add(
             '--even-if-circular',
             action='store_true',
-            help='let a model judge what its own grades taught to rank',
+            help='let a model judge the hits of a search that learned from its grades',
         )
 
     def check(self, options: argparse.Namespace) -> None:

@@ -8,9 +8,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.answers import AnswerFile
 from pyserini_repbert.extensions.language_models.client import ChatClient, ModelAnswer
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.permutation import is_thought_open
 from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 from pyserini_repbert.offline import OFFLINE_VARIABLE

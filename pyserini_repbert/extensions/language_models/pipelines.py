@@ -23,8 +23,8 @@ class LanguageModelsInPipelines(PipelinePart):
             str | None,
             Field(
                 default=None,
-                description='search for what a language model (--llm-model) writes as an answer: '
-                'hyde, of dense rankings, or query2doc; as in '
+                description='search with an answer that a language model (--llm-model) writes: '
+                'hyde, for dense rankings, or query2doc; as in '
                 'hyde:passages=4,tokens=256,prompt=FILE',
                 json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
             ),

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.errors import InputError, LanguageModelError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.language_models.client import ModelAnswer
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.model import TOP_TOKENS, LanguageModel, Reply
 from pyserini_repbert.extensions.language_models.permutation import parse_permutation
 from pyserini_repbert.extensions.language_models.prompts import cut_words, is_cut, read_prompt

@@ -86,7 +86,7 @@ class LanguageModelsInServe(ServePart):
     def check(self, options: argparse.Namespace) -> None:
         command.refuse(
             options.llm_model is None and (options.llm or options.llm_answers) is not None,
-            '--llm and --llm-answers go with --llm-model',
+            '--llm and --llm-answers go with --llm-model: name the model',
         )
 
     def settings(self, options: argparse.Namespace) -> dict[str, Any]:

@@ -21,8 +21,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=16,
         help='how many of a document',
     )
-    add('--ranking', default='dense', help='what finds them: dense, bm25 of a collection')
-    add('--threads', type=command.threads, default=1, help='CPU threads, or queries of Lucene')
+    add(
+        '--ranking',
+        default='dense',
+        help='the ranking that finds them: dense, or bm25 of a collection',
+    )
+    add(
+        '--threads',
+        type=command.threads,
+        default=1,
+        help='CPU threads, or queries that Lucene answers at a time',
+    )
 
 
 def make_graph(options: argparse.Namespace) -> None:

@@ -231,7 +231,7 @@ class _TheirEngine(_Engine):
         for text in texts:
             if not isinstance(text, str) or has_surrogates(text):
                 raise InputError(
-                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: mend or remove it'
+                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: fix or remove it'
                 )
         if limit is not None:
             for module in self._cutting:

@@ -130,27 +130,24 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
         """
         encoded = self.encoder.encode_queries([queries[number] for number in numbers])
         vectors_of = dict(zip(numbers, encoded, strict=True))
-        # The lists and rows in which each text comes.
-        places: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for number in numbers:
-            for row, candidate in enumerate(lists[number]):
-                places[candidate.text or ''].append((number, row))
-        texts = list(places)
+        candidates_of = _candidates_by_text(numbers, lists)
+        texts = list(candidates_of)
 
         def score(positions: Sequence[int], passages: TokenVectors) -> None:
-            rows_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            passages_of: dict[int, list[int]] = defaultdict(list)
+            rows_of: dict[int, list[int]] = defaultdict(list)
             for passage, position in enumerate(positions):
-                for number, row in places[texts[position]]:
-                    rows_of[number].append((passage, row))
-            for number, pairs in rows_of.items():
-                chosen = passages.select([passage for passage, _ in pairs])
-                rows = [row for _, row in pairs]
+                for number, row in candidates_of[texts[position]]:
+                    passages_of[number].append(passage)
+                    rows_of[number].append(row)
+            for number, rows in rows_of.items():
+                chosen = passages.select(passages_of[number])
                 scores[number][rows] = self._scores(vectors_of[number], chosen)
                 on_progress(len(rows))
 
         spent = self.encoder.encode_passages(texts, score)
         if self.work is not None:
-            self.work.candidates += sum(map(len, places.values()))
+            self.work.candidates += sum(map(len, candidates_of.values()))
             self.work.inferences += len(texts)
             self.work.tokens += spent.tokens or 0
             self.work.truncated += spent.truncated or 0
@@ -229,6 +226,17 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
         if vectors.ids is None:
             return [f'#{position}' for position in vectors.positions]
         return self.encoder.token_names(vectors.ids.tolist())
+
+
+def _candidates_by_text(
+    numbers: Sequence[int], lists: Sequence[Ranking]
+) -> dict[str, list[tuple[int, int]]]:
+    """The lists and rows in which each text comes, of the lists of some queries."""
+    candidates_of: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number in numbers:
+        for row, candidate in enumerate(lists[number]):
+            candidates_of[candidate.text or ''].append((number, row))
+    return candidates_of
 
 
 def _groups(lists: Sequence[Ranking]) -> Iterator[list[int]]:

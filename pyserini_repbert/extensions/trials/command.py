@@ -30,8 +30,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of `index try`."""
     add_index_flag(parser)
     add = parser.add_argument
-    add('--use', action='store_true', help='search as tried, from one new generation on')
-    add('--go-back', action='store_true', help='search as before --use, without encoding')
+    add('--use', action='store_true', help='search as tried: write the trial as a new generation')
+    add('--go-back', action='store_true', help='undo --use, without encoding')
     add_settings(parser, takes_ray=False)
 
 
@@ -39,7 +39,7 @@ def try_settings(options: argparse.Namespace) -> None:
     """Encode a trial and compare it, use it, or go back."""
     chosen = command.pick_options(options, *_TRIED, *model_options())
     names_any = any(value is not None for value in chosen.values())
-    command.refuse(options.use and options.go_back, 'give --use or --go-back')
+    command.refuse(options.use and options.go_back, 'give either --use or --go-back')
     command.refuse(
         (options.use or options.go_back) and names_any,
         '--use and --go-back take no settings: what was tried has them',
@@ -123,7 +123,7 @@ def _compare(
     else:
         _print_comparison(compared)
         warn_of_few(compared.n_questions)
-    print(f'to search so: index try --index {options.index} --use')
+    print(f'to use it: index try --index {options.index} --use')
 
 
 def _print_comparison(compared: TrialComparison) -> None:

@@ -11,7 +11,6 @@ from statistics import fmean, median
 
 from pyserini_repbert.adapt.judged_topics import DEPTH
 from pyserini_repbert.adapt.weights import CUT
-from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.generation import Generation, open_generation
 from pyserini_repbert.collection.judging.asking import (
     JudgedQuestions,
@@ -20,12 +19,8 @@ from pyserini_repbert.collection.judging.asking import (
     mean_of_questions,
     question_values,
 )
-from pyserini_repbert.collection.searching import (
-    CollectionSearcher,
-    SearchSettings,
-    learned_settings,
-    open_collection_encoder,
-)
+from pyserini_repbert.collection.opened_searches import OpenedSearches
+from pyserini_repbert.collection.settings import EncoderSource
 from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.extensions.trials.trying import open_trial
@@ -121,7 +116,8 @@ def _measure(now: Sequence[float], trial: Sequence[float]) -> MeasureOfTrial:
 
 def _answers(generation: Generation, judged: JudgedQuestions, device: str) -> _Answers:
     """Ask all questions of a generation, one after the other, and close it."""
-    with contextlib.closing(_open_searcher(generation, device)) as searcher:
+    searches = OpenedSearches(EncoderSource(device=device))
+    with contextlib.closing(generation), contextlib.closing(searches.open(generation)) as searcher:
         # The first question opens what the others use.
         searcher.rank(judged.topics[:1], None, DEPTH)
         run: Run = {}
@@ -131,17 +127,3 @@ def _answers(generation: Generation, judged: JudgedQuestions, device: str) -> _A
             run |= searcher.rank([topic], None, DEPTH)
             seconds.append(time.perf_counter() - began)
     return _Answers(run, median(seconds))
-
-
-def _open_searcher(generation: Generation, device: str) -> CollectionSearcher:
-    """The search of a generation, as a person set it, and as it learned with these models."""
-    try:
-        encoder = open_collection_encoder(generation, device=device)
-        settings = SearchSettings()
-        own = adaptation_in_use(generation.folder, generation.settings)
-        if own is not None:
-            settings = learned_settings(encoder, own, generation.settings)
-        return CollectionSearcher(generation, lambda: encoder, settings, device)
-    except BaseException:
-        generation.close()
-        raise

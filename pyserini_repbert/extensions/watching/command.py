@@ -117,7 +117,7 @@ def _print_question(question: MovedQuestion) -> None:
     print('  ' + printable(f'? {after.question}'))
     print(f'      {figures}')
     for docid in question.left:
-        reason = 'deleted' if docid in question.deleted else 'not among the best ten any more'
+        reason = 'deleted' if docid in question.deleted else 'no longer among the best ten'
         print('      ' + printable(f'{readable_docid(docid)}: {reason}'))
     if question.entered:
         print('      ' + printable(f'new there: {_entered_text(question)}'))

@@ -24,7 +24,7 @@ class WatchedSync(WritePart):
         add(
             '--watch',
             action='store_true',
-            help='ask the judged questions before and after, and print what moved',
+            help='ask the judged questions before and after the sync, and print what moved',
         )
         add(
             '--fail-if-worse',
@@ -32,7 +32,7 @@ class WatchedSync(WritePart):
             type=command.finite_number,
             const=_LOSS,
             metavar='LOSS',
-            help='as --watch; the exit status is 4 if nDCG@10 of the judged documents falls by '
+            help='like --watch, and end with status 4 if nDCG@10 of the judged documents falls by '
             f'more than LOSS; without a number: {_LOSS}',
         )
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
-from pyserini_repbert.collection.judgments import ADVICE, JudgmentStore
+from pyserini_repbert.collection.judgment_file import ADVICE
+from pyserini_repbert.collection.judgments import JudgmentStore
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.watching.measured import MeasuredGeneration
 

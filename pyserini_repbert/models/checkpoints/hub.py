@@ -159,5 +159,5 @@ def _reason(error: BaseException) -> str:
             return status_text(cause.response.status_code)
         cause = cause.__cause__
     if isinstance(error, (ValueError, TypeError, LookupError)):
-        return 'what answers there is not the hub, a page that wants a login say'
+        return 'what answers there is not the hub, but another page, such as a login'
     return next(iter(str(error).splitlines()), '') or type(error).__name__

@@ -231,7 +231,7 @@ class TheirEngine(Engine):
         for text in texts:
             if not isinstance(text, str) or has_surrogates(text):
                 raise InputError(
-                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: mend or remove it'
+                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: fix or remove it'
                 )
         return self._rows(CutInputs(texts, limit), on_progress)
 

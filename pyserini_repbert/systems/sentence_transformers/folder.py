@@ -236,10 +236,7 @@ def read_body(folder: Path, name: str, settings: Mapping[str, Any] | None = None
     """
     if settings is None:
         settings = read_body_settings(folder)
-    for key, value in settings.items():
-        known = _KNOWN_SETTINGS.get(key, ())
-        if known is not None and value not in known and value not in (None, {}):
-            raise Unsupported(f'its setting {key} is {value}')
+    _check_settings(settings)
     values = _read_config(folder)
     for key in _OTHER_COMPUTATIONS:
         if values.get(key):
@@ -252,11 +249,21 @@ def read_body(folder: Path, name: str, settings: Mapping[str, Any] | None = None
         raise Unsupported('it is an adapter')
     if not any((folder / file).is_file() for file in (WEIGHTS, f'{WEIGHTS}.index.json')):
         raise Unsupported(f'it has no {WEIGHTS}')
+    is_lowercase = bool(settings.get('do_lower_case', False))
+    return Body(
+        Checkpoint(name, folder, values), config, settings.get('max_seq_length'), is_lowercase
+    )
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise Unsupported for a setting that sentence-transformers would follow otherwise."""
+    for key, value in settings.items():
+        known = _KNOWN_SETTINGS.get(key, ())
+        if known is not None and value not in known and value not in (None, {}):
+            raise Unsupported(f'its setting {key} is {value}')
     length = settings.get('max_seq_length')
     if length is not None and not (isinstance(length, int) and length > 0):
         raise Unsupported(f'its max_seq_length is {length}')
-    is_lowercase = bool(settings.get('do_lower_case', False))
-    return Body(Checkpoint(name, folder, values), config, length, is_lowercase)
 
 
 def read_settings(folder: Path) -> Mapping[str, Any]:

@@ -176,7 +176,7 @@ class SparseTextEncoder(TermWeightsEncoder):
         for text in texts:
             if not isinstance(text, str) or has_surrogates(text):
                 raise InputError(
-                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: mend or remove it'
+                    f'{ascii(text)[:60]} is not text that UTF-8 can hold: fix or remove it'
                 )
         if self._longest < NO_LIMIT:
             self._model.max_seq_length = limit

@@ -69,7 +69,7 @@ def test_a_file_that_needs_the_extra_says_what_to_install(tmp_path):
         ('a.zip', b'PK\x03\x04\0', 'no reader reads .zip files'),
         ('image', b'\x89PNG\0', 'no reader reads such files'),
         ('a.ipynb', b'{}', "it has no list of 'cells'"),
-        ('a.eml', b'\n', 'no mail: it has no header'),
+        ('a.eml', b'\n', 'not a mail: it has no header'),
         ('a.json', b'{\n"a": 1\n}', 'it holds no records of documents'),
         ('a.json', b'{\n// x\n"a": [1, "//",], /* y */\n}', 'it holds no records of documents'),
         ('a.csv', b'a,b\n', 'it has no text'),

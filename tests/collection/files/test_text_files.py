@@ -92,7 +92,7 @@ def test_one_file_is_named_as_it_is(tmp_path):
 
 def test_damaged_text_is_refused(tmp_path):
     files(tmp_path, {'a.md': 'Café, naïve'.encode() + b'\xff'})
-    with pytest.raises(InputError, match=r'a\.md: damaged UTF-8 .*: mend the corpus'):
+    with pytest.raises(InputError, match=r'a\.md: damaged UTF-8 .*: fix the corpus'):
         list(open_corpus(tmp_path / 'a.md'))
 
 

@@ -304,7 +304,7 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     assert run(main, 'adapt --index mine --quiet'.split()) == 0
     printed = capsys.readouterr().out
     assert 'tiny (now)' in printed
-    assert 'to search so: adapt --index mine --use' in printed
+    assert 'to use it: adapt --index mine --use' in printed
     opened = Collection.open('mine')
     before = opened.search('cat w0', 5)
     assert run(main, 'adapt --index mine --use'.split()) == 0
@@ -320,7 +320,7 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     assert run(main, 'adapt --index mine --go-back'.split()) == 0
     capsys.readouterr()
     assert run(main, 'adapt --index mine --go-back'.split()) == 2
-    assert 'collection mine is not searched as it learned' in capsys.readouterr().err
+    assert 'collection mine does not use what it learned' in capsys.readouterr().err
     assert opened.search('cat w0', 5) == before
     opened.close()
     out = 'index judgments --index mine --export-topics out.tsv --export-qrels out.qrels'

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from drawn_documents import COMPLETE, draw_documents
 from killed_steps import after_each_kill
 
 from pyserini_repbert.collection import Collection
@@ -24,23 +25,10 @@ from pyserini_repbert.systems.encoders import query_encoder
 
 WORDS = 'cat dog ran the mat red moon sea zebra sky'.split()
 COUNT = 700
-# All candidates are scored: nothing is missed.
-COMPLETE = AnnSettings(recall=1.0, hits=10_000)
 
 
 def documents(count, seed=0, first=0):
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(first, first + count):
-        text = ' '.join(random.choice(WORDS, random.integers(3, 14)))
-        made.append({'id': f'd{number}', 'text': text, 'year': number % 10})
-    return made
-
-
-@pytest.fixture(scope='module')
-def shared(tmp_path_factory):
-    """A folder of all tests here."""
-    return tmp_path_factory.mktemp('shared')
+    return draw_documents(WORDS, count, seed, first)
 
 
 @pytest.fixture

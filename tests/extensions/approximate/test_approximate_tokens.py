@@ -6,6 +6,7 @@ import string
 
 import numpy as np
 import pytest
+from drawn_documents import COMPLETE, draw_documents
 from killed_steps import after_each_kill
 from sentence_folders import write_multi_vector
 
@@ -27,24 +28,12 @@ pytest.importorskip('sentence_transformers')
 WORDS = 'the cat dog sat on red sea old dogs sitting'.split()
 COUNT = 150
 QUERIES = ('red cat', 'the old sea', 'dogs sitting on', '.')
-# All vectors are candidates: nothing is missed.
-COMPLETE = AnnSettings(recall=1.0, hits=10_000)
 
 
 def documents(count, seed=0, first=0):
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(first, first + count):
-        text = ' '.join(random.choice(WORDS, random.integers(3, 14)))
-        made.append({'id': f'd{number}', 'text': text, 'year': number % 10})
-    # Of tokens that are not scored.
-    return [*made, {'id': f'e{first}', 'text': '. , ?', 'year': 0}]
-
-
-@pytest.fixture(scope='module')
-def shared(tmp_path_factory):
-    """A folder of all tests here."""
-    return tmp_path_factory.mktemp('shared')
+    # The last is of tokens that are not scored.
+    last = {'id': f'e{first}', 'text': '. , ?', 'year': 0}
+    return [*draw_documents(WORDS, count, seed, first), last]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, closing
 
 import pytest
+from drawn_documents import COMPLETE
 from sentence_folders import write_multi_vector
 from starlette.testclient import TestClient
 
@@ -26,8 +27,6 @@ pytest.importorskip('sentence_transformers')
 
 WORDS = 'cat dog fish bird moon tree sea'.split()
 COUNT = 630  # an approximate index takes 624 vectors at least
-# All vectors are candidates: nothing is missed.
-COMPLETE = AnnSettings(recall=1.0, hits=10_000)
 DENSE_INDEX = 'ann'
 TOKEN_INDEX = 'tokens/ann'
 
@@ -38,12 +37,6 @@ def documents():
         text = ' '.join(WORDS[number % place] for place in range(2, 7))
         made.append({'id': f'd{number}', 'text': text, 'year': number % 10})
     return made
-
-
-@pytest.fixture(scope='module')
-def shared(tmp_path_factory):
-    """A folder of all tests here."""
-    return tmp_path_factory.mktemp('shared')
 
 
 @pytest.fixture

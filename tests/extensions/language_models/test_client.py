@@ -15,8 +15,9 @@ import pytest
 from chat_server import chat_server, reply, send, status
 from folders import HANGS
 
-from pyserini_repbert.errors import InputError, LanguageModelError, MissingDependencyError
+from pyserini_repbert.errors import InputError, MissingDependencyError
 from pyserini_repbert.extensions.language_models.client import ChatClient, ModelAnswer
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.exchange import proxy_of
 from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 

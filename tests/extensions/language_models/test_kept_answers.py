@@ -10,9 +10,10 @@ from chat_server import chat_server
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.errors import DamagedFileError, InputError, LanguageModelError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extensions.language_models.answers import AnswerFile
 from pyserini_repbert.extensions.language_models.client import ModelAnswer
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.model import LanguageModel
 from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 

@@ -8,8 +8,9 @@ from chat_server import by_last_number, chat_server, reply
 
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.rerank import main
-from pyserini_repbert.errors import InputError, LanguageModelError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.language_models.client import ModelAnswer
+from pyserini_repbert.extensions.language_models.errors import LanguageModelError
 from pyserini_repbert.extensions.language_models.permutation import parse_permutation
 from pyserini_repbert.extensions.language_models.reranker import LanguageModelReranker, yes_log_odds
 from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings

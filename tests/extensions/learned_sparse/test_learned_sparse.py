@@ -6,18 +6,23 @@ import shutil
 
 import numpy as np
 import pytest
+from stored_models import (
+    AGGREGATIONS,
+    check_a_killed_writer_leaves_what_it_encoded,
+    check_nothing_is_encoded_twice,
+    passage_inputs,
+)
 
-from pyserini_repbert.collection import Collection, compacting, staging, syncing
+from pyserini_repbert.collection import Collection, compacting, staging
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.shards import PassageShard, list_shards
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.encode import representations
-from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import (
     DamagedFileError,
     InputError,
@@ -69,26 +74,11 @@ def make(tmp_path, dense, learned):
 def passage_scores(collection, learned, query):
     """{docid: the scores of its passages}, from texts that are cut and encoded once more."""
     vector = learned.encode_query(query)
-    generation = collection.generation
     scores = {}
-    for document in generation.all_documents():
-        docno = generation.docnos([document.docid])[0]
-        passages = generation.passages([docno])[docno]
-        inputs = []
-        for passage in passages:
-            text = document.text[passage.start : passage.end]
-            inputs.append(f'{document.title} {text}' if document.title else text)
+    for docid, inputs in passage_inputs(collection.generation).items():
         vectors = learned.encode_pruned(inputs, 1000)
-        scores[document.docid] = [vector.dot(weights) for weights in vectors]
+        scores[docid] = [vector.dot(weights) for weights in vectors]
     return scores
-
-
-AGGREGATIONS = {
-    'max': max,
-    'first': lambda scores: scores[0],
-    'mean': lambda scores: sum(scores) / len(scores),
-    'top3': lambda scores: sum(sorted(scores)[-3:]) / len(scores[:3]),
-}
 
 
 @pytest.mark.parametrize('aggregate', AGGREGATIONS)
@@ -195,33 +185,12 @@ def test_it_equals_one_built_anew(make, learned, monkeypatch):
     assert told.endswith(f"sparse model '{learned.name}', no Lucene index")
 
 
-def test_nothing_is_encoded_twice(make, learned, monkeypatch):
-    with make() as collection:
-        assert collection.sync(DOCUMENTS).encoded > 0
-        renamed = [document | {'id': f'{document["id"]}2'} for document in DOCUMENTS]
-        assert collection.sync(renamed, delete_most=True).encoded == 0
-    # Another object reads the model's checksums only where something is encoded.
-    monkeypatch.setattr(ModelSource, 'encode', None)
-    with make() as collection:
-        assert collection.sync(DOCUMENTS, delete_most=True).encoded == 0
+def test_nothing_is_encoded_twice(make, monkeypatch):
+    check_nothing_is_encoded_twice(make, DOCUMENTS, monkeypatch)
 
 
 def test_a_killed_writer_leaves_what_it_encoded(make, monkeypatch):
-    monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 3)
-    monkeypatch.setattr(syncing, '_DOCUMENTS_AT_ONCE', 2)
-    many = [document | {'id': str(number)} for number, document in enumerate(DOCUMENTS * 4)]
-
-    def killed():
-        yield from many
-        raise RuntimeError('killed')
-
-    with make() as collection:
-        with pytest.raises(RuntimeError, match='killed'):
-            collection.sync(killed())
-        assert list_shards(collection.folder / 'shards')
-        monkeypatch.setattr(ModelSource, 'encode', None)
-        assert collection.sync(many).encoded == 0
-        assert collection.search('red cat', 1)
+    check_a_killed_writer_leaves_what_it_encoded(make, DOCUMENTS, monkeypatch)
 
 
 def test_a_model_is_added_and_taken_away(make, dense, learned, monkeypatch):

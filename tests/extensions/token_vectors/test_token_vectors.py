@@ -9,24 +9,28 @@ import string
 import numpy as np
 import pytest
 from sentence_folders import write_multi_vector
+from stored_models import (
+    AGGREGATIONS,
+    check_a_killed_writer_leaves_what_it_encoded,
+    check_nothing_is_encoded_twice,
+    passage_inputs,
+)
 
 from pyserini_repbert.collection import (
     Collection,
     compacting,
     rescoring,
     staging,
-    syncing,
 )
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.rankings import default_fusion
-from pyserini_repbert.collection.shards import PassageShard, list_shards
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.encode.representations import ModelSource
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
 from pyserini_repbert.extensions.token_vectors import EXTENSION, maxsim
 from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEncoder
@@ -89,17 +93,11 @@ def their_scores(collection, folder, query):
 
     theirs = MultiVectorEncoder(str(folder), device='cpu')
     asked = theirs.encode_query([query])
-    generation = collection.generation
     scores = {}
-    for document in generation.all_documents():
-        (docno,) = generation.docnos([document.docid])
-        inputs = []
-        for passage in generation.passages([docno])[docno]:
-            text = document.text[passage.start : passage.end]
-            inputs.append(f'{document.title} {text}' if document.title else text)
-        if document.docid in SCORED:
+    for docid, inputs in passage_inputs(collection.generation).items():
+        if docid in SCORED:
             similarities = theirs.similarity(asked, theirs.encode_document(inputs))
-            scores[document.docid] = similarities[0].tolist()
+            scores[docid] = similarities[0].tolist()
     return scores
 
 
@@ -114,15 +112,8 @@ def of_tokens(collection, query='red cat'):
         return found(searcher, query)
 
 
-AGGREGATIONS = {
-    'max': max,
-    'first': lambda scores: scores[0],
-    'mean': lambda scores: sum(scores) / len(scores),
-}
-
-
 @pytest.mark.parametrize('similarity', ['maxsim', 'meanmaxsim'])
-@pytest.mark.parametrize('aggregate', AGGREGATIONS)
+@pytest.mark.parametrize('aggregate', ['max', 'first', 'mean'])
 def test_scores_are_those_of_sentence_transformers(make, tmp_path, similarity, aggregate):
     folder = write_model(tmp_path / 'model', similarity=similarity)
     with make(multi_vector=folder) as collection:
@@ -337,31 +328,11 @@ def test_a_shard_has_fewer_rows_of_token_vectors(make, monkeypatch):
 
 
 def test_nothing_is_encoded_twice(make, monkeypatch):
-    with make() as collection:
-        assert collection.sync(DOCUMENTS).encoded > 0
-        renamed = [document | {'id': f'{document["id"]}2'} for document in DOCUMENTS]
-        assert collection.sync(renamed, delete_most=True).encoded == 0
-    monkeypatch.setattr(ModelSource, 'encode', None)
-    with make() as collection:
-        assert collection.sync(DOCUMENTS, delete_most=True).encoded == 0
+    check_nothing_is_encoded_twice(make, DOCUMENTS, monkeypatch)
 
 
 def test_a_killed_writer_leaves_what_it_encoded(make, monkeypatch):
-    monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 3)
-    monkeypatch.setattr(syncing, '_DOCUMENTS_AT_ONCE', 2)
-    many = [document | {'id': str(number)} for number, document in enumerate(DOCUMENTS * 3)]
-
-    def killed():
-        yield from many
-        raise RuntimeError('killed')
-
-    with make() as collection:
-        with pytest.raises(RuntimeError, match='killed'):
-            collection.sync(killed())
-        assert list_shards(collection.folder / 'shards')
-        monkeypatch.setattr(ModelSource, 'encode', None)
-        assert collection.sync(many).encoded == 0
-        assert collection.search('red cat', 1)
+    check_a_killed_writer_leaves_what_it_encoded(make, DOCUMENTS, monkeypatch)
 
 
 def test_a_model_is_added_and_taken_away(make, dense, monkeypatch):

@@ -97,7 +97,7 @@ def test_newcomers_are_no_losses(judged, sync, documents):
     copies = {f'a{number}': documents[best] for number in range(10)}
     status, printed, said = sync(documents | copies, '--fail-if-worse')
     assert status == 0
-    assert f'{best}: not among the best ten any more' in printed
+    assert f'{best}: no longer among the best ten' in printed
     assert 'a0 (not judged), a1 (not judged), a2 (not judged), 7 more' in printed
     assert '? red cat\n      nDCG@10 1.000 -> 0.000, judged alone 1.000 -> 1.000' in printed
     assert 'of judged documents alone +0.0000' in printed

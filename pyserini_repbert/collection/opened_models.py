@@ -1,15 +1,47 @@
-"""The encoders of queries of a collection's further models, opened once."""
+"""Models of the searches of a collection, each opened once."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.encode.representations import RepresentationModel
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import Representation
+
+_Value = TypeVar('_Value')
+
+
+class OpenedOnce(Generic[_Value]):
+    """A value that is opened when it is first asked for, by one thread.
+
+    Parameters
+    ----------
+    open_value : opens it
+    """
+
+    def __init__(self, open_value: Callable[..., _Value]) -> None:
+        self._open_value: Callable[..., _Value] | None = open_value
+        self._value: _Value | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was asked for."""
+        return self._value is not None
+
+    def get(self, *arguments: object) -> _Value:
+        """The value; the arguments are those of the first call."""
+        with self._lock:
+            if self._value is None:
+                assert self._open_value is not None
+                self._value = self._open_value(*arguments)
+                # It may hold an earlier generation.
+                self._open_value = None
+            return self._value
 
 
 @dataclass(frozen=True)
@@ -21,7 +53,7 @@ class _OpenedModel:
 
 
 class FurtherEncoders:
-    """Opens the further models of generations: two generations share one, if it is the same.
+    """Opens the encoders of queries of further models: generations share those that are the same.
 
     Of each kind, the model that was asked for last is kept.
     """

@@ -1,0 +1,181 @@
+"""The file of judgments, `judgments.sqlite`: its tables, and connections to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.sqlite_files import (
+    SqliteForm,
+    file_address,
+    format_version,
+    make_tables,
+    schema_differences,
+    sqlite_errors,
+    transaction,
+)
+
+ADVICE = 'restore it from a copy'
+_WAIT = 60  # seconds for another connection's lock
+
+# What files of earlier releases lack until they are written.
+_LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
+    generation INTEGER PRIMARY KEY,
+    report TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
+CREATE TABLE IF NOT EXISTS model_grades (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    model TEXT NOT NULL,
+    prompt_sha256 TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
+CREATE TABLE IF NOT EXISTS followed (manifest TEXT NOT NULL);
+"""
+_LATER_TABLE_NAMES = (
+    "table 'measured'",
+    "table 'measured_rankings'",
+    "table 'next_questions'",
+    "table 'model_grades'",
+    "table 'followed'",
+)
+_SCHEMA = f"""
+CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
+CREATE TABLE pools (
+    pool TEXT PRIMARY KEY,
+    question TEXT NOT NULL,
+    docids TEXT NOT NULL,
+    made TEXT NOT NULL
+);
+CREATE TABLE judgments (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    comment TEXT NOT NULL,
+    pool TEXT NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
+CREATE TABLE learnings (
+    number INTEGER PRIMARY KEY,
+    folder TEXT NOT NULL,
+    learned TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    judgments INTEGER NOT NULL,
+    encoder_weights TEXT NOT NULL,
+    in_use INTEGER NOT NULL,
+    report TEXT NOT NULL
+);
+CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
+{_LATER_TABLES}"""
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    make_tables(connection, _SCHEMA)
+
+
+_FORM = SqliteForm(
+    application=0x70726A64,
+    version=1,
+    make=_make,
+    refusal='holds other data than judgments',
+    advice=ADVICE,
+)
+
+
+class JudgmentFile:
+    """The file, which is made when it is first written.
+
+    Every call opens the file and closes it, so that threads and programs share it.
+
+    Parameters
+    ----------
+    path : of the file
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection with a transaction; makes the file where there is none."""
+        with sqlite_errors(self.path, ADVICE):
+            connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            with contextlib.closing(connection), transaction(connection):
+                if format_version(connection) == 0:
+                    _FORM.make_in(connection, self.path)
+                _FORM.check(connection, self.path)
+                make_tables(connection, _LATER_TABLES)
+                yield connection
+
+    def _select(self, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query; none without the file."""
+        if not self.path.is_file():
+            return []
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            return connection.execute(statement, parameters).fetchall()
+
+    def select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
+        """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
+        names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
+        return self._select(statement, **parameters) if names else []
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection to the file; None where another program is about to make its tables."""
+        address = file_address(self.path, 'mode=ro')
+        with sqlite_errors(self.path, ADVICE):
+            connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
+            with contextlib.closing(connection):
+                if format_version(connection) == 0:
+                    yield None
+                    return
+                _FORM.check(connection, self.path)
+                yield connection
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the file; raises DamagedFileError for one that holds other tables."""
+        with self._reading() as reading:
+            if reading is not None:
+                with contextlib.closing(sqlite3.connect(path)) as writing:
+                    reading.backup(writing)
+
+    def parsed(self, text: Any, kind: type) -> Any:
+        """The list or object of a JSON text. Raises DamagedFileError for anything else."""
+        if not is_json(text, kind):
+            raise DamagedFileError(
+                f'{self.path} is damaged, it has other JSON than is stored there: {ADVICE}'
+            )
+        return json.loads(text)
+
+
+def table_problems(connection: sqlite3.Connection) -> list[str]:
+    """How the tables of a file differ from those that this release makes, a phrase each."""
+    return list(schema_differences(connection, _make, _LATER_TABLE_NAMES))
+
+
+def is_json(text: object, kind: type) -> bool:
+    """Whether a stored value is a JSON text of a list or an object."""
+    try:
+        return isinstance(text, str) and isinstance(parse_json(text), kind)
+    except ValueError:
+        return False
