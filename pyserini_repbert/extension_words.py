@@ -38,6 +38,13 @@ def missing_extension_of_file(path: str) -> str:
     return ''
 
 
+def missing_extensions() -> list[str]:
+    """The names of this release's extensions that are not installed."""
+    installed = {extension.package for extension in extensions().values()}
+    packages = set(_recorded_words()['words'].values()) - installed
+    return sorted(package.rpartition('.')[2] for package in packages)
+
+
 def refuse_missing_command(words: str) -> None:
     """Raise InputError for a command of an extension that is not installed: 'index sync'."""
     advice = missing_extension(words)

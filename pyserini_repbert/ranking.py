@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,11 @@ class Query:
 
     qid: str
     text: str
+
+
+def _words_of(line: str) -> list[str]:
+    """The words of a line, without the marks of a heading."""
+    return re.findall(r'\w+', line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,24 @@ class Excerpt:
     part: tuple[int, int] | None = None
 
     @property
+    def shown_span(self) -> tuple[int, int]:
+        """The characters of the document's text that answer: the part, or all."""
+        return (self.start, self.end) if self.part is None else self.part
+
+    @property
+    def body_span(self) -> tuple[int, int]:
+        """`shown_span` without a heading in front, which `headings` has, too."""
+        start, end = self.shown_span
+        first, _, rest = self.text[start - self.start : end - self.start].partition('\n')
+        is_heading = bool(self.headings) and _words_of(first) == _words_of(self.headings[-1])
+        if is_heading and rest.strip():
+            return (end - len(rest.lstrip()), end)
+        return (start, end)
+
+    @property
     def shown_text(self) -> str:
-        """What a hit shows: the part that answers the question, or the passage."""
-        if self.part is None:
-            return self.text
-        start, end = self.part
+        """What a hit shows: the part that answers the question, below its headings."""
+        start, end = self.body_span
         return self.text[start - self.start : end - self.start]
 
     @property

@@ -9,7 +9,10 @@ import json
 import pytest
 
 from pyserini_repbert import extension as extension_module, extension_words as words_module
+from pyserini_repbert.collection import rankings as rankings_module
 from pyserini_repbert.collection.model_options import SPARSE
+from pyserini_repbert.collection.rankings import CollectionRanking, check_ranking
+from pyserini_repbert.commands import doctor
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.extension import Extension, extensions
 from pyserini_repbert.extension_words import (
@@ -82,7 +85,9 @@ def words_of(extension: Extension):
     for kind in map(extension.load, extension.index_kinds):
         yield kind.what
     for kind in extension.representations:
-        yield from (kind.setting, kind.name)
+        yield from (kind.setting, kind.name, f'--rankings {kind.ranking}')
+        if kind.rescores:
+            yield f'--rankings {CollectionRanking.RESCORED}'
         # 'sparse' is an option of any collection.
         if kind.option != SPARSE:
             flag = f'--{kind.option.replace("_", "-")}'
@@ -167,6 +172,23 @@ def test_a_parameter_of_a_request_names_its_extension():
     added = describe_problem('it', {**problem, 'loc': ('body', 'min_confidence')})
     assert needs('extensions/confidence') in added
     assert describe_problem('it', {**problem, 'loc': ('body', 'colour')}).endswith('(1 was given)')
+
+
+def test_a_ranking_of_a_collection_names_its_extension(no_extensions, monkeypatch):
+    monkeypatch.setattr(rankings_module, 'representations', tuple)
+    for name in ('multi', 'rescored'):
+        with pytest.raises(InputError, match=needs('extensions/token_vectors')):
+            check_ranking(name)
+    with pytest.raises(InputError, match='expected one of dense, bm25$'):
+        check_ranking('colour')
+
+
+@pytest.mark.usefixtures('no_extensions')
+def test_doctor_names_the_extensions_that_are_not_installed():
+    (finding,) = doctor._extensions()
+    assert finding.status == 'ok'
+    assert finding.found.startswith('none; not installed: approximate, ')
+    assert 'token_vectors' in finding.found
 
 
 @pytest.mark.usefixtures('no_extensions')

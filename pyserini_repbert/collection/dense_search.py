@@ -475,26 +475,27 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return scores
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
-        """The sentence of each document's best passage that is nearest to a query, by docid.
+        """The sentence of what a hit shows that is nearest to a query, by docid.
 
         Sentences are encoded as passages are, see `nearest_sentences`.
         """
         passages = {}
-        for docid, excerpts in self.excerpts(query, docids).items():
+        for docid, excerpts in self.answering_excerpts(query, docids).items():
             if excerpts:
                 passages[docid] = excerpts[0]
-        texts = [passage.text for passage in passages.values()]
+        texts = [passage.shown_text for passage in passages.values()]
         vector = self.vector_of(query)
         reasons: dict[str, tuple[Reason, ...]] = {}
         nearest = nearest_sentences(vector, texts, self.embed_passages)
         for (docid, passage), sentence in zip(passages.items(), nearest, strict=True):
+            start, _ = passage.body_span
             reason = Reason(
                 ReasonKind.SENTENCE,
                 self.name,
                 sentence.words,
-                sentence=passage.text[sentence.start : sentence.end],
-                start=passage.start + sentence.start,
-                end=passage.start + sentence.end,
+                sentence=passage.shown_text[sentence.start : sentence.end],
+                start=start + sentence.start,
+                end=start + sentence.end,
             )
             reasons[docid] = (reason,)
         return reasons

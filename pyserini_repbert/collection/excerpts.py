@@ -12,7 +12,9 @@ from pyserini_repbert.collection.answering_parts import (
     answering_part,
 )
 from pyserini_repbert.collection.generation import FIELDS_WITH_URL, Generation, StoredPassage
+from pyserini_repbert.data.code_blocks import code_blocks
 from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TEXTS_AT_ONCE = 100
@@ -157,7 +159,9 @@ class _PlacedPassage:
     own_address: str
 
     def parts(self) -> list[TextSpan]:
-        """The parts into which headings cut the passage."""
+        """The parts into which headings cut the passage, or of a program, its blocks."""
+        if has_suffix_or_packed(self.origin.file, SOURCES):
+            return code_blocks(self.text, self.passage.start, self.passage.end)
         return self.origin.parts(self.passage.start, self.passage.end)
 
     def numbered_parts(self) -> list[PassagePart]:

@@ -20,7 +20,7 @@ from pyserini_repbert.collection.file_values import (
 )
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
-from pyserini_repbert.collection.stored_values import stored_text
+from pyserini_repbert.collection.stored_values import WORD, stored_text
 from pyserini_repbert.data.word_forms import WordForms
 
 # Different values of a field that are counted one by one.
@@ -143,7 +143,8 @@ class FieldCounter:
             'SELECT field, value, n FROM (SELECT field, value, n, '
             'COUNT(*) OVER (PARTITION BY field) AS different, '
             'MAX(length(value)) OVER (PARTITION BY field) AS longest FROM (SELECT field, value, '
-            f'COUNT(*) AS n FROM field_values WHERE {ALIVE} GROUP BY field, type, value)) '
+            f"COUNT(*) AS n FROM field_values WHERE {ALIVE} AND type <> '{WORD}' "
+            'GROUP BY field, type, value)) '
             f'WHERE different <= {_MOST_VALUES} AND longest <= {_LONGEST_VALUE} '
             'ORDER BY field, value'
         )

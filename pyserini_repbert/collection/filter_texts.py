@@ -20,11 +20,12 @@ from pyserini_repbert.collection.file_values import FILE_FIELDS, SOURCE
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
+    WORD,
     number_of,
     stored_date,
     stored_text,
 )
-from pyserini_repbert.data.origins import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path, possible_docids
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -287,8 +288,7 @@ class _Evaluation:
 
     def _docid(self, docid: str) -> Mask:
         own = docid if self._beside is None else self._beside.own_docid(docid)
-        # A person may write the path of a file as it is, with its spaces.
-        docids = [] if own is None else sorted({own, docid_of_path(own)})
+        docids = [] if own is None else sorted(possible_docids(own))
         mask = self._generation.mask_of(self._generation.docnos(docids))
         if own is None:
             return mask
@@ -317,11 +317,9 @@ class _Evaluation:
                 f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
                 f'as {field}:[2019 TO 2023]'
             )
-        form = self._generation.form_of(text)
-        by_text = self._begins(
-            field, 'text', stored_text(text, self._generation.settings.word_forms)
-        )
-        return by_text | self._begins(field, 'date', stored_date(form))
+        form = stored_text(text, self._generation.settings.word_forms)
+        begins = self._begins(field, 'text', form) | self._begins(field, WORD, form)
+        return begins | self._begins(field, 'date', stored_date(self._generation.form_of(text)))
 
     def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""

@@ -41,6 +41,7 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
     VALUE_TYPES,
+    WORD,
     fields_fit,
     number_of,
     origin_fits,
@@ -629,8 +630,10 @@ class Generation:
 
         One with several such values comes several times. A phrase finds no number.
         """
+        form = stored_text(text, self.settings.word_forms)
         readings = {
-            'text': stored_text(text, self.settings.word_forms),
+            'text': form,
+            WORD: form,
             'date': stored_date(self.form_of(text)),
             'number': None if is_phrase else number_of(self.form_of(text)),
         }

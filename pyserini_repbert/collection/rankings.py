@@ -8,6 +8,7 @@ from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import Representation, representations
+from pyserini_repbert.extension_words import missing_extension
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.search.adapted_folder import AdaptedSearch, learned_fusion
@@ -37,6 +38,7 @@ def check_ranking(name: str) -> str:
     if name not in names:
         raise InputError(
             f"ranking of a collection '{name}' is unknown: expected one of {', '.join(names)}"
+            f'{missing_extension(f"--rankings {name}")}'
         )
     return str(name)
 

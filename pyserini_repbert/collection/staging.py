@@ -417,7 +417,7 @@ class Staging:
                 of_fields=item.fields_digest,
                 of_text=item.text_digest,
             )
-        if item.are_fields_new:
+            # Also where the fields are as they were: this release may find them by more values.
             self.rows.write_field_values(item.docno, item.document.fields)
         if item.is_origin_new:
             self.rows.write_origin(item.docno, item.document)

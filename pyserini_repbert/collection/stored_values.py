@@ -23,6 +23,12 @@ _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 LAST_SIGN = '\U0010ffff'
 # What a value of a field can be.
 VALUE_TYPES = ('text', 'date', 'number')
+# A part of a person's name or address: filters find it, and it is no value of its own.
+WORD = 'word'
+# Fields of mail, whose texts are people also where they have no address.
+_PEOPLE = ('from', 'to', 'cc')
+_LONGEST_NAME = 100  # characters
+_AROUND_WORDS = '.,;:"\'()[]'
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value
@@ -81,7 +87,8 @@ def typed_values(fields: Mapping[str, Any], forms: WordForms = WordForms.WRITTEN
     """Each value of each field with its type: 'text' (casefolded), 'number' or 'date' (ISO).
 
     A value of a mapping belongs to the field `outer.inner`; a list has several values. Names and
-    values are in the form that a collection has.
+    values are in the form that a collection has. Of 'Klaus Brandt <kb@example.org>', the name, its
+    words, the address and its domain are of type 'word'.
     """
     if forms is WordForms.UNITED:
         fields = _united(fields)
@@ -126,6 +133,30 @@ def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
         yield name, 'date', stored_date(value)
     elif isinstance(value, str):
         yield name, 'text', stored_text(value, forms)
+        for word in _words_of_person(name, value):
+            yield name, WORD, stored_text(word, forms)
+
+
+def _words_of_person(field: str, text: str) -> list[str]:
+    """The parts of a person's name and address by which a filter finds them.
+
+    Empty for a text that is no person: it has no address, and its field is not one of mail.
+    """
+    name, _, address = text.removesuffix('>').rpartition('<')
+    if not text.endswith('>'):
+        is_address = '@' in text
+        name = '' if is_address else text
+        address = text if is_address else ''
+    name = name.strip()
+    has_address = '@' in address and not any(map(str.isspace, address))
+    if len(name) > _LONGEST_NAME or not (has_address or (field in _PEOPLE and not address)):
+        return []
+    words = [word.strip(_AROUND_WORDS) for word in name.split()]
+    last, _, first = name.partition(', ')
+    parts = [name, *words, f'{first} {last}' if first else '']
+    if has_address:
+        parts += [address, address.rpartition('@')[2]]
+    return [part for part in parts if part and part != text]
 
 
 def stored_number(value: float) -> float:

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import docid_of_path, name_in_corpus, stored_docid
+from pyserini_repbert.data.origins import name_in_corpus, possible_docids, stored_docid
 from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates
@@ -77,10 +77,13 @@ class Changes:
         }
 
     def __str__(self) -> str:
-        """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
+        """'10 added, 5 changed, 3 deleted, 581 unchanged; encoded 97 passages into generation 8 of
+        the index'
+        """
         documents = ', '.join(f'{count} {what}' for what, count in self.documents.items())
         passages = 'passage' if self.encoded == 1 else 'passages'
-        return f'{documents}; {self.encoded} {passages} encoded, generation {self.generation}'
+        encoded = f'encoded {self.encoded} {passages}'
+        return f'{documents}; {encoded} into generation {self.generation} of the index'
 
 
 class _SeenNumbers:
@@ -293,8 +296,10 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         for docid in batch:
             if not isinstance(docid, str):
                 raise InputError(f'docid {docid!r} is not text: put it in quotes')
-        paths = [docid_of_path(docid) for docid in batch]
-        known = writer.staging.rows.find([*batch, *paths])
+        typed: list[str] = []
+        for docid in batch:
+            typed += possible_docids(docid)
+        known = writer.staging.rows.find(typed)
         stored = [stored_docid(docid, known.__contains__) for docid in batch]
         batch = list(dict.fromkeys(stored))
         for docid in batch:

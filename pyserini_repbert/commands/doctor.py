@@ -125,6 +125,18 @@ def _packages() -> Iterator[Finding]:
     yield Finding('packages', 'ok', versions)
 
 
+def _extensions() -> Iterator[Finding]:
+    """The extensions that are installed, and those of this release that are not."""
+    from pyserini_repbert.extension import extensions
+    from pyserini_repbert.extension_words import missing_extensions
+
+    found = ', '.join(sorted(extensions())) or 'none'
+    missing = ', '.join(missing_extensions())
+    if missing:
+        found += f'; not installed: {missing}'
+    yield Finding('extensions', 'ok', found)
+
+
 def _torch() -> Iterator[Finding]:
     import torch
 
@@ -236,6 +248,7 @@ CHECKS = (
     _languages,
     _pyserini,
     _packages,
+    _extensions,
     _torch,
     _int8,
     _faiss,

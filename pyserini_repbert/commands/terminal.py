@@ -16,7 +16,12 @@ from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.origins import docid_of_path, readable_docid
-from pyserini_repbert.data.suffixes import PAGES, without_suffix
+from pyserini_repbert.data.suffixes import (
+    PAGES,
+    SOURCES,
+    has_suffix_or_packed,
+    without_suffix,
+)
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
@@ -63,22 +68,24 @@ def hits_text(
     copies = copies_of(hits)
     are_copies = {docid for docids in copies.values() for docid in docids}
     titles = [hit.title for hit in hits if hit.docid not in are_copies]
-    for rank, hit in enumerate(hits, 1):
+    number = 0
+    for row, hit in enumerate(hits):
         if hit.docid in are_copies:
             continue
-        said = [scores[rank - 1] if scores else score_text(hit.score)]
+        number += 1
+        said = [scores[row] if scores else score_text(hit.score)]
         if marks:
-            said += marks[rank - 1]
+            said += marks[row]
         score = f'({", ".join(said)})'
         name = printable(readable_docid(hit.docid))
-        lines.append(f'{rank:4d}. {name}  {score}{_title_text(hit, titles)}')
+        lines.append(f'{number:4d}. {name}  {score}{_title_text(hit, titles)}')
         below = []
         if hit.docid in copies:
             others = ', '.join(map(readable_docid, copies[hit.docid]))
             below.append(printable(f'the same in {others}'))
         below += _text_lines(hit, query, width - len(_INDENT), find_words)
         if reasons:
-            below += reasons[rank - 1]
+            below += reasons[row]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
 
@@ -90,7 +97,10 @@ def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder |
     """
     if hit.excerpts:
         best = hit.excerpts[0]
-        lines = _passage_lines(query, best.shown_text, width, find_words)
+        if has_suffix_or_packed(best.file, SOURCES):
+            lines = _code_lines(query, best.shown_text, width, find_words)
+        else:
+            lines = _passage_lines(query, best.shown_text, width, find_words)
         return [*_place_lines(hit.docid, best), *lines]
     if hit.text is None:
         return []
@@ -127,7 +137,8 @@ def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     record, such as a row of a table, does not, nor which of its printed pages answers.
     """
     lines = []
-    has_place = passage.headings or passage.start or _page_text(passage)
+    start, _ = passage.shown_span
+    has_place = passage.headings or start or _page_text(passage)
     if has_place or not _names_file(docid, passage.file):
         lines.append(_place_text(passage))
     if not passage.url.startswith(FILE_SCHEME):
@@ -190,6 +201,18 @@ def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | N
         if len(lines) <= _LINES:
             break
     return lines
+
+
+def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
+    """A few lines of a program: the first, or what stands around the words of the query."""
+    from pyserini_repbert.data import snippets
+
+    find = find_words or snippets.find_words
+    filled = [line.rstrip() for line in text.expandtabs(_STEP).split('\n') if line.strip()]
+    whole = textwrap.dedent('\n'.join(filled))
+    matches = find(query, whole)
+    cut = snippets.cut_lines_around(whole, _LINES * width, matches, most_lines=_LINES)
+    return [printable(line)[:width] for line in cut.split('\n')]
 
 
 def answer_questions(answer: Callable[[str], str]) -> None:

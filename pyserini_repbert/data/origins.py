@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from pyserini_repbert.data.suffixes import PAGES, without_suffix
+
 
 class Heading(NamedTuple):
     """A heading within a document's text.
@@ -238,10 +240,19 @@ def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
     docid : what was typed
     holds : whether there is a document of a stored docid
     """
-    path = docid_of_path(docid)
-    if path == docid:
+    typed = possible_docids(docid)
+    if len(typed) == 1:
         return docid
-    return path if holds(path) and not holds(docid) else docid
+    return next((possible for possible in typed if holds(possible)), docid)
+
+
+def possible_docids(docid: str) -> list[str]:
+    """The stored docids that a person may mean who types one, or the path of a file.
+
+    A page's docid is stored without the suffix.
+    """
+    path = docid_of_path(docid)
+    return list(dict.fromkeys([docid, path, without_suffix(path, PAGES)]))
 
 
 def docid_of_path(path: str) -> str:

@@ -119,6 +119,44 @@ def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | 
     return f'{before}{text[start:end].strip()}{after}'
 
 
+def cut_lines_around(
+    text: str, most: int, matches: Sequence[WordMatch], most_lines: int | None = None
+) -> str:
+    """Whole lines of a program's text, around the densest words of a query.
+
+    A line of an ellipsis stands for what is left out.
+
+    Parameters
+    ----------
+    text : a passage
+    most : characters; the line of the first of the words stays, however long it is
+    matches : the words of the query in the text, in order
+    most_lines : that are left of the text; None: any number
+    """
+    lines = text.split('\n')
+    densest = _densest(matches, most)
+    first = text.count('\n', 0, densest[0].start) if densest else 0
+    last = text.count('\n', 0, densest[-1].end) if densest else 0
+    # Those of the words, then one above and one below in turn.
+    order = list(range(first, last + 1))
+    for distance in range(1, len(lines)):
+        order += [first - distance, last + distance]
+    rows: list[int] = []
+    room = most
+    for row in order:
+        if not 0 <= row < len(lines):
+            continue
+        room -= len(lines[row]) + 1
+        if rows and (room < 0 or len(rows) == most_lines):
+            break
+        rows.append(row)
+    first = min(rows)
+    last = max(rows)
+    before = [LEFT_OUT] if first > 0 else []
+    after = [LEFT_OUT] if last < len(lines) - 1 else []
+    return '\n'.join([*before, *lines[first : last + 1], *after])
+
+
 def _densest(matches: Sequence[WordMatch], room: int) -> Sequence[WordMatch]:
     """The neighbours within `room` characters that are the most different words, then the most."""
     best: Sequence[WordMatch] = ()

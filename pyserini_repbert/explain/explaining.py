@@ -109,7 +109,7 @@ def hit_reasons(
     depth: int | None = None,
     first_stage: Mapping[str, Sequence[Reason]] | None = None,
 ) -> list[list[str]]:
-    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit;
+    """The reasons for each hit, as lines: its rank in each first stage, or that it lacks the hit;
     what the first stages tell of it; and a reranker's.
 
     Parameters
@@ -126,7 +126,7 @@ def hit_reasons(
     for position, (hit, ranks) in enumerate(zip(hits, origins, strict=True)):
         shown = []
         for name, rank, ranking in zip(names, ranks, inputs, strict=True):
-            shown.append(f'{name} {rank or _absent(ranking, depth)}')
+            shown.append(f'{name} {rank}' if rank else _absent(name, ranking, depth))
         lines = [f'ranks: {", ".join(shown)}', *_passage_line(hit)]
         for told in (first_stage or {}).get(hit.docid, ()):
             lines += _reason_lines(told)
@@ -176,11 +176,11 @@ def reason_values(docid: str, told: Reason) -> dict[str, Any]:
 
 def excerpt_line(number: int, start: int, end: int) -> str:
     """Which passage of a document decided, in a line, by its number and its characters."""
-    return f'passage: {number} (characters {start} to {end})'
+    return f'passage {number + 1} of the document, characters {start} to {end}'
 
 
-def _absent(ranking: Ranking, depth: int | None) -> str:
-    """What stands for the rank of a hit that a ranking lacks: it may be below the depth."""
+def _absent(name: str, ranking: Ranking, depth: int | None) -> str:
+    """What is said of a hit that a ranking lacks: it may be below the depth."""
     if depth is None or len(ranking) < depth:
-        return '-'
-    return f'>{depth}'
+        return f'not in {name}'
+    return f'{name} below {depth}'

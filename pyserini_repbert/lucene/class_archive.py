@@ -24,20 +24,36 @@ from pyserini_repbert.lucene.java_home import Java
 
 logger = logging.getLogger(__name__)
 
-# In a process of its own, which lists the classes that one index and one search load.
+# In a process of its own, which lists the classes that two indexes and two searches load. Lucene
+# reads an index of one document, or a list of fewer than 128, by other classes than longer ones.
 _LIST_CLASSES = """
 import sys
 from pathlib import Path
 from pyserini_repbert.lucene import jvm
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-folder, names = Path(sys.argv[1]), sys.argv[2]
+from pyserini_repbert.lucene.updating import LuceneUpdate
+words, documents, names = Path(sys.argv[1], 'words'), Path(sys.argv[1], 'documents'), sys.argv[2]
 with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList={names}']):
-    with LuceneWriter(folder) as writer:
+    with LuceneWriter(words) as writer:
         writer.add(['{"id": "d1", "contents": "one passage of some words"}'])
-    LuceneSparseSearcher(folder).search('some words', 10)
+    for step in range(2):
+        with LuceneUpdate(documents, 'en') as update:
+            update.delete(['d0', 'd1'])
+            texts = ['one passage of some words' + ' word' * (n % 9) for n in range(1_000)]
+            update.add([(f'd{step}-{n}', text) for n, text in enumerate(texts)])
+            update.finish(most_dead=0.2)
+    for folder in (words, documents):
+        searcher = LuceneSparseSearcher(folder)
+        searcher.search('some words', 10)
+        searcher.close()
     jvm.java_class('java.lang.System').exit(0)
 """
+# The options of `make_archive` are part of an archive's name: who changes them, or the list above,
+# changes this number.
+_EDITION = 2
+# By itself, Java maps the archive at an address drawn by chance, and corrects all pointers in it.
+_AT_ITS_ADDRESS = ('-XX:+UnlockDiagnosticVMOptions', '-XX:ArchiveRelocationMode=0')
 # Java compares checksums, which takes .04 s: a damaged archive would end the process.
 _VERIFIED = '-XX:+VerifySharedSpaces'
 # Java says on standard output that an archive does not fit.
@@ -59,7 +75,8 @@ _GIVEN_UP = 24 * 3600
 def archive_path(java: Java, jar: Path) -> Path:
     """The archive of a Java and a jar, in the cache folder; both are named by what they are now."""
     status = jar.stat()
-    identity = (str(java.home), java.version, str(jar), status.st_size, status.st_mtime_ns)
+    of_jar = (str(jar), status.st_size, status.st_mtime_ns)
+    identity = (_EDITION, str(java.home), java.version, *of_jar)
     digest = hashlib.sha256(repr(identity).encode()).hexdigest()
     return cache_folder() / 'java' / f'classes-{digest[:16]}.jsa'
 
@@ -70,7 +87,7 @@ def archive_options(java: Java, jar: Path) -> list[str]:
     # False also where the cache may not be read.
     if not os.path.isfile(path):
         return []
-    return [f'-XX:SharedArchiveFile={path}', '-Xshare:auto', _VERIFIED, _SILENT]
+    return [f'-XX:SharedArchiveFile={path}', '-Xshare:auto', *_AT_ITS_ADDRESS, _VERIFIED, _SILENT]
 
 
 def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:

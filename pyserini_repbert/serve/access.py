@@ -48,7 +48,9 @@ SECURITY_HEADERS = (
 _MCP = '/mcp'
 _GUARDED = ('/v1/', '/v2/', _MCP, '/metrics')  # addresses that need a key, if the service has keys
 _CLIENTS_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
-_GONE = 499  # logged for a client that went away before there was an answer
+# The attribute of a log record that has what its line says.
+ENTRY = 'request_entry'
+GONE = 499  # logged for a client that went away before there was an answer
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Gate:
             await _error(scope, 500, message)(scope, receive, sender)
         finally:
             seconds = time.perf_counter() - start
-            self._record(scope, head, status=sender.status or _GONE, seconds=seconds)
+            self._record(scope, head, status=sender.status or GONE, seconds=seconds)
 
     def _refusal(self, scope: Scope, head: _Head) -> Response | None:
         """The answer to a request that is not let in; None if it is."""
@@ -213,7 +215,7 @@ class Gate:
             entry['generation'] = generation
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
-        access_log.info(json.dumps(entry))
+        access_log.info(json.dumps(entry), extra={ENTRY: entry})
 
 
 def _refuse_framing(scope: Scope, head: _Head) -> Response | None:

@@ -65,8 +65,15 @@ class PassageSpan(TypedDict):
     number: Annotated[int, Field(description='number of the passage, from 0')]
     start: Annotated[int, Field(description="its first character of the document's text, from 0")]
     end: Annotated[int, Field(description='the character after its last')]
+    shown: Annotated[
+        list[int],
+        Field(
+            description='the first character of its part that answers the question, such as a '
+            'section or a function, and the one after its last'
+        ),
+    ]
     headings: Annotated[
-        list[str], Field(description='the headings of its longest part, the highest first')
+        list[str], Field(description='the headings of that part, the highest first')
     ]
     anchor: Annotated[
         str, Field(description="of the last heading, such as 'ports'; '' if it has none")
@@ -543,11 +550,14 @@ class OutlinedPage(TypedDict):
 
 
 class OutlinedPassage(TypedDict):
-    """A passage of a document that matches a question."""
+    """The part of a document's passage that answers a question, such as a section."""
 
     start: Annotated[int, Field(description='its first character of the text, from 0')]
     end: Annotated[int, Field(description='the character after its last')]
-    rank: Annotated[int, Field(description='among the passages of the document, from 1')]
+    rank: Annotated[
+        int,
+        Field(description="among the document's parts, from 1: first the one that hits show"),
+    ]
 
 
 class OutlineResponse(OfIndex):
@@ -618,16 +628,29 @@ class PooledDocument(TypedDict):
     docid: Annotated[str, Field(description='docid of the passage or document')]
     title: Annotated[str | None, Field(description='its title')]
     text: Annotated[
-        str, Field(description='of a collection the best passage, otherwise the whole text')
+        str,
+        Field(
+            description='of a collection the part of its best passage that answers, as of a hit, '
+            'otherwise the whole text'
+        ),
     ]
-    start: Annotated[
-        int | None, Field(description='of a collection: first character of the passage')
-    ]
+    start: Annotated[int | None, Field(description='of a collection: first character of that part')]
     end: Annotated[int | None, Field(description='of a collection: the character after its last')]
+    headings: Annotated[
+        list[str],
+        Field(description='of a collection: the headings of that part, the highest first'),
+    ]
     display: Annotated[
         list[Part], Field(description='the text in parts, words of the question marked')
     ]
     fields: Annotated[dict[str, Any], Field(description="of a collection: the document's fields")]
+    same_as: Annotated[
+        str | None,
+        Field(
+            description='docid of the first document of the pool with the same title and text; '
+            'null for that one, and where there is no other'
+        ),
+    ]
     grade: Annotated[
         int | None, Field(description="the judge's grade; null if the judge has not graded it")
     ]

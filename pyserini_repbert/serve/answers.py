@@ -13,7 +13,7 @@ from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.indexes.stores import ALL_FIELDS
-from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
+from pyserini_repbert.ranking import Candidate, Excerpt, Excerpts, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
     CandidateResponse,
@@ -182,13 +182,21 @@ def excerpt_fields(
             }
         shown['fields'] = own_fields
         if options.display:
-            text = hit.excerpts[0].shown_text if hit.excerpts else ''
-            shown['display'] = snippet_parts(query, text, index.find_words)
+            shown['display'] = _snippet(index, hit.excerpts, query)
         fields.append(shown)
     if not options.parse:
         for shown, raw in zip(fields, index.store.raws(hits.docids), strict=True):
             shown['doc'] = raw
     return fields
+
+
+def _snippet(index: ServedIndex, excerpts: Excerpts, query: str) -> list[Part]:
+    """What is shown of the best passage, in parts; nothing of a document without text."""
+    if not excerpts:
+        return snippet_parts(query, '')
+    passage = excerpts[0]
+    of_code = is_code(passage.file)
+    return snippet_parts(query, passage.shown_text, index.find_words, of_code)
 
 
 def _hit_documents(
@@ -213,6 +221,7 @@ def _excerpt_span(passage: Excerpt) -> PassageSpan:
         'number': passage.number,
         'start': passage.start,
         'end': passage.end,
+        'shown': list(passage.shown_span),
         'headings': list(passage.headings),
         'anchor': passage.anchor,
         'file': passage.file,

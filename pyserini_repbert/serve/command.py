@@ -81,7 +81,12 @@ def make_parser() -> argparse.ArgumentParser:
         "true' in the settings file; default: anyone may judge and learn, and nobody may "
         'write',
     )
-    add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
+    add(
+        '--log-file',
+        metavar='FILE',
+        help='log of requests, as JSON lines; default: stderr, of which a terminal shows failed '
+        'requests alone',
+    )
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
+from pyserini_repbert.data.snippets import cut_around, cut_lines_around, find_words, mark_words
 from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.indexes.stores import document_values
 from pyserini_repbert.lucene.query_words import WordFinder
@@ -85,10 +85,19 @@ def parsed_document(document: Document, max_length: int | None = None) -> Any:
     return values if len(values) > 1 else values['text']
 
 
-def snippet_parts(query: str, text: str, find: WordFinder = find_words) -> list[Part]:
-    """A passage of a document as `display_parts`, cut around the words of the query."""
+def snippet_parts(
+    query: str, text: str, find: WordFinder = find_words, is_code: bool = False
+) -> list[Part]:
+    """A passage of a document as `display_parts`, cut around the words of the query.
+
+    Of a program's source, whole lines are left (`is_code`).
+    """
     whole = mended(text)
-    snippet = cut_around(query, whole, SNIPPET_CHARACTERS, find(query, whole))
+    matches = find(query, whole)
+    if is_code:
+        snippet = cut_lines_around(whole, SNIPPET_CHARACTERS, matches).strip('\n')
+    else:
+        snippet = cut_around(query, whole, SNIPPET_CHARACTERS, matches)
     return display_parts(query, snippet, find)
 
 

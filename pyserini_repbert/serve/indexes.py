@@ -656,5 +656,14 @@ class ServedIndex:
         """
         if self.passage_finder is not None:
             ranking = self.passage_finder.with_stored_texts(query, ranking, n_excerpts)
+        return self._with_whole_texts(ranking)
+
+    def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
+        """The hits with their texts: of documents, the passage that a person is shown."""
+        if self.passage_finder is not None:
+            ranking = self.passage_finder.with_shown_texts(query, ranking)
+        return self._with_whole_texts(ranking)
+
+    def _with_whole_texts(self, ranking: Ranking) -> Ranking:
         texts = self.store.texts(ranking.docids)
         return ranking.with_texts(dict(zip(ranking.docids, texts, strict=True)))

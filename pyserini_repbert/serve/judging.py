@@ -121,6 +121,7 @@ def pool_answer(
         if options.size is not None:
             options.size.add(shown)
         documents += shown
+    _name_copies(documents, index.store.versions(pool.docids))
     for document in documents:
         judgment = judgment_of.get(document['docid'])
         if judgment is not None:
@@ -136,13 +137,22 @@ def pool_answer(
     )
 
 
+def _name_copies(documents: Sequence[PooledDocument], versions: Sequence[str]) -> None:
+    """Let each document name the first one of the same title and text, whose version it has."""
+    first_of: dict[str, str] = {}
+    for document, version in zip(documents, versions, strict=True):
+        first = first_of.setdefault(version or document['docid'], document['docid'])
+        if first != document['docid']:
+            document['same_as'] = first
+
+
 def _pooled_documents(
     index: ServedIndex, question: str, docids: Sequence[str], names: Sequence[str]
 ) -> list[PooledDocument]:
-    """Documents that are not judged yet, with their best passages, and their fields of these
+    """Documents that are not judged yet, with what hits show of them, and their fields of these
     names.
     """
-    hits = index.with_texts(question, Ranking(docids, [0.0] * len(docids)))
+    hits = index.with_shown_texts(question, Ranking(docids, [0.0] * len(docids)))
     all_fields = index.store.fields(docids, names)
     documents = []
     for hit, fields in zip(hits, all_fields, strict=True):
@@ -153,25 +163,28 @@ def _pooled_documents(
 def _pooled_document(
     index: ServedIndex, question: str, hit: Candidate, fields: dict[str, Any]
 ) -> PooledDocument:
-    """A document that is not judged yet: its title, its best passage, and where that is."""
+    """A document that is not judged yet: its title, what a hit shows of it, and where that is."""
     title = None
     text = hit.text or ''
     start = None
     end = None
+    headings: list[str] = []
     if hit.excerpts:
         passage = hit.excerpts[0]
         title = passage.title or None
-        text = passage.text
-        start = passage.start
-        end = passage.end
+        text = passage.shown_text
+        start, end = passage.body_span
+        headings = list(passage.headings)
     return PooledDocument(
         docid=hit.docid,
         title=title,
         text=text,
         start=start,
         end=end,
+        headings=headings,
         display=display_parts(question, text, index.find_words),
         fields=fields,
+        same_as=None,
         grade=None,
         comment='',
     )

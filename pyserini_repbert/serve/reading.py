@@ -211,15 +211,22 @@ def _outlined(heading: Heading) -> OutlinedHeading:
 def _best_passages(
     index: ServedIndex, docid: str, query: str, n_passages: int
 ) -> list[OutlinedPassage]:
-    """The passages of a document that fit a question best, in the order of the text."""
+    """What answers a question in the passages of a document that fit it best, in the order of the
+    text; among them is what a hit of the document shows.
+    """
     if index.passage_finder is None or not query or not n_passages:
         return []
-    hits = index.passage_finder.with_stored_texts(query, Ranking([docid], [0.0]), n_passages)
+    document = Ranking([docid], [0.0])
+    shown = index.passage_finder.with_shown_texts(query, document)[0].excerpts
+    nearest = index.passage_finder.with_stored_texts(query, document, n_passages)[0].excerpts
+    numbers = {passage.number for passage in shown}
+    others = [passage for passage in nearest if passage.number not in numbers]
     passages: list[OutlinedPassage] = []
-    for rank, passage in enumerate(hits[0].excerpts, 1):
+    for rank, passage in enumerate([*shown, *others][:n_passages], 1):
         passages.append(_outlined_passage(passage, rank))
     return sorted(passages, key=lambda passage: passage['start'])
 
 
 def _outlined_passage(passage: Excerpt, rank: int) -> OutlinedPassage:
-    return {'start': passage.start, 'end': passage.end, 'rank': rank}
+    start, end = passage.shown_span
+    return {'start': start, 'end': end, 'rank': rank}

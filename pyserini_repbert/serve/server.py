@@ -7,10 +7,12 @@ import logging
 import math
 import resource
 import socket
+import sys
 from typing import Any
 
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.serve.access import access_log
+from pyserini_repbert.serve.access import ENTRY, GONE, access_log
 from pyserini_repbert.serve.deadline import make_protocol
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -21,6 +23,8 @@ _IDLE_SECONDS = 15  # that a connection is kept between requests
 _BACKLOG = 2048  # connections that wait to be accepted
 # Bytes of a request's line and headers; longer ones are refused before they are parsed.
 _MAX_HEAD_BYTES = 256 << 10
+# Characters of a path that a terminal shows.
+_SHOWN_PATH = 200
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -66,10 +70,12 @@ def serve(
     app : of `create_app`
     settings : for their limits
     listener : of `listen`
-    log_file : where requests are logged, as JSON lines; None: stderr
+    log_file : where requests are logged, as JSON lines; None: stderr, of which a terminal shows
+        failed requests alone, in words
     """
     raise_file_limit()
-    _log_requests(log_file)
+    is_watched = log_file is None and not settings.log_queries and sys.stderr.isatty()
+    log_requests(log_file, is_watched)
     config = uvicorn.Config(
         app,
         http=make_protocol(settings.limits.request_seconds),
@@ -92,10 +98,38 @@ def serve(
     server.run(sockets=[listener])
 
 
-def _log_requests(log_file: str | None) -> None:
+def log_requests(log_file: str | None, is_watched: bool) -> None:
+    """Log each request, as a JSON line.
+
+    Parameters
+    ----------
+    log_file : where; None: stderr
+    is_watched : whether a person reads along, who sees failed requests alone, in words
+    """
     handler: logging.Handler = logging.StreamHandler()
     if log_file:
         handler = logging.FileHandler(log_file, encoding='utf-8')
+    if is_watched:
+        handler.addFilter(_has_failed)
+        handler.setFormatter(_Words())
     access_log.addHandler(handler)
     access_log.setLevel(logging.INFO)
     access_log.propagate = False
+
+
+def _has_failed(record: logging.LogRecord) -> bool:
+    """Whether a request was refused, or the service failed.
+
+    What is not there is no failure: the page asks how far a search is that has just ended.
+    """
+    status: int = vars(record)[ENTRY]['status']
+    return status >= 400 and status not in (404, GONE)
+
+
+class _Words(logging.Formatter):
+    """A request in a short line: 'GET /v1/mine/search: 400'."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = vars(record)[ENTRY]
+        path = printable(entry['path'])[:_SHOWN_PATH]
+        return f'{entry["method"]} {path}: {entry["status"]}'

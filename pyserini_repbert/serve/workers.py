@@ -58,7 +58,7 @@ def serve_with_workers(
     listener : the socket, of `listen`
     n : processes
     with_mcp : also MCP tools, at /mcp
-    log_file : where requests are logged; None: stderr
+    log_file : as in `serve`
 
     Raises
     ------

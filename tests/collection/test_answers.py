@@ -75,13 +75,16 @@ def test_without_a_match_it_is_the_beginning(monkeypatch):
 
 def test_a_reason_is_the_passage():
     (reasons,) = hit_reasons('snail', document('A snail.'), ['dense'], [Ranking(['d'], [1.0])])
-    assert reasons == ['ranks: dense 1', 'passage: 3 (characters 1000 to 1008)']
+    assert reasons == [
+        'ranks: dense 1',
+        'passage 4 of the document, characters 1000 to 1008',
+    ]
 
 
 def test_search_says_which_passage_decided(mine, run, cross_encoder_folder):
     asked = ('--index', mine, '--query', 'moon tree', '--hits', 2, '--explain', '--quiet')
     shown = run(search, *asked)
-    assert ')  the long one\n' in shown and shown.count('      passage: ') == 2
+    assert ')  the long one\n' in shown and shown.count('      passage ') == 2
     mono = cross_encoder_folder('monobert')
     reranked = run(search, *asked, '--rerank', f'{mono}@2:passages=20')
     scores = {}
@@ -89,7 +92,9 @@ def test_search_says_which_passage_decided(mine, run, cross_encoder_folder):
         # CutPassage by passage, the reranker prefers the one that is said.
         excerpt = _passage(mine, 'b', number)
         if excerpt is not None:
-            stated = f'passage: {number} (characters {excerpt.start} to {excerpt.end})'
+            stated = (
+                f'passage {number + 1} of the document, characters {excerpt.start} to {excerpt.end}'
+            )
             scores[stated] = _score(mono, excerpt.model_input)
     best = max(scores, key=lambda stated: scores[stated])
     assert best in reranked
@@ -123,7 +128,8 @@ def test_explain_explains_the_best_passage(mine, run, cross_encoder_folder):
     for line, passage in zip(said, explained['excerpts'], strict=False):
         start, end = passage['start'], passage['end']
         assert line == (
-            f'{passage["docid"]}: passage: {passage["number"]} (characters {start} to {end})'
+            f'{passage["docid"]}: passage {passage["number"] + 1} of the document, '
+            f'characters {start} to {end}'
         )
         excerpt = _passage(mine, passage['docid'], passage['number'])
         position = explained['docids'].index(passage['docid'])

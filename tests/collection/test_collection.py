@@ -36,11 +36,13 @@ def test_a_second_sync_changes_nothing(open_collection):
     with open_collection() as collection:
         first = collection.sync(DOCUMENTS)
         assert str(first) == (
-            '4 added, 0 changed, 0 deleted, 0 unchanged; 6 passages encoded, generation 1'
+            '4 added, 0 changed, 0 deleted, 0 unchanged; '
+            'encoded 6 passages into generation 1 of the index'
         )
         again = collection.sync(DOCUMENTS)
         assert str(again) == (
-            '0 added, 0 changed, 0 deleted, 4 unchanged; 0 passages encoded, generation 1'
+            '0 added, 0 changed, 0 deleted, 4 unchanged; '
+            'encoded 0 passages into generation 1 of the index'
         )
 
 
@@ -71,12 +73,13 @@ def test_only_what_changes_is_encoded(open_collection):
         collection.sync(DOCUMENTS)
         renamed = [{**DOCUMENTS[0], 'id': 'z'}, *DOCUMENTS[1:]]
         assert str(collection.sync(renamed)) == (
-            '0 added, 0 changed, 0 deleted, 1 renamed, 3 unchanged; 0 passages encoded, '
-            'generation 2'
+            '0 added, 0 changed, 0 deleted, 1 renamed, 3 unchanged; '
+            'encoded 0 passages into generation 2 of the index'
         )
         fields = [*renamed[:3], {'id': 'empty', 'text': '', 'lang': 'en'}]
         assert str(collection.sync(fields)) == (
-            '0 added, 1 changed, 0 deleted, 3 unchanged; 0 passages encoded, generation 3'
+            '0 added, 1 changed, 0 deleted, 3 unchanged; '
+            'encoded 0 passages into generation 3 of the index'
         )
         assert collection.generation.fields(['empty']) == [{'lang': 'en'}]
         changed = [fields[0], {'id': 'b', 'text': f'{LONG} moon.'}, *fields[2:]]

@@ -37,12 +37,14 @@ def test_the_actions(index, corpus_file, tmp_path):
     corpus = corpus_file(6)
     assert index('sync', '--corpus', corpus) == (
         0,
-        'mine: 6 added, 0 changed, 0 deleted, 0 unchanged; 6 passages encoded, generation 1\n',
+        'mine: 6 added, 0 changed, 0 deleted, 0 unchanged; '
+        'encoded 6 passages into generation 1 of the index\n',
     )
     corpus_file(5)
     assert index('sync', '--corpus', corpus.name) == (
         0,
-        'mine: 0 added, 0 changed, 1 deleted, 5 unchanged; 0 passages encoded, generation 2\n',
+        'mine: 0 added, 0 changed, 1 deleted, 5 unchanged; '
+        'encoded 0 passages into generation 2 of the index\n',
     )
     more = tmp_path / 'more.tsv'
     more.write_text('x\tthe moon\nd1\tthe sun\n', encoding='utf-8')
@@ -54,7 +56,8 @@ def test_the_actions(index, corpus_file, tmp_path):
     more.write_text('x\tthe moon\ny\tthe sun\n', encoding='utf-8')
     assert index('add', '--corpus', more) == (
         0,
-        'mine: 2 added, 0 changed, 0 deleted, 0 unchanged; 2 passages encoded, generation 3\n',
+        'mine: 2 added, 0 changed, 0 deleted, 0 unchanged; '
+        'encoded 2 passages into generation 3 of the index\n',
     )
     ids = tmp_path / 'ids.txt'
     ids.write_text('x\n\nd2\n', encoding='utf-8')
@@ -114,8 +117,13 @@ def test_two_sources_with_one_docid(index, tmp_path):
     )
     for _ in range(2):
         status, text = index('sync', '--corpus', 'b', '--prefix', 'b/')
-        assert (status, text.endswith("generation 2; docids begin with 'b/'\n")) == (0, True)
-    assert index('sync', '--corpus', 'b')[1].endswith("generation 2; docids begin with 'b/'\n")
+        assert (status, text.endswith("generation 2 of the index; docids begin with 'b/'\n")) == (
+            0,
+            True,
+        )
+    assert index('sync', '--corpus', 'b')[1].endswith(
+        "generation 2 of the index; docids begin with 'b/'\n"
+    )
     status, text = index('sync', '--corpus', 'b', '--prefix', 'c/')
     assert (status, text.endswith('other docids (--rebuild)\n')) == (2, True)
 
@@ -132,13 +140,14 @@ def test_a_source_is_deleted(index, corpus_file, tmp_path):
     assert index('delete', '--source', 'two', '--ids', 'd1')[0] == 2
     assert index('delete', '--source', 'two') == (
         0,
-        'mine: 0 added, 0 changed, 2 deleted, 2 unchanged; 0 passages encoded, generation 3; '
+        'mine: 0 added, 0 changed, 2 deleted, 2 unchanged; '
+        'encoded 0 passages into generation 3 of the index; '
         "source 'two' is deleted\n",
     )
     record = read_record(tmp_path / 'mine/generations/000003.json')
     assert record.command[-2:] == ('--source', 'two')
     assert index('delete', '--source', corpus.name)[1].endswith(
-        f"generation 4; source '{corpus.name}' is deleted\n"
+        f"generation 4 of the index; source '{corpus.name}' is deleted\n"
     )
 
 

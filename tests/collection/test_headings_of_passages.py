@@ -235,7 +235,10 @@ def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, questio
     assert passage.headings == (heading,)
     assert passage.anchor == heading.lower()
     assert passage.line == line
-    assert passage.shown_text.startswith(heading)
+    start, end = passage.shown_span
+    assert passage.text[start:end].startswith(heading)
+    # The heading stands above it, and is not said twice.
+    assert passage.shown_text == passage.text[start + len(heading) + 2 : end]
     assert passage.text.startswith('Sun')
     assert passage.text.endswith('Mat.')
     hit = Candidate('page.md', 1.0, excerpts=(passage,))

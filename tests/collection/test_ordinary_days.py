@@ -75,8 +75,8 @@ def test_a_day_of_moving_files_into_another_folder(sync, folder):
     status, out, err = sync()
     assert (status, err) == (0, '')
     assert out == (
-        'mine: 0 added, 0 changed, 0 deleted, 5 renamed, 3 unchanged; 0 passages encoded, '
-        'generation 2\n'
+        'mine: 0 added, 0 changed, 0 deleted, 5 renamed, 3 unchanged; '
+        'encoded 0 passages into generation 2 of the index\n'
     )
     assert sorted(texts()) == sorted(docid.replace('beds', 'rows') for docid in ALL)
     assert [given.docid for given in store.judgments()] == ['rows/kale.md']
@@ -154,7 +154,9 @@ def test_a_day_without_the_disk(sync, folder, tmp_path):
     )
     shutil.rmtree(folder)
     (tmp_path / 'away').rename(folder)
-    assert sync()[1].startswith('mine: 0 added, 0 changed, 0 deleted, 8 unchanged; 0 passages')
+    assert sync()[1].startswith(
+        'mine: 0 added, 0 changed, 0 deleted, 8 unchanged; encoded 0 passages'
+    )
     assert sorted(texts()) == ALL
 
 

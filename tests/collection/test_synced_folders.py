@@ -38,7 +38,8 @@ def test_added_rows_of_tables_are_told_apart(sync, tmp_path, capsys):
     table = ['tool,n', *(f'hoe {number},{number}' for number in range(12))]
     write_files(tmp_path / 'docs', {'a.md': 'cat', 't.csv': '\n'.join(table)})
     assert sync()[1] == (
-        'mine: 13 added, 0 changed, 0 deleted, 0 unchanged; 13 passages encoded, generation 1; '
+        'mine: 13 added, 0 changed, 0 deleted, 0 unchanged; '
+        'encoded 13 passages into generation 1 of the index; '
         '12 of the added documents are rows of tables\n'
     )
     command.run(main, ['index', 'status', '--index', 'mine'])

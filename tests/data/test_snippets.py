@@ -3,7 +3,13 @@
 import pytest
 from hypothesis import given, strategies
 
-from pyserini_repbert.data.snippets import TextPart, cut_around, mark_words
+from pyserini_repbert.data.snippets import (
+    TextPart,
+    cut_around,
+    cut_lines_around,
+    find_words,
+    mark_words,
+)
 
 # Twenty words of four letters, 99 characters, with what a test puts in their middle.
 BEFORE = ' '.join(['aaaa'] * 10)
@@ -90,3 +96,22 @@ def test_it_is_never_longer_and_always_a_part_of_the_text(text, query, most):
     shown = cut_around(query, text, most)
     assert len(shown) <= most
     assert shown.removeprefix('… ').removesuffix(' …') in text
+
+
+LINES = 'import os\n\ndef one():\n    return 1\n\ndef two():\n    oldest = 2\n    return oldest'
+
+
+@pytest.mark.parametrize(
+    ('most', 'most_lines', 'expected'),
+    [
+        (500, None, LINES),
+        (44, None, '…\ndef two():\n    oldest = 2\n    return oldest'),
+        (500, 2, '…\n    oldest = 2\n    return oldest'),
+        (1, None, '…\n    oldest = 2\n…'),
+    ],
+)
+def test_code_is_cut_at_lines(most, most_lines, expected):
+    """Code began and ended within a line, as prose does."""
+    matches = find_words('oldest', LINES)
+    assert cut_lines_around(LINES, most, matches, most_lines) == expected
+    assert cut_lines_around(LINES, 10, []) == 'import os\n…'

@@ -284,3 +284,30 @@ def test_the_class_that_config_json_names_counts(folders):
             _our_inputs(folder)
     finally:
         (folder / 'config.json').write_text(config, 'utf-8')
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_file_that_begins_with_its_model_is_read_too(kind, folders):
+    folder, texts = folders[kind]
+    tokenizer = json.loads(texts[0])
+    first = {'model': tokenizer.pop('model')}
+    _write(folder, [json.dumps(first | tokenizer), texts[1]])
+    assert _is_run_by_us(folder)
+
+
+@pytest.mark.parametrize('change', [{'unk_id': 0}, {'unk_id': None}])
+def test_another_unknown_token_is_not_ours(change, folders):
+    folder, texts = folders['xlm-roberta']
+    tokenizer = json.loads(texts[0])
+    tokenizer['model'] |= change
+    _write(folder, [json.dumps(tokenizer), texts[1]])
+    assert not _is_run_by_us(folder)
+
+
+def test_tokens_of_bytes_are_not_ours(folders):
+    folder, texts = folders['xlm-roberta']
+    tokenizer = json.loads(texts[0])
+    tokenizer['model']['vocab'] += [[f'<0x{byte:02X}>', -9.0] for byte in range(256)]
+    tokenizer['model']['byte_fallback'] = True
+    _write(folder, [json.dumps(tokenizer), texts[1]])
+    assert not _is_run_by_us(folder)

@@ -34,9 +34,13 @@ def test_ranks_in_each_input():
     hits = Ranking(['b', 'a', 'c'], [3, 2, 1])
     inputs = [Ranking(['a', 'b'], [2, 1]), Ranking(['c', 'b'], [2, 1])]
     found = hit_reasons('q', hits, ['one', 'two'], inputs)
-    assert found == [['ranks: one 2, two 2'], ['ranks: one 1, two -'], ['ranks: one -, two 1']]
+    assert found == [
+        ['ranks: one 2, two 2'],
+        ['ranks: one 1, not in two'],
+        ['ranks: not in one, two 1'],
+    ]
     cut = hit_reasons('q', hits, ['one', 'two'], [inputs[0], inputs[1][:1]], depth=2)
-    assert cut[1:] == [['ranks: one 1, two -'], ['ranks: one >2, two 1']]
+    assert cut[1:] == [['ranks: one 1, not in two'], ['ranks: one below 2, two 1']]
 
 
 def test_the_scores_of_a_fused_hit_are_those_in_the_rankings():

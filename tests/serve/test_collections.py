@@ -185,6 +185,7 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
             'number': passage.number,
             'start': passage.start,
             'end': passage.end,
+            'shown': [passage.start, passage.end],
             'headings': [],
             'anchor': '',
             'file': '',

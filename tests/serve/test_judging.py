@@ -41,7 +41,8 @@ def test_a_pool_is_the_union_of_the_rankings_in_a_fixed_order(client):
     assert again == pool
     for document in pool['documents']:
         assert set(document) == {
-            *('docid', 'title', 'text', 'start', 'end', 'display', 'fields', 'grade', 'comment')
+            *('docid', 'title', 'text', 'start', 'end', 'headings', 'display', 'fields'),
+            *('same_as', 'grade', 'comment'),
         }
         assert document['text'][document['start'] : document['end']] == document['text']
         assert document['grade'] is None

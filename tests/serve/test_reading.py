@@ -127,7 +127,7 @@ def test_the_outline_has_headings_and_the_best_passages(client):
     assert len(starts) == 3 and starts == sorted(starts)
     by_rank = {passage['rank']: passage for passage in outline['passages']}
     if hit['docid'] == 'pets.md':
-        assert by_rank[1]['start'] == hit['passage']['start']
+        assert by_rank[1]['start'] == hit['passage']['shown'][0]
     assert client.get('/v1/mine/outline/pets.md').json()['passages'] == []
     assert client.get('/v1/mine/outline/run.py').json()['is_code'] is True
 
@@ -154,3 +154,52 @@ def test_what_cannot_be_read_is_refused(client):
     assert client.get('/v1/mine/text/pets.md?start=-1').status_code == 400
     assert client.get('/v1/mine/text/none').status_code == 404
     assert client.get('/v1/mine/outline/none').status_code == 404
+
+
+SECTIONS = """\
+# Pets
+
+## Cat
+
+A cat sat on the mat.
+
+## Dog
+
+It ran. It sat.
+
+## Fish
+
+Fish swim.
+"""
+
+
+def test_a_hit_its_reason_its_document_and_what_is_judged_show_one_section(
+    tiny_checkpoint, tmp_path, serving_path
+):
+    """A hit showed the section, a reason the nearest sentence of the passage, a judge all of it."""
+    docs = write_files(tmp_path / 'docs', {'pets.md': SECTIONS, 'copy/pets.md': SECTIONS})
+    with Collection.open(
+        tmp_path / 'mine', encoder=str(tiny_checkpoint('encoder')), sparse='none'
+    ) as collection:
+        collection.sync(docs)
+    client = serving_path(tmp_path / 'mine')
+    whole = client.get('/v1/mine/doc/pets.md').json()['doc']['text']
+    (hit, _) = client.get('/v1/mine/search?query=dogs&display=true').json()['candidates']
+    start, end = hit['passage']['shown']
+    assert whole[start:end].split() == ['Dog', 'It', 'ran.', 'It', 'sat.']
+    assert hit['passage']['start'] <= start < end <= hit['passage']['end']
+    # Its heading stands above.
+    assert hit['passage']['headings'] == ['Dog']
+    assert ''.join(part['text'] for part in hit['display']).split()[0] == 'It'
+    outline = client.get('/v1/mine/outline/pets.md?query=dogs').json()
+    assert {'start': start, 'end': end, 'rank': 1} in outline['passages']
+    asked = {'query': 'dogs', 'docid': 'pets.md'}
+    (reason,) = client.get('/v1/mine/explain', params=asked).json()['reasons']
+    assert reason['sentence'] in ('It ran.', 'It sat.')
+    assert whole[reason['start'] : reason['end']] == reason['sentence']
+    assert start < reason['start']
+    pool = client.post('/v1/mine/pools', json={'question': 'dogs'}).json()['documents']
+    assert [document['headings'] for document in pool] == [['Dog'], ['Dog']]
+    assert [document['text'].split() for document in pool] == [['It', 'ran.', 'It', 'sat.']] * 2
+    # Both have one text.
+    assert [document['same_as'] for document in pool] == [None, pool[0]['docid']]

@@ -1,12 +1,14 @@
 """The socket that a service listens at, and its limit of open files."""
 
+import json
 import resource
 import socket
 
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.server import listen, raise_file_limit
+from pyserini_repbert.serve.access import ENTRY, GONE, access_log
+from pyserini_repbert.serve.server import listen, log_requests, raise_file_limit
 
 
 def test_the_socket_names_tcp_so_that_answers_leave_at_once():
@@ -38,3 +40,34 @@ def test_the_limit_of_open_files_is_raised():
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def log():
+    """log(path, status): logs a request; the handlers of the log are set back."""
+    handlers = list(access_log.handlers)
+    propagates = access_log.propagate
+
+    def log(path, status):
+        entry = {'method': 'GET', 'path': path, 'status': status}
+        access_log.info(json.dumps(entry), extra={ENTRY: entry})
+
+    yield log
+    access_log.handlers[:] = handlers
+    access_log.propagate = propagates
+
+
+def test_a_person_at_a_terminal_sees_failed_requests_alone(log, capsys):
+    """Each request was a line of JSON."""
+    log_requests(None, is_watched=True)
+    log('/v1/mine/search', 200)
+    log('/v1/mine/search', GONE)
+    log('/v1/progress/page-1', 404)
+    log('/v1/a\nb/search', 400)
+    assert capsys.readouterr().err == 'GET /v1/a b/search: 400\n'
+
+
+def test_other_logs_have_a_line_of_json_for_each_request(log, capsys):
+    log_requests(None, is_watched=False)
+    log('/v1/mine/search', 200)
+    assert json.loads(capsys.readouterr().err)['status'] == 200

@@ -90,7 +90,7 @@ def test_judging(opened, served_judging, width, scheme):
     check(page)
     for number in (2, 3):
         page.keyboard.press('2')
-        page.locator('.judge-progress', has_text=f'· {number} of 3').wait_for()
+        page.locator('.judge-progress', has_text=f'· document {number} of 3').wait_for()
     page.keyboard.press('s')
     page.wait_for_selector('.judge-summary')
     check(page)

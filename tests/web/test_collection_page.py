@@ -32,8 +32,8 @@ def test_a_hit_has_its_title_and_its_passage_around_the_words(mine, served_colle
     assert shown.startswith('… ') and shown.endswith(' …')
     assert 'A copper band around the bed keeps slugs off the lettuce.' in shown
     assert first.locator('mark').all_text_contents() == ['keeps', 'slugs', 'off', 'lettuce']
-    assert 'passage 1, characters ' in first.locator('.excerpt').inner_text()
-    assert first.locator('.journey').inner_text() == 'dense 1 · bm25 1 → interpolation 1'
+    assert 'passage 2 of the document: characters ' in first.locator('.excerpt').inner_text()
+    assert first.locator('.journey').inner_text() == 'Ranks: dense 1 · bm25 1 → interpolation 1'
 
 
 def test_the_whole_document_is_shown_on_demand(mine, served_collection):

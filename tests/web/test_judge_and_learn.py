@@ -92,7 +92,7 @@ def test_judge_learn_use_and_go_back(opened, served_kitchen):
         judged.append(wait_for_question(page, judged[-1] if judged else ''))
         judge_question(page, judged[-1])
         line = page.locator('.judge-progress').inner_text()
-        assert line == f'{number + 1} of 20 questions · Summary'
+        assert line == f'{number + 1} of 20 questions judged · summary'
         if number == 3:
             page.get_by_role('button', name='All questions').press('Enter')
             page.get_by_text('4 of 20 questions judged.').wait_for()

@@ -62,7 +62,7 @@ def shown_docid(page):
 
 def wait_for_document(page, number):
     """Wait until the document of a number is shown, and give its docid."""
-    page.locator('.judge-progress', has_text=f'· {number} of 3 documents').wait_for()
+    page.locator('.judge-progress', has_text=f'· document {number} of 3').wait_for()
     return shown_docid(page)
 
 
@@ -101,7 +101,9 @@ def test_from_the_name_to_the_summary_with_the_keyboard_alone(
     assert question in QUESTIONS and page.evaluate(FOCUSED) == 'judge-document'
     second = press_and_wait(page, '2', 2)
     third = press_and_wait(page, '0', 3)
-    assert page.locator('.judge-progress').inner_text() == '1 of 3 questions · 3 of 3 documents'
+    assert (
+        page.locator('.judge-progress').inner_text() == '1 of 3 questions judged · document 3 of 3'
+    )
     page.keyboard.press('3')
     page.wait_for_selector('.judge-summary')
     assert page.evaluate(FOCUSED) == 'judge-summary'
@@ -180,7 +182,9 @@ def test_the_whole_document_and_its_words(judge):
     page = judge().open(question_address(SLUGS), '.judge-document')
     wait_for_document(page, 1)
     while shown_docid(page) != 'guide/slugs':
-        number = int(page.locator('.judge-progress').inner_text().split('· ')[1].split()[0])
+        number = int(
+            page.locator('.judge-progress').inner_text().split('· document ')[1].split()[0]
+        )
         press_and_wait(page, 's', number + 1)
     assert page.locator('.judge-document h3').inner_text() == 'Lettuce without slugs'
     assert {'slugs', 'lettuce'} <= set(page.locator('.judge-document mark').all_text_contents())
@@ -235,7 +239,7 @@ def test_the_keys_are_listed_and_can_be_switched_off(judge, stored):
     page.keyboard.press('?')
     keys = page.locator('.keys kbd').all_text_contents()
     assert keys == ['0, 1, 2, 3', 's, →', '←', 'u', 'c', 'o', 'n', 'Esc', '?']
-    page.get_by_label('Single keys do this').uncheck()
+    page.get_by_label('Use these keys').uncheck()
     page.keyboard.press('Escape')
     page.keyboard.press('2')
     page.get_by_role('button', name='1 related').press('Enter')

@@ -215,7 +215,7 @@ def test_the_laboratory_is_one_control_away_and_keeps_its_address(mine):
     page.wait_for_selector('.steps')
     assert page.locator('#q').input_value() == 'keep slugs off lettuce'
     page.get_by_text('More', exact=True).click()
-    page.get_by_role('link', name='Reader’s page').click()
+    page.get_by_role('link', name='Plain search page').click()
     page.wait_for_selector('.snippet')
     mine.open('?q=lettuce&system=dense', '.steps')
 
@@ -390,6 +390,57 @@ def test_a_document_keeps_title_file_and_question_in_sight(mine):
         page.keyboard.press('n')
     page.wait_for_function('document.querySelectorAll(".matches button:disabled").length === 1')
     assert following.is_disabled() or previous.is_disabled()
+
+
+SECTIONED = '# Shed\n\n' + ''.join(
+    f'## {name}\n\n{text}\n\n' + 'The shed is locked in the evening, and opened at seven. ' * 30
+    for name, text in {
+        'Tools': 'A spade.',
+        'Slugs': 'A copper band stops slugs. ' * 12,
+        'Seeds': 'Peas and beans.',
+    }.items()
+)
+
+
+@pytest.fixture
+def shed(opened, tmp_path):
+    """The reader's page of a document of three long sections, and a short one."""
+    docs = tmp_path / 'docs'
+    docs.mkdir()
+    (docs / 'shed.md').write_text(SECTIONED, encoding='utf-8')
+    (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
+    made = ('--corpus', 'docs', '--encoder', 'repbert-demo')
+    command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
+    with run_service(tmp_path, '--index', 'mine') as address:
+        yield opened(address=address, bypass_csp=True)
+
+
+def test_a_document_opens_at_the_section_of_its_hit_and_its_contents_say_so(shed):
+    """It opened at the passage, and the contents marked no heading."""
+    page = shed.open('?q=copper+against+slugs', '.hit')
+    assert page.locator('.hit .crumbs').first.inner_text() == 'shed.md › Slugs'
+    assert page.locator('.hit .snippet').first.inner_text().startswith('A copper band')
+    page.get_by_role('link', name='Shed').click()
+    page.wait_for_selector('.outline [aria-current]')
+    current = page.locator('.outline [aria-current]')
+    assert current.inner_text() == 'Slugs'
+    assert is_in_view(page, '.heading:has-text("Slugs")')
+    told = page.locator('.matches .note').inner_text()
+    number, total = told.removeprefix('Match ').split(' of ')
+    assert 1 <= int(number) <= int(total)
+    page.evaluate('window.scrollTo(0, 0)')
+    page.wait_for_function('document.querySelector(".outline [aria-current]").innerText == "Tools"')
+    page.get_by_role('button', name='Seeds').click()
+    page.wait_for_function('document.querySelector(".outline [aria-current]").innerText == "Seeds"')
+    assert current.count() == 1
+
+
+def test_a_filter_that_leaves_nothing_is_taken_away_by_one_control(mine):
+    page = mine.open(f'{ASKED}&filter=type%3Anowhere', '.message')
+    assert 'No document that the filter lets through' in page.locator('.message').inner_text()
+    page.get_by_role('button', name='Search without the filter').click()
+    page.wait_for_selector('.hit')
+    assert 'filter=' not in page.url
 
 
 def test_the_menu_closes_when_one_clicks_elsewhere(mine):

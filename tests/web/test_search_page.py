@@ -22,7 +22,7 @@ def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
     for card, hit in zip(page.locator('.hit').all(), found['candidates'], strict=True):
         dense, bm25, fused = (f'{one["ranking"]} {one["rank"] or "–"}' for one in hit['provenance'])
-        assert card.locator('.journey').inner_text() == f'{dense} · {bm25} → {fused}'
+        assert card.locator('.journey').inner_text() == f'Ranks: {dense} · {bm25} → {fused}'
         assert card.locator('.passage').text_content() == ''.join(
             part['text'] for part in hit['display']
         )
@@ -137,7 +137,7 @@ def test_keys(opened):
     assert page.locator('#q').input_value() == 'jk/'
     page.keyboard.press('Escape')
     page.keyboard.press('?')
-    page.get_by_label('Single keys do this').uncheck()
+    page.get_by_label('Use these keys').uncheck()
     page.keyboard.press('Escape')
     page.keyboard.press('/')
     assert page.evaluate(focused) != 'q'

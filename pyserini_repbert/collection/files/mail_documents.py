@@ -1,14 +1,16 @@
-"""Mail as documents: the subject is the title; from, to and date are fields.
+"""Mail as documents: the title is the sender and the subject; from, to and date are fields.
 
-`mail_text.py` reads the text. The standard library parses messages. Its `mailbox` does not find
-them: it begins a message at each sentence 'From here on, …' behind an empty line, and reads no
-packed file.
+The sender is in the title since people ask what somebody wrote: the title comes with each passage,
+and with each hit. `mail_text.py` reads the text. The standard library parses messages. Its
+`mailbox` does not find them: it begins a message at each sentence 'From here on, …' behind an empty
+line, and reads no packed file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from pyserini_repbert.collection.files.file_to_read import MOST_BYTES, FileToRead, read_bytes
 from pyserini_repbert.collection.files.mail_headers import header, parse_message
+from pyserini_repbert.collection.files.mail_people import Person, people_of
 from pyserini_repbert.collection.files.mail_text import read_body
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import APPLE_MAIL, has_suffix_or_packed
@@ -51,10 +54,10 @@ def _message_of_apple(raw: bytes) -> bytes:
 
 def document_of_mail(docid: str, raw: bytes) -> Document:
     """The document of a message. Raises UnreadableFile for one that has content, but no text."""
-    document = _document(docid, raw)
-    if not document.text and _has_content(raw):
+    mail = _read_mail(raw)
+    if not mail.body and _has_content(raw):
         raise without_text('a message without text: its parts are attachments, or not text')
-    return document
+    return mail.document(docid)
 
 
 def _has_content(raw: bytes) -> bool:
@@ -67,13 +70,13 @@ def mailbox_documents(file: FileToRead) -> Iterator[Document]:
     """The documents of a mailbox, each by its Message-ID, or by its number without one."""
     given: set[str] = set()
     for number, raw in enumerate(_messages(file.path), 1):
-        document = _document(file.numbered_docid(number), raw)
-        identifier = str(document.fields.get('message_id', ''))
+        mail = _read_mail(raw)
+        docid = file.numbered_docid(number)
+        identifier = str(mail.fields.get('message_id', ''))
         if identifier and identifier not in given:
             given.add(identifier)
             docid = file.docid_of(identifier)
-            document = Document(docid, document.text, document.title, document.fields)
-        yield document
+        yield mail.document(docid)
 
 
 def _messages(path: Path) -> Iterator[bytes]:
@@ -106,14 +109,41 @@ def _messages(path: Path) -> Iterator[bytes]:
         yield b''.join(lines)
 
 
-def _document(docid: str, raw: bytes) -> Document:
-    """The document of a message. Raises UnreadableFile for one that is none."""
+@dataclass(frozen=True)
+class _Mail:
+    """What is read of a message.
+
+    Attributes
+    ----------
+    sender : the names of who sent it; '' where it does not say so
+    subject : '' for none
+    body : its text; '' for none
+    fields : of its header
+    """
+
+    sender: str
+    subject: str
+    body: str
+    fields: Mapping[str, str | list[str]]
+
+    def document(self, docid: str) -> Document:
+        """The document of the message; one without a word has no title."""
+        title = ''
+        if self.subject or self.body:
+            title = ': '.join(part for part in (self.sender, self.subject) if part)
+        return Document(docid, self.body, title, self.fields)
+
+
+def _read_mail(raw: bytes) -> _Mail:
+    """A message. Raises UnreadableFile for one that is none."""
     try:
         message = parse_message(raw)
         if not message.keys():
             raise UnreadableFile('not a mail: it has no header')
-        title = header(message, 'subject')
-        return Document(docid, read_body(message), title, _fields(message))
+        people = {name: people_of(message, name) for name in _ADDRESSES}
+        sender = ', '.join(person.shown_name for person in people['from'])
+        subject = header(message, 'subject')
+        return _Mail(sender, subject, read_body(message), _fields(message, people))
     except (MessageError, LookupError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, UnreadableFile):
             raise
@@ -121,12 +151,15 @@ def _document(docid: str, raw: bytes) -> Document:
         raise UnreadableFile(f'not a readable mail ({error})') from error
 
 
-def _fields(message: EmailMessage) -> dict[str, str]:
-    fields = {}
-    for name in _ADDRESSES:
-        value = header(message, name)
-        if value:
-            fields[name] = value
+def _fields(
+    message: EmailMessage, people: Mapping[str, Sequence[Person]]
+) -> dict[str, str | list[str]]:
+    """The fields of a message: of several people, a list."""
+    fields: dict[str, str | list[str]] = {}
+    for name, of_header in people.items():
+        shown = [str(person) for person in of_header]
+        if shown:
+            fields[name] = shown[0] if len(shown) == 1 else shown
     date = _date(message)
     if date:
         fields['date'] = date

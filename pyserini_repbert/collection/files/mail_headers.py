@@ -23,6 +23,12 @@ _MOST_CONTENT_HEADER = 2_000  # of those that each part has
 _WITHOUT_SEMICOLON = re.compile(r'\A(\s{0,99}[\w.+-]{1,80}/[\w.+-]{1,80})\s+(?=[\w-]{1,40}=)')
 # A boundary without quotes ends at the next semicolon.
 _BARE_BOUNDARY = re.compile(r'\bboundary\s{0,9}=\s{0,9}([^\s";][^";\r\n]{0,200})', re.IGNORECASE)
+_PEOPLE = ('from', 'to', 'cc')
+# 'kb@example.org (Klaus Brandt)', as before 1982 and in archives of lists, there with ' at '.
+_NAME_BEHIND = re.compile(
+    r'\A\s{0,99}([^\s()<>",;@]{1,200})(?:@| at )([^\s()<>",;@]{1,200})\s{1,99}'
+    r'\(([^()<>",;]{1,200})\)\s{0,99}\Z'
+)
 _ENCODED_WORD = re.compile(r'=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[qb]\?)', re.IGNORECASE)
 # What the standard library takes for bytes of an encoding that nobody knows.
 _UNKNOWN = 'unknown-8bit'
@@ -87,6 +93,8 @@ class _LenientPolicy(EmailPolicy):
             return value if value.isascii() else _as_in_file(value)
         if not value.isascii():
             value = _as_in_file(value)
+        if name.lower() in _PEOPLE:
+            value = _mended_people(value)
         return super().header_fetch_parse(name, _ENCODED_WORD.sub(_with_known_codec, value))
 
 
@@ -96,6 +104,16 @@ def _mended_content_header(name: str, value: str) -> str:
         return value
     value = _WITHOUT_SEMICOLON.sub(r'\1; ', value, count=1)
     return _BARE_BOUNDARY.sub(_quoted_boundary, value, count=1)
+
+
+def _mended_people(value: str) -> str:
+    """A header of people, with names in front of addresses and commas between them.
+
+    Outlook writes semicolons, which elsewhere end a group: 'friends: a@x.org, b@x.org;'.
+    """
+    if ':' not in value:
+        value = value.rstrip('; \t\r\n').replace(';', ',')
+    return _NAME_BEHIND.sub(r'\3 <\1@\2>', value)
 
 
 def _quoted_boundary(match: re.Match[str]) -> str:

@@ -78,18 +78,25 @@ def _headers(properties: Any) -> dict[str, str]:
     name = text(constants.PID_SENDER_NAME)
     values = {
         # Within one organisation, Outlook's addresses are none of mail.
-        'From': formataddr((name, address)) if '@' in address else name,
+        'From': formataddr((name, address)) if '@' in address else _quoted_names(name),
         'Subject': text(constants.PID_SUBJECT),
         'Date': _date_sent(properties),
         'Message-ID': text(_MESSAGE_ID),
     }
-    values.update({name: text(number) for name, number in _DISPLAYED.items()})
+    for header_name, number in _DISPLAYED.items():
+        values[header_name] = _quoted_names(text(number))
     came = HeaderParser().parsestr(text(constants.PID_TRANSPORT_MESSAGE_HEADERS))
     for name in _HEADERS:
         # Outlook shows the subject that it stores.
         if name != 'Subject' or not values[name]:
             values[name] = str(came.get(name) or values[name])
     return values
+
+
+def _quoted_names(shown: str) -> str:
+    """People as mail has them, of what Outlook shows: 'Brandt, Klaus; Bob'."""
+    names = [name.strip().replace('"', '') for name in shown.split(';')]
+    return ', '.join(name if '@' in name else f'"{name}"' for name in names if name)
 
 
 def _date_sent(properties: Any) -> str:

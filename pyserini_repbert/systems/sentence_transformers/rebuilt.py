@@ -36,6 +36,9 @@ _SPECIAL_TOKENS = (
     'mask_token',
 )
 _FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
+# A character that no vocabulary has, and XLM-R's number of it.
+_UNKNOWN = '\U0010ffff'
+_UNKNOWN_NUMBER = 3
 # Keys of tokenizer_config.json that change no token, and those that are read here or by the opener.
 _KNOWN_KEYS = frozenset(
     (
@@ -88,7 +91,8 @@ class TokenizerClass:
     Attributes
     ----------
     check_parts : raises Unsupported for a normalizer, a pre-tokenizer or a model that this class
-        does not build; gets the tokenizer, what tokenizer.json says, and tokenizer_config.json
+        does not build; gets the tokenizer, what tokenizer.json says beside its model, and
+        tokenizer_config.json
     specials : its default special tokens, by their keys in tokenizer_config.json
     first, last : the keys of the tokens around a text; None: as in tokenizer.json
     separators : how many of the last stand between the texts of a pair
@@ -120,7 +124,7 @@ def check_as_rebuilt(
     ----------
     backend : the tokenizer of tokenizer.json, or of vocab.txt where there is none
     folder : with the files of the tokenizer
-    file : what tokenizer.json says; empty where there is none
+    file : what tokenizer.json says beside its model; empty where there is none
     name : of the tokenizer's class
     settings : what tokenizer_config.json says
 
@@ -217,14 +221,9 @@ def _check_xlm_roberta(backend: Tokenizer, file: Settings, settings: Settings) -
 
     if not isinstance(backend.model, models.Unigram):
         raise Unsupported("its tokenizer is not XLM-R's")
-    in_file = file.get('model', {})
-    model = {
-        'unk_id': in_file.get('unk_id'),
-        'byte_fallback': in_file.get('byte_fallback', False),
-        'alpha': backend.model.alpha,
-        'nbest_size': backend.model.nbest_size,
-    }
-    _check_model(model, unk_id=3, byte_fallback=False, alpha=None, nbest_size=None)
+    _check_unknown(backend)
+    model = {'alpha': backend.model.alpha, 'nbest_size': backend.model.nbest_size}
+    _check_model(model, alpha=None, nbest_size=None)
     prepend_scheme = 'never'
     if _flag(settings, 'add_prefix_space', True):
         prepend_scheme = 'always'
@@ -237,6 +236,17 @@ def _check_xlm_roberta(backend: Tokenizer, file: Settings, settings: Settings) -
     expected = {'type': 'Sequence', 'pretokenizers': [{'type': 'WhitespaceSplit'}, metaspace]}
     _check_part('pre-tokenizer', backend.pre_tokenizer, expected)
     _check_xlm_normalizer(backend)
+
+
+def _check_unknown(backend: Tokenizer) -> None:
+    """What the vocabulary lacks is its token 3: XLM-R has no tokens of bytes instead."""
+    try:
+        unknown = [token.id for token in backend.model.tokenize(_UNKNOWN)]
+    # tokenizers raises plain Exception for a vocabulary without an unknown token.
+    except Exception as error:
+        raise Unsupported(f'its tokenizer refuses an unknown character ({error})') from error
+    if unknown != [_UNKNOWN_NUMBER]:
+        raise Unsupported(f'its tokenizer reads an unknown character as tokens {unknown}')
 
 
 def _check_xlm_normalizer(backend: Tokenizer) -> None:

@@ -6,12 +6,14 @@ between, and one token type.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.tokenizer import (
     SpecialTokens,
@@ -28,6 +30,9 @@ from pyserini_repbert.systems.sentence_transformers.rebuilt import check_as_rebu
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+# The key of the model in a tokenizer.json, and keys that stand before it.
+_MODEL = b'"model"'
+_BEFORE_MODEL = frozenset({'truncation', 'padding', 'added_tokens'})
 # A text of some tokens in any vocabulary.
 _PROBE = 'a 1 .'
 _BERT_CLASS = 'BertTokenizer'
@@ -72,13 +77,13 @@ def open_tokenizer(body: Body, prompt: str = '') -> FolderTokenizer:
             raise Unsupported(f'its {key} is {settings[key]}')
     tokenizer_class = _class_of(body, settings)
     backend = _backend(folder, tokenizer_class)
-    file = read_values_if_there(folder / 'tokenizer.json')
+    file = _read_beside_model(folder / 'tokenizer.json')
     check_as_rebuilt(backend, folder, file, name=tokenizer_class, settings=settings)
     if body.lowercase:
         _put_into_lower_case(backend)
     form = _form_of(backend)
     pad = _name_of(backend, body.config.pad_token_id)
-    largest = _largest_number(backend, file)
+    largest = _largest_number(backend)
     if largest >= body.config.vocab_size:
         raise DamagedFileError(
             f'{folder}: the tokenizer has a wordpiece {largest}, the model has '
@@ -103,19 +108,33 @@ class _Form:
     second_type: int
 
 
-def _largest_number(backend: Tokenizer, file: Mapping[str, Any]) -> int:
-    """The largest number of a wordpiece.
+def _read_beside_model(path: Path) -> Mapping[str, Any]:
+    """What a tokenizer.json says beside its model; empty where there is no such file.
 
-    Parameters
-    ----------
-    backend : the tokenizer
-    file : what its tokenizer.json says: to ask the tokenizer for its vocabulary takes much longer
+    The vocabulary of a model takes longer to read than anything else, and the tokenizer has it. The
+    package tokenizers writes the model last. A file in another order is read whole. Raises
+    Unsupported for a file that is not a JSON object.
     """
-    vocabulary = file.get('model', {}).get('vocab')
-    if not isinstance(vocabulary, dict):
-        return int(max(backend.get_vocab().values()))
-    added = backend.get_added_tokens_decoder()
-    return int(max([*vocabulary.values(), *added]))
+    if not path.is_file():
+        return {}
+    before, found, _ = path.read_bytes().partition(_MODEL)
+    if found:
+        with contextlib.suppress(ValueError):
+            values = parse_json(before.rstrip().rstrip(b',') + b'}')
+            if values.keys() >= _BEFORE_MODEL:
+                return dict(values)
+    return read_values_if_there(path)
+
+
+def _largest_number(backend: Tokenizer) -> int:
+    """The largest number of a wordpiece."""
+    from tokenizers import models
+
+    if isinstance(backend.model, models.Unigram):
+        # Its wordpieces are numbered from 0 on. To ask for all of them takes long.
+        n_wordpieces = backend.get_vocab_size(with_added_tokens=False)
+        return int(max([n_wordpieces - 1, *backend.get_added_tokens_decoder()]))
+    return int(max(backend.get_vocab().values()))
 
 
 def _class_of(body: Body, settings: Mapping[str, Any]) -> str:

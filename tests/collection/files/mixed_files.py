@@ -62,7 +62,7 @@ MIXED = {
     'o.tsv': ('id\ttitle\ttext\n5\tFork\tIt lifts.\n', 'o.tsv#5', 'Fork', 'It lifts.'),
     'p.tsv': ('t1\tA spade digs.\n', 't1', '', 'A spade digs.'),
     'q.trec': ('<DOC>\n<DOCNO>u1</DOCNO>\nBasil wilts.\n</DOC>\n', 'u1', '', 'Basil wilts.'),
-    'r.eml': (MAIL, 'r.eml', 'Copper tape', 'Snails avoid it.'),
+    'r.eml': (MAIL, 'r.eml', 'Ada: Copper tape', 'Snails avoid it.'),
     's.mbox': (MAILBOX, 's.mbox#2@example.org', 'First', 'Garlic likes sun.'),
     't.ipynb': (NOTEBOOK, 't.ipynb', 'Rainfall', 'total = 3'),
     'u/v.PY': ('def water():\n    """Soaks the bed."""\n', 'u/v.PY', 'u/v.PY', 'Soaks the bed'),

@@ -78,7 +78,7 @@ def test_mail_of_apple(tmp_path, end):
     assert [document.docid for document in documents] == ['1.emlx', '2.partial.emlx', '3.EMLX']
     for document in documents:
         assert (document.title, document.text) == (
-            'Seed order',
+            'a@b: Seed order',
             'The broad beans arrive in Märch.',
         )
 
@@ -305,3 +305,45 @@ def test_messages_of_many_parts_are_refused(tmp_path, part):
     assert document_of(tmp_path, f'{start}{part * 1_900}--b--'.encode()).text
     with pytest.raises(UnreadableFile, match='more than 2,000 parts'):
         document_of(tmp_path, f'{start}{part * 50_000}--b--'.encode())
+
+
+@pytest.mark.parametrize(
+    ('header', 'people'),
+    [
+        ('From: Ada <a@b>', 'Ada <a@b>'),
+        ('From: a@b (=?utf-8?q?Gr=C3=A4ce?= Li)', 'Gräce Li <a@b>'),
+        ('From: ada at b.org (Ada King)', 'Ada King <ada@b.org>'),
+        ("From: 'Ada' <a@b>", 'Ada <a@b>'),
+        ('From: "\'a@b\'" <a@b>', 'a@b'),
+        ('From: "King, Ada" <a@b>', 'King, Ada <a@b>'),
+        ('From: Ada King', 'Ada King'),
+        ('From: Ada <a@b>; Bob <b@b>;', ['Ada <a@b>', 'Bob <b@b>']),
+        ('From: friends: a@b, Bob <b@b>;', ['a@b', 'Bob <b@b>']),
+        ('From: a@b, a@b', 'a@b'),
+        ('From: undisclosed:;', None),
+        ('From: <>', None),
+    ],
+)
+def test_people_of_a_message(tmp_path, header, people):
+    document = document_of(tmp_path, f'{header}\nSubject: S\n\nText.\n'.encode())
+    assert document.fields.get('from') == people
+
+
+def test_a_title_begins_with_who_wrote(tmp_path):
+    """A question what somebody wrote found nothing of the name."""
+    recipients = 'To: Bob <b@b>, c@b'
+    raw = f'From: Ada King <a@b>, Bo <b@b>\n{recipients}\nSubject: S\n\nText.\n'
+    document = document_of(tmp_path, raw.encode())
+    assert (document.title, document.text) == ('Ada King, Bo: S', 'Text.')
+    assert document.fields == {
+        'from': ['Ada King <a@b>', 'Bo <b@b>'],
+        'to': ['Bob <b@b>', 'c@b'],
+    }
+
+
+def test_a_message_without_a_word_has_no_title(tmp_path):
+    path = tmp_path / 'a.mbox'
+    contents = ['From: a@b\n', 'From: a@b\nSubject: S\n', 'From: a@b\n\nText.', 'Subject: S\n']
+    path.write_text('\n\n'.join(f'From a\n{content}' for content in contents))
+    documents = mailbox_documents(FileToRead(path, 'd'))
+    assert [document.title for document in documents] == ['', 'a@b: S', 'a@b', 'S']

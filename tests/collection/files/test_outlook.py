@@ -52,13 +52,19 @@ def test_a_message_has_its_subject_its_text_and_its_fields(document_of):
         }
     )
     assert document.docid == 'a.MSG'
-    assert document.title == 'Crowns für dich'
+    assert document.title == 'Ada: Crowns für dich'
     assert document.text == 'Two euros each,\n\nat the gate.'
     assert document.fields == {
         'from': 'Ada <ada@example.org>',
         'to': 'Bob',
         'date': '2024-01-14T23:00:00+00:00',
     }
+
+
+def test_names_as_outlook_shows_them(document_of):
+    """Only the first recipient was a field."""
+    document = document_of({SUBJECT: 'A', BODY: 'x', SENDER: 'Brandt, Klaus', TO: 'King, Ada; Bob'})
+    assert document.fields == {'from': 'Brandt, Klaus', 'to': ['King, Ada', 'Bob']}
 
 
 def test_a_time_that_no_calendar_has_is_left_out(document_of):
@@ -73,7 +79,7 @@ def test_headers_as_they_came(document_of):
         'Message-ID: <1@example.org>\r\nContent-Type: text/html\r\n'
     )
     document = document_of({SUBJECT: 'A', BODY: 'x', SENDER: 'Grace', HEADERS: headers})
-    assert document.text == 'x'
+    assert (document.title, document.text) == ('Gräce: A', 'x')
     assert document.fields == {'from': 'Gräce <g@example.org>', 'message_id': '1@example.org'}
 
 

@@ -68,7 +68,7 @@ def panel(opened, served_judging):
 
 
 def test_nothing_was_asked(panel):
-    assert 'Nothing was asked yet.' in panel().inner_text()
+    assert 'Not measured yet.' in panel().inner_text()
 
 
 def test_what_the_last_change_lost(panel):

@@ -50,7 +50,7 @@ def test_a_collection_is_the_one_of_one_machine(
         'sync', '--corpus', corpus, '--index', many, *settings, '--ray', 'auto', '--threads', 1
     )
     assert (status, error) == (0, '')
-    assert printed.endswith('70 passages encoded, generation 1\n')
+    assert printed.endswith('encoded 70 passages into generation 1 of the index\n')
     assert asked == [('auto', 1, False)]
     # Three groups of passages, one of them twice.
     assert len(workers.asked) == 4

@@ -22,7 +22,7 @@ function historyPanel(about) {
 
   function draw({ generations, is_newest: isNewest }) {
     if (!generations.length) {
-      place.replaceChildren(h('p', { class: 'note' }, 'Nothing was asked yet. Learning asks the judged questions, and so does the command index history with --ask.'));
+      place.replaceChildren(h('p', { class: 'note' }, ['Not measured yet. The judged questions are asked when the search learns, and by the command ', h('code', null, 'index history --ask'), '.']));
       return;
     }
     const newest = generations.at(-1);

@@ -11,6 +11,8 @@ const PART = 20_000; // characters
 const MOST_PARTS = 10; // that are on the page
 const NEAR = '1500px'; // before an end of what is on the page comes into view, more is fetched
 const MATCHES = 10;
+const TOP_LINE = 170; // px below the top of the window, where what was jumped to stands
+const JUMPED = 8; // px within which the page is where a jump has left it
 
 /** The [start, end] pairs of a part, which are of the whole text, as {start, end, kind} of the part's string. */
 function placed(part, pairs, kind) {
@@ -53,6 +55,23 @@ function blockAt({ part, element }, character) {
   return blocks.filter((own) => Number(own.dataset.unit) <= unit).at(-1) ?? element;
 }
 
+/** The distance from the top of the window of a character of a program's part, whose text is on the page as it is. */
+function topOfCode({ part, element }, character) {
+  let [unit] = unitsOf(part.text, [character - part.start]);
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (unit < node.length) {
+      const range = new Range();
+      range.setStart(node, unit);
+      range.setEnd(node, unit + 1);
+      return range.getBoundingClientRect().top;
+    }
+    unit -= node.length;
+  }
+  return element.getBoundingClientRect().top;
+}
+
 /**
  * The elements of a document and of its bar, with what moves through it: {bar, elements, jump(step), stop()}.
  * at: the passage {start, end} at which it opens, or null; onat(passage): called when another is shown.
@@ -64,14 +83,21 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
     ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0]]), { signal }),
   ]);
   const isKnown = at && outline.passages.some((own) => own.start === at.start && own.end === at.end);
-  const passages = at && !isKnown ? [...outline.passages, at].sort((one, other) => one.start - other.start) : outline.passages;
-  const shape = { passages, headings: outline.headings, pages: outline.pages, isCode: outline.is_code };
+  const isWithin = at && outline.passages.some((own) => own.start <= at.start && at.end <= own.end);
+  const passages = at && !isWithin ? [...outline.passages, at].sort((one, other) => one.start - other.start) : outline.passages;
+  // A passage that is all of the text is not marked: it would be nothing but marked.
+  const marked = [...outline.passages, ...(at && !isKnown ? [at] : [])].filter((own) => own.start > 0 || own.end < outline.length);
+  const shape = { passages: marked, headings: outline.headings, pages: outline.pages, isCode: outline.is_code };
   const shown = []; // {part, element} in the order of the text
   const box = h('div', { class: `parts${outline.is_code ? ' code' : ''}` });
   const above = h('div', { class: 'edge' });
   const below = h('div', { class: 'edge' });
   const counter = h('span', { class: 'note', 'aria-live': 'polite' });
-  let now = at ? passages.findIndex((own) => own.start === at.start && own.end === at.end) : -1;
+  let now = at ? passages.findIndex((own) => own.start <= at.start && at.end <= own.end) : -1;
+  // What the contents lead to: headings, or else printed pages.
+  const places = outline.headings.length ? outline.headings : outline.pages.map(({ start, page }) => ({ start, level: 1, title: `Page ${page}` }));
+  const links = []; // of the contents, in the order of the places
+  let settledAt = null; // where the page was scrolled to by a jump
   let isBusy = false;
 
   function put(part, isAbove) {
@@ -125,6 +151,27 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
     }
   }
 
+  /** Mark the heading of the contents below which a character of the text stands. */
+  function markPlace(character) {
+    const current = places.findLastIndex(({ start }) => start <= character);
+    links.forEach((link, number) => {
+      if (number === current) link.setAttribute('aria-current', 'true');
+      else link.removeAttribute('aria-current');
+    });
+  }
+
+  /** Mark the heading of what is at the top of the window, once it is no longer where a jump has left it. */
+  function followScrolling() {
+    if (!links.length || !shown.length || (settledAt !== null && Math.abs(window.scrollY - settledAt) < JUMPED)) return;
+    settledAt = null;
+    const inView = places.filter(({ start }) => start >= shown[0].part.start && start < shown.at(-1).part.end);
+    const above = inView.findLast(({ start }) => {
+      const own = shown.find(({ part }) => start < part.end);
+      return blockAt(own, start).getBoundingClientRect().top <= TOP_LINE;
+    });
+    markPlace(above?.start ?? shown[0].part.start);
+  }
+
   /** Show a character of the text, whose part is fetched where it is not on the page. */
   async function goTo(character) {
     const holds = ({ part }) => part.start <= character && (character < part.end || part.end === part.length);
@@ -133,10 +180,15 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
       for (const own of shown.splice(0)) own.element.remove();
       put(part, false);
     }
-    const block = blockAt(shown.find(holds), character);
+    const own = shown.find(holds);
+    const block = blockAt(own, character);
+    const label = block.previousElementSibling;
     // What begins the text is in view, below its title.
     if (character === 0) window.scrollTo(0, 0);
-    else block.scrollIntoView({ block: 'start' });
+    else if (outline.is_code) window.scrollBy(0, topOfCode(own, character) - TOP_LINE);
+    else (label?.matches('.printed-page') ? label : block).scrollIntoView({ block: 'start' });
+    settledAt = window.scrollY;
+    markPlace(character);
     watch();
     return block;
   }
@@ -157,16 +209,15 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
 
   /** The headings in a list, from which one jumps. */
   function outlineElement() {
-    // A file that is printed may have no headings.
-    const places = outline.headings.length ? outline.headings : outline.pages.map(({ start, page }) => ({ start, level: 1, title: `Page ${page}` }));
     if (places.length < 2) return null;
     const top = Math.min(...places.map(({ level }) => level));
-    const items = places.map(({ start, level, title }) => h('li', { class: `level-${Math.min(level - top, 3)}` },
-      button(title, async () => {
-        await goTo(start);
-        if (!wide.matches) details.open = false;
-        say(title);
-      }, { class: 'quiet' })));
+    links.push(...places.map(({ start, title }) => button(title, async () => {
+      // On a phone, the contents stand above the text.
+      if (!wide.matches) details.open = false;
+      await goTo(start);
+      say(title);
+    }, { class: 'quiet' })));
+    const items = places.map(({ level }, number) => h('li', { class: `level-${Math.min(level - top, 3)}` }, links[number]));
     const wide = window.matchMedia('(min-width: 56rem)');
     const details = h('details', { class: 'outline', open: wide.matches }, h('summary', null, 'Contents'),
       h('nav', { 'aria-label': 'Headings', tabindex: '0' }, h('ol', null, items)));
@@ -190,9 +241,14 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
     start: async () => {
       article.focus({ preventScroll: true });
       if (at) await goTo(at.start);
+      else markPlace(0);
       watch();
+      window.addEventListener('scroll', followScrolling, { passive: true });
     },
-    stop: () => watcher.disconnect(),
+    stop: () => {
+      watcher.disconnect();
+      window.removeEventListener('scroll', followScrolling);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // Filters by the fields of the hits, by their folders and years, each value with how many hits have it.
 
 import { button, h } from './dom.js';
-import { docidText, whole } from './words.js';
+import { count, docidText, whole } from './words.js';
 
 const MOST_FIELDS = 6;
 const FIRST_VALUES = 8;
@@ -123,7 +123,8 @@ export function facets({ about, values: counts, nHits, chosen, onchange }) {
       others.length > 0 && h('details', null, h('summary', { class: 'note' }, `${others.length} more`), others.map((own) => choice(name, own))));
   };
   const wide = window.matchMedia('(min-width: 56rem)');
-  const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group));
+  const note = h('p', { class: 'note' }, `Numbers are of the first ${count(nHits, 'hit')}.`);
+  const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group), nHits > 0 && note);
   wide.onchange = () => { details.open = wide.matches; };
   return details;
 }

@@ -7,6 +7,7 @@ const STEP = 80; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
 const BOW = 28; // px that a line bends upwards to pass another ranking
 const DOT = 10;
+const NOT_IN_IT = '–';
 const LABEL = 13; // characters of a ranking's name
 
 /** The kind of a ranking: 'dense', 'sparse', 'fused' or 'rerank'. */
@@ -42,7 +43,7 @@ export function deepestRank(hits) {
 }
 
 function rankOf(place) {
-  return String(place.rank ?? (place.below ? `>${place.below}` : '–'));
+  return String(place.rank ?? (place.below ? `>${place.below}` : NOT_IN_IT));
 }
 
 /** Whether a reranker gives a hit another rank. */
@@ -53,7 +54,7 @@ export function moves(places, fusions) {
 /** The ranks in a line: 'dense 3 · bm25 12 → rrf 4'. */
 function inLine(places, fusions) {
   const sign = (own) => (['dense', 'sparse'].includes(kindOf(own.ranking, fusions)) ? ' · ' : ' → ');
-  return places.map((own, at) => `${at ? sign(own) : ''}${own.ranking} ${rankOf(own)}`).join('');
+  return `Ranks: ${places.map((own, at) => `${at ? sign(own) : ''}${own.ranking} ${rankOf(own)}`).join('')}`;
 }
 
 /**

@@ -71,9 +71,9 @@ function questionList(listed, onquestion) {
   const begin = () => onquestion(next);
   useKeys(next === null ? [] : [{ label: 'n', text: 'judge the next question', acts: { n: begin } }]);
   const rows = questions.map((own) => {
-    const of = own.pooled === null ? '' : ` of ${own.pooled}`;
+    const judgedText = own.pooled === null ? count(own.judged, 'document') : `${own.judged} of ${count(own.pooled, 'document')}`;
     return h('li', null, button(own.text, () => onquestion(own.text), { class: 'example' }),
-      h('span', { class: `badge${own.judged > 0 ? ' good' : ''}` }, own.judged > 0 ? `${own.judged}${of} judged` : 'not judged'));
+      h('span', { class: `badge${own.judged > 0 ? ' good' : ''}` }, own.judged > 0 ? `${judgedText} judged` : 'not judged'));
   });
   return [
     h('h3', null, 'Questions'),

@@ -4,7 +4,7 @@ import { byId, h, keep, openDialog, stored } from './dom.js';
 
 /** The keys of a search, each {label, text, acts: {KEY: function(event)}}. */
 export const SEARCH_KEYS = [
-  { label: '/', text: 'to the question', acts: { '/': toQuestion } },
+  { label: '/', text: 'go to the question', acts: { '/': toQuestion } },
   { label: 'j, k', text: 'next and previous hit', acts: { j: () => move(1), k: () => move(-1) } },
   { label: 'Enter', text: 'on a hit: why it is there', acts: {} },
 ];
@@ -14,8 +14,8 @@ export const READER_KEYS = [
   { label: 'p', text: 'previous match', key: 'p', step: -1 },
 ];
 const COMMON_KEYS = [
-  { label: 'Esc', text: 'leaves what is being written, closes', acts: {} },
-  { label: '?', text: 'this list', acts: { '?': openKeys } },
+  { label: 'Esc', text: 'leave the box that you write in, close what is open', acts: {} },
+  { label: '?', text: 'show this list', acts: { '?': openKeys } },
 ];
 let keys = [...SEARCH_KEYS, ...COMMON_KEYS];
 
@@ -32,8 +32,8 @@ function on() {
 export function openKeys() {
   const check = h('input', { type: 'checkbox', checked: on(),
     onchange: (event) => keep('localStorage', 'keys', event.target.checked ? 'on' : 'off') });
-  openDialog('Keys', h('dl', { class: 'keys' }, keys.flatMap(({ label, text }) => [h('dt', null, h('kbd', null, label)), h('dd', null, text)])),
-    h('label', { class: 'switch' }, check, ' Single keys do this'));
+  openDialog('Keyboard shortcuts', h('dl', { class: 'keys' }, keys.flatMap(({ label, text }) => [h('dt', null, h('kbd', null, label)), h('dd', null, text)])),
+    h('label', { class: 'switch' }, check, ' Use these keys'));
 }
 
 function toQuestion() {

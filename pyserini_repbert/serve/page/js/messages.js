@@ -2,7 +2,7 @@
 
 import { Refusal } from './api.js';
 import { button, field, h, keep, say } from './dom.js';
-import { duration, whole } from './words.js';
+import { duration, sentence, whole } from './words.js';
 
 const SHOWN_AFTER = 300; // ms before progress is shown
 const TIMED_AFTER = 1000; // ms before its time is shown
@@ -65,15 +65,15 @@ export function failure(error, retry) {
     return message('bad', 'The page failed', [String(error.message ?? error)], again);
   }
   say(error.message);
-  const sentence = `${error.message.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`; // not the first letter of a file's name
+  const told = sentence(error.message);
   const { kind, seconds } = error;
-  if (kind === 'key') return keyForm(sentence, retry);
-  if (kind === 'late') return message('bad', 'It took too long', [sentence], again);
-  if (kind === 'failed') return message('bad', 'The service failed', [sentence], again);
-  if (kind === 'refused') return message('bad', 'That cannot be answered', [sentence]);
+  if (kind === 'key') return keyForm(told, retry);
+  if (kind === 'late') return message('bad', 'It took too long', [told], again);
+  if (kind === 'failed') return message('bad', 'The service failed', [told], again);
+  if (kind === 'refused') return message('bad', 'That cannot be answered', [told]);
   const [title, text] = {
     offline: ['The service cannot be reached', 'It was stopped, or the network is gone. This page goes on by itself when it is back.'],
-    starting: ['The service is starting', sentence],
+    starting: ['The service is starting', told],
     busy: ['The service is busy', `Too many requests wait. Trying again in ${seconds} s.`],
   }[kind];
   return whenBack(retry, message(kind === 'offline' ? 'bad' : 'info', title, [text], again), seconds);
@@ -90,7 +90,7 @@ function whenBack(retry, box, seconds) {
 }
 
 /** A form that asks for a key of the service. */
-function keyForm(sentence, retry) {
+function keyForm(told, retry) {
   const input = h('input', { type: 'password', autocomplete: 'off' });
   const take = (event) => {
     event.preventDefault();
@@ -102,5 +102,5 @@ function keyForm(sentence, retry) {
     retry();
   };
   const form = h('form', { class: 'key', onsubmit: take }, field('Key', input, { class: 'key' }), h('button', { type: 'submit', class: 'strong' }, 'Use it'));
-  return message('info', 'A key is needed', [sentence, 'It is kept for this tab only.'], form);
+  return message('info', 'A key is needed', [told, 'It is kept for this tab only.'], form);
 }

@@ -22,6 +22,12 @@ export function nextQuestion({ questions }, now) {
   return later.find((own) => own.judged === 0)?.text ?? null;
 }
 
+/** The documents, each with its copies: others with the same title and text, which are judged with it. */
+function withoutCopies(documents) {
+  const first = documents.filter((own) => !own.same_as);
+  return first.map((own) => ({ ...own, copies: documents.filter(({ same_as: docid }) => docid === own.docid) }));
+}
+
 /** The fields of a document that help to judge it. Where documents come from files, they have others, too. */
 function tellingFields(about, { fields }) {
   if (!about.fields?.modified) return fields;
@@ -40,9 +46,9 @@ function withKey(key, text) {
  * another question, with null to the list of them; focus: whether the document gets the focus.
  */
 export function judgeQuestion({ about, question, listed, pool, judgments, open, onopen, onquestion, focus }) {
-  const { documents } = pool;
+  const documents = withoutCopies(pool.documents);
   const older = new Set(judgments.filter((own) => own.is_older).map((own) => own.docid));
-  const elsewhere = judgments.filter((own) => !documents.some(({ docid }) => docid === own.docid)).length;
+  const elsewhere = judgments.filter((own) => !pool.documents.some(({ docid }) => docid === own.docid)).length;
   const isListed = listed.questions.some((own) => own.text === question);
   const others = listed.questions.filter((own) => own.text !== question && own.judged > 0).length;
   const total = listed.total + (isListed ? 0 : 1);
@@ -58,8 +64,8 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
 
   function drawProgress() {
     const judged = others + (isJudged() ? 1 : 0);
-    const where = at < documents.length ? `${at + 1} of ${count(documents.length, 'document')}` : 'Summary';
-    progress.textContent = `${judged} of ${count(total, 'question')} · ${where}`;
+    const where = at < documents.length ? `document ${at + 1} of ${documents.length}` : 'summary';
+    progress.textContent = `${judged} of ${count(total, 'question')} judged · ${where}`;
     bar.value = documents.filter((own) => own.grade !== null).length;
   }
 
@@ -83,18 +89,20 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
     })));
   }
 
-  /** Store the grade and comment of a document; null for the grade takes the judgment back. */
-  async function put(judgment) {
-    if (judgment.grade === null) await withdrawJudgment(about, judgment);
-    else await storeJudgment(about, judgment);
+  /** Store the grade and comment of a document and of its copies; null for the grade takes the judgments back. */
+  async function put({ copies, ...judgment }) {
+    for (const docid of [judgment.docid, ...copies]) {
+      if (judgment.grade === null) await withdrawJudgment(about, { ...judgment, docid });
+      else await storeJudgment(about, { ...judgment, docid });
+    }
     const own = judgment.question === question && documents.find(({ docid }) => docid === judgment.docid);
     if (own) Object.assign(own, { grade: judgment.grade, comment: judgment.comment });
     older.delete(judgment.docid);
   }
 
-  /** The judgment of a document as it is now. */
-  function judgmentOf({ docid, grade, comment }) {
-    return { question, docid, grade, comment, pool: pool.pool };
+  /** The judgment of a document as it is now; copies: docids of documents with the same text. */
+  function judgmentOf({ docid, grade, comment, copies }) {
+    return { question, docid, grade, comment, pool: pool.pool, copies: copies.map((own) => own.docid) };
   }
 
   function judge(grade) {
@@ -117,7 +125,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
         say('Nothing to undo');
         return;
       }
-      await put({ question: last.question, docid: last.docid, grade: last.grade, comment: last.comment, pool: last.pool });
+      await put({ question: last.question, docid: last.docid, grade: last.grade, comment: last.comment, pool: last.pool, copies: last.copies });
       past.pop();
       say('Undone');
       const undone = documents.findIndex(({ docid }) => docid === last.docid);
@@ -147,7 +155,9 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
       onchange: (event) => comment(event.target.value.trim()) });
     const article = h('article', { class: 'judge-document', tabindex: '-1', 'aria-labelledby': title },
       h('h3', { id: title }, own.title || docidText(own.docid)),
-      h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, docidText(own.docid)), older.has(own.docid) && ' · changed since you judged it'),
+      h('p', { class: 'note' }, h('span', { class: 'docid' }, docidText(own.docid)), older.has(own.docid) && ' · changed since you judged it'),
+      own.copies.length > 0 && h('p', { class: 'note' }, `The same text is in ${own.copies.map((copy) => docidText(copy.docid)).join(', ')}: your grade is for both.`.replace('both', own.copies.length > 1 ? 'all' : 'both')),
+      own.headings.length > 0 && h('p', { class: 'note headings' }, own.headings.join(' › ')),
       shownDocument(about, { docid: own.docid, display: own.display, fields: own.fields }, question),
       fieldsLine(tellingFields(about, own)),
       gradeButtons({ label: `Your grade of ${own.title || docidText(own.docid)}`, chosen: own.grade, onchoose: judge }),
@@ -194,9 +204,10 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
   const head = h('header', { class: 'judge-head' },
     h('div', { class: 'judge-line' }, progress, button('All questions', () => onquestion(null), { class: 'quiet' })),
     bar,
-    h('h2', null, question));
+    h('h2', null, question),
+    documents.length > 1 && h('p', { class: 'note' }, 'The documents come in random order, so that their order does not sway you.'));
   if (!documents.length) {
-    progress.textContent = `${others} of ${count(total, 'question')}`;
+    progress.textContent = `${others} of ${count(total, 'question')} judged`;
     return [head, message('info', 'Nothing to judge', ['No ranking finds a document for this question.'], button('Next question', next))];
   }
   const once = (act) => (event) => { if (!event.repeat) act(); };

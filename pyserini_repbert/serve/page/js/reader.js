@@ -127,7 +127,8 @@ function search(shown) {
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
     return [
       filterChips(state, about, (change) => go({ ...state, ...change, hits: HITS })),
-      ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null }),
+      ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null,
+        onunfilter: () => go({ ...state, filter: '', chosen: [], hits: HITS }) }),
     ];
   };
   const announce = () => unlikelyText(answer, about) ?? count(answer.candidates.length, 'hit');

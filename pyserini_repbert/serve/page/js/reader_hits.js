@@ -7,20 +7,29 @@ import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
 import { whyHere } from './reasons.js';
 import { sourceLink } from './source.js';
-import { count, docidText } from './words.js';
+import { count, docidText, sentence } from './words.js';
 
 /** Whether a click is to be followed on this page, not in another tab. */
 export function isPlainClick(event) {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
 
-/** Where a hit's passage stands: its file, or its docid below a title, and its headings or its printed page. copies: hits of files with the same text. */
-function breadcrumb({ title, docid, passage }, copies) {
+/** The printed page, row or line of a hit's passage; '' where its file and headings say enough. */
+function placeText({ docid, passage }) {
   const page = passage?.headings?.length ? null : passage?.anchor?.match(/^page=(\d+)$/);
-  const parts = [passage?.file || (title ? docidText(docid) : ''), ...(passage?.headings ?? []), page && `page ${page[1]}`].filter((own) => own && own !== (title || docidText(docid)));
-  const others = copies.map((own) => own.passage.file).join(', ');
-  const also = others && `the same in ${others}`;
-  return parts.length || also ? h('p', { class: 'crumbs' }, [parts.join(' › '), also].filter(Boolean).join('; ')) : null;
+  if (page) return `page ${page[1]}`;
+  if (passage?.row) return `row ${passage.row}`;
+  const isOfLines = passage?.is_code || (passage?.file && docid.includes('#'));
+  return isOfLines && passage.line ? `line ${passage.line}` : '';
+}
+
+/** Where a hit's passage stands: its file, or its docid below a title, its headings, and its page or line. copyLinks: to files with the same text. */
+function breadcrumb(hit, copyLinks) {
+  const { title, docid, passage } = hit;
+  const names = [passage?.file || (title ? docidText(docid) : ''), ...(passage?.headings ?? [])].filter((own) => own && own !== (title || docidText(docid)));
+  const where = [...names, placeText(hit)].filter(Boolean).join(' › ');
+  const also = copyLinks.flatMap((link, number) => [number ? ', ' : 'the same in ', link]);
+  return where || also.length ? h('p', { class: 'crumbs' }, where, where && also.length > 0 && '; ', also) : null;
 }
 
 // A number, or the beginning of a month's name.
@@ -72,26 +81,36 @@ function withoutCopies(hits) {
   return [...groups.values()];
 }
 
-function card({ hit, copies }, { about, answer, state, titles, onopen }) {
-  const passage = hit.passage && { start: hit.passage.start, end: hit.passage.end };
-  const next = { ...state, doc: hit.docid, passage: passage ?? null };
+/** The state in which the document of a hit is open at what the hit shows. */
+function openState({ docid, passage }, state) {
+  const [start, end] = passage?.shown ?? [];
+  return { ...state, doc: docid, passage: passage ? { start, end } : null };
+}
+
+/** A link to an open document, which this page follows itself. */
+function openLink(text, next, onopen) {
   const open = (event) => {
     if (!isPlainClick(event)) return;
     event.preventDefault();
     onopen(next);
   };
+  return h('a', { href: documentAddress(next), onclick: open }, text);
+}
+
+function card({ hit, copies }, { about, answer, state, titles, onopen }) {
+  const next = openState(hit, state);
   const openByKey = (event) => {
     if (event.key !== 'Enter' || event.target !== article) return;
     event.preventDefault();
     onopen(next);
   };
   const title = titleOf(hit, titles);
-  const link = h('a', { href: documentAddress(next), onclick: open }, title);
+  const copyLinks = copies.map((own) => openLink(own.passage.file, openState(own, state), onopen));
   // Other indexes have nothing of their own that explains a hit.
   const why = about.documents === undefined ? null : whyHere({ about, answer, hit, title, state });
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
-    h('header', null, h('h2', null, link), partsOf('hit', hit)),
-    breadcrumb(hit, copies),
+    h('header', null, h('h2', null, openLink(title, next, onopen)), partsOf('hit', hit)),
+    breadcrumb(hit, copyLinks),
     h('p', { class: `snippet${hit.passage?.is_code ? ' code' : ''}` }, snippetNodes(snippetParts(hit), { isCode: hit.passage?.is_code })),
     h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
     why?.panel);
@@ -103,11 +122,18 @@ export function unlikelyText(answer, about) {
   return partsOf('answer', answer, about).find((part) => part.unlikely)?.unlikely;
 }
 
-/** The elements of an answer. onopen(state): a document is opened; onmore(): more hits are wanted, null where there are no more. */
-export function hitElements(answer, { about, state, onopen, onmore }) {
+/** What is shown where there is no hit. onunfilter(): hits are wanted without filters. */
+function nothingFound(about, { q, filter, chosen }, onunfilter) {
+  const isFiltered = filter || chosen.length > 0;
+  if (!isFiltered) return message('info', 'Nothing found', [`No document of ${about.name} has anything on “${q}”.`]);
+  return message('info', 'Nothing found', [`No document that the filter lets through has anything on “${q}”.`], button('Search without the filter', onunfilter));
+}
+
+/** The elements of an answer. onopen(state): a document is opened; onmore(): more hits are wanted, null where there are no more; onunfilter(): hits without filters. */
+export function hitElements(answer, { about, state, onopen, onmore, onunfilter }) {
   const hits = answer.candidates;
-  const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, text)), ...partsOf('hits', answer)];
-  if (!hits.length) return [warnings, message('info', 'Nothing found', [`No document of ${about.name} has anything on “${state.q}”.`])];
+  const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, sentence(text))), ...partsOf('hits', answer)];
+  if (!hits.length) return [warnings, nothingFound(about, state, onunfilter)];
   const shown = withoutCopies(hits);
   const titles = shown.map((own) => own.hit.title);
   const list = h('div', { class: 'hits' }, shown.map((own) => card(own, { about, answer, state, titles, onopen })));

@@ -29,7 +29,8 @@ function reasonsInWords(reasons, state) {
     const next = { ...state, doc: nearest.docid, passage: { start: nearest.start, end: nearest.end } };
     const telling = new Set(tellingWords(nearest.words).map((own) => own.word));
     const parts = nearest.sentence.split(/([\p{L}\p{N}_]+)/u).map((text) => (telling.has(text) ? h('mark', null, text) : text));
-    elements.push(h('p', { class: 'lead' }, 'This sentence is nearest to your question: ', h('a', { href: documentAddress(next) }, '“', parts, '”')));
+    elements.push(h('p', { class: 'lead' }, 'The sentence nearest to your question: ', h('a', { href: documentAddress(next) }, '“', parts, '”')));
+    if (telling.size) elements.push(h('p', { class: 'note' }, 'Marked are the words that bring it near.'));
   }
   for (const { kind, words } of found) {
     const title = kind === 'words' ? 'Words of your question in it:' : 'What the model found in it:';

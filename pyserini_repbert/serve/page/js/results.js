@@ -65,7 +65,7 @@ export function shownDocument(about, hit, query) {
   const text = h('div', { class: 'passage' });
   const path = hit.passage?.headings?.length ? h('p', { class: 'note headings' }, hit.passage.headings.join(' › ')) : null;
   const where = hit.passage && h('span', { class: 'note' },
-    `passage ${hit.passage.number}, characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
+    `passage ${hit.passage.number + 1} of the document: characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
   const show = (parts, isWhole) => {
     text.replaceChildren(...(isWhole ? proseOfParts(parts, { isCode }) : [h('p', { class: isCode ? 'code' : 'snippet-lines' }, snippetNodes(parts, { isCode }))]));
     more.textContent = isWhole ? 'Less' : 'Whole document';

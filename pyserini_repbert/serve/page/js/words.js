@@ -72,6 +72,11 @@ export function pipelineName(pipeline) {
   return [fused, ...pipeline.rerank].join(' → ');
 }
 
+/** What the service says, as a sentence. The first letter of a file's name stays. */
+export function sentence(text) {
+  return `${text.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`;
+}
+
 /** A docid as a person reads it: that of a file has its spaces and % as they are. The stored docid finds documents. */
 export function docidText(docid) {
   const text = docid.replace(/%2[05]/g, decodeURIComponent);
