@@ -395,10 +395,13 @@ def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) ->
     for name, given in encoder_parts(encoder).items():
         expected = getattr(settings, name)
         if name != 'encoder' and given != expected:
+            what = name.removesuffix('_sha256')
+            # A checksum tells a person nothing.
+            values = '' if what != name else f" ('{given}', expected '{expected}')"
             raise MismatchError(
                 f"the collection was built with encoder '{settings.encoder}', and '{encoder.name}' "
-                f"differs in {name} ('{given}', expected '{expected}'): give that encoder, or "
-                'rebuild the collection with this one',
+                f'differs in {what}{values}: give that encoder, or rebuild the '
+                'collection with this one',
                 parameters=('encoder', 'rebuild'),
             )
 

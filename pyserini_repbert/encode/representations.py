@@ -362,9 +362,10 @@ class ModelSource:
         difference = stored.difference(self.model)
         if difference is not None:
             what = self.kind.what
+            part = difference.removesuffix('_sha256')
             raise MismatchError(
                 f"the collection was built with the {what} '{stored.encoder}', and "
-                f"'{self.model.encoder}' differs in {difference}: give that model, or rebuild the "
+                f"'{self.model.encoder}' differs in {part}: give that model, or rebuild the "
                 'collection with this one',
                 parameters=(self.kind.option, 'rebuild'),
             )

@@ -171,7 +171,8 @@ def missing_manifest(folder: StrPath) -> InputError:
         )
     return InputError(
         f"'{folder}' is not an index folder: expected {Path(folder) / MANIFEST}, or Pyserini's "
-        "files 'index' and 'docid'"
+        "files 'index' and 'docid'. To search the documents of a folder, index them first with "
+        '`index sync`'
     )
 
 
