@@ -410,8 +410,11 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> set[int]:
-    """The documents, by their numbers, of files that are there, but cannot be read."""
-    files = [file for file in corpus.unread if file.docid]
+    """The documents, by their numbers, of files that are there, but cannot be read.
+
+    A file that has lost its text was read: its documents are gone.
+    """
+    files = [file for file in corpus.unread if file.docid and not file.is_empty]
     names = [name_in_corpus(corpus.name, file.path) for file in files]
     # A collection has no docid that is not in UTF-8, as a file's name may be.
     docids = [source.prefix + file.docid for file in files if not has_surrogates(file.docid)]

@@ -98,6 +98,8 @@ class TextKind(CorpusKind):
         for location, item in super().documents(file):
             if isinstance(item, Document):
                 item = replace(item, docid=file.docid)
+                if not (item.text.strip() or item.title or item.fields):
+                    raise without_text()
             yield location, item
 
 
