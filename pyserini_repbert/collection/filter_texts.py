@@ -1,6 +1,6 @@
 """A filter's text: it is read with luqum, and evaluated on a generation.
 
-A module of its own, since luqum is imported with it: a search without a filter does not.
+A separate module, because it imports luqum: a search without a filter does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyserini_repbert.collection.stored_values import (
     stored_date,
     stored_text,
 )
-from pyserini_repbert.data.origins import docid_of_path
+from pyserini_repbert.data.origins import docid_of_path, possible_docids
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -71,7 +71,7 @@ class SearchedBeside:
         return docid.removeprefix(self.prefix) if docid.startswith(self.prefix) else None
 
     def own_prefix(self, start: str) -> str | None:
-        """How docids of the collection begin where all begin so; None for those of others."""
+        """How all docids of the collection begin; None for docids of other collections."""
         if self.prefix.startswith(start):
             return ''
         return self.own_docid(start)
@@ -288,8 +288,7 @@ class _Evaluation:
 
     def _docid(self, docid: str) -> Mask:
         own = docid if self._beside is None else self._beside.own_docid(docid)
-        # A person may write the path of a file as it is, with its spaces.
-        docids = [] if own is None else sorted({own, docid_of_path(own)})
+        docids = [] if own is None else sorted(possible_docids(own))
         mask = self._generation.mask_of(self._generation.docnos(docids))
         if own is None:
             return mask

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.origins import docid_of_path, name_in_corpus, stored_docid
+from pyserini_repbert.data.origins import name_in_corpus, possible_docids, stored_docid
 from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
 from pyserini_repbert.data.values import has_surrogates
@@ -296,8 +296,10 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         for docid in batch:
             if not isinstance(docid, str):
                 raise InputError(f'docid {docid!r} is not text: put it in quotes')
-        paths = [docid_of_path(docid) for docid in batch]
-        known = writer.staging.rows.find([*batch, *paths])
+        typed: list[str] = []
+        for docid in batch:
+            typed += possible_docids(docid)
+        known = writer.staging.rows.find(typed)
         stored = [stored_docid(docid, known.__contains__) for docid in batch]
         batch = list(dict.fromkeys(stored))
         for docid in batch:
@@ -408,8 +410,11 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> set[int]:
-    """The documents, by their numbers, of files that are there, but cannot be read."""
-    files = [file for file in corpus.unread if file.docid]
+    """The documents, by their numbers, of files that are there, but cannot be read.
+
+    A file that has lost its text was read: its documents are gone.
+    """
+    files = [file for file in corpus.unread if file.docid and not file.is_empty]
     names = [name_in_corpus(corpus.name, file.path) for file in files]
     # A collection has no docid that is not in UTF-8, as a file's name may be.
     docids = [source.prefix + file.docid for file in files if not has_surrogates(file.docid)]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from pyserini_repbert.data.suffixes import PAGES, without_suffix
+
 
 class Heading(NamedTuple):
     """A heading within a document's text.
@@ -59,8 +61,8 @@ class Origin:
     ----------
     file : its path in the corpus; '' for what is not a file
     headings : those within its text, in their order
-    lines : where lines of the text are in the file; those after one of these follow each other
-        there, too. Empty where the format has no lines, or the text is that of a record
+    lines : where lines of the text are in the file; the lines after one of these follow each other
+        there, too. Empty if the format has no lines, or the text is a record's
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
         what is not a record, or has no line
     code : the lines of the text that are code, in their order
@@ -222,7 +224,7 @@ def name_in_corpus(corpus: str, path: Path) -> str:
 
 
 def readable_docid(docid: str) -> str:
-    """A docid as a person reads it: that of a file has its spaces and % as they are.
+    """A docid as a person reads it: a file's docid has its spaces and % as they are.
 
     `docid_of_path` gives the docid back.
     """
@@ -238,10 +240,19 @@ def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
     docid : what was typed
     holds : whether there is a document of a stored docid
     """
-    path = docid_of_path(docid)
-    if path == docid:
+    typed = possible_docids(docid)
+    if len(typed) == 1:
         return docid
-    return path if holds(path) and not holds(docid) else docid
+    return next((possible for possible in typed if holds(possible)), docid)
+
+
+def possible_docids(docid: str) -> list[str]:
+    """The stored docids that a person may mean who types one, or the path of a file.
+
+    A page's docid is stored without the suffix.
+    """
+    path = docid_of_path(docid)
+    return list(dict.fromkeys([docid, path, without_suffix(path, PAGES)]))
 
 
 def docid_of_path(path: str) -> str:

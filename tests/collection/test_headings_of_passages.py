@@ -192,7 +192,7 @@ def test_a_source_of_an_earlier_release_is_read_anew_once(
     assert capsys.readouterr().err == (
         'docs was read again, once: this release reads files that are marked up (Markdown, '
         'reStructuredText, HTML, …) as a person reads them, and gives rows of tables a '
-        'title\n'
+        'title, and mails their sender\n'
     )
     write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})
     command.run(main, line)

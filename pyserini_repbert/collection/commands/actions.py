@@ -310,7 +310,7 @@ def _say_changes(options: argparse.Namespace, changes: Changes) -> None:
         print(
             f'{options.corpus} was read again, once: this release reads files that are marked up '
             '(Markdown, reStructuredText, HTML, …) as a person reads them, and gives rows of '
-            'tables a title',
+            'tables a title, and mails their sender',
             file=sys.stderr,
         )
 

@@ -1,10 +1,12 @@
 """The kinds of files that a folder may mix, and how each kind is read.
 
 A file is read by its own kind: by its suffix, and by its first bytes where a suffix says little.
+A kind's code is imported when a file is read: a folder has few kinds.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,21 +14,6 @@ from pathlib import Path
 
 from pyserini_repbert.collection.files.converting import FileConverter
 from pyserini_repbert.collection.files.file_to_read import FileToRead
-from pyserini_repbert.collection.files.html_documents import document_of_html
-from pyserini_repbert.collection.files.mail_documents import mail_documents, mailbox_documents
-from pyserini_repbert.collection.files.notebook_documents import notebook_documents
-from pyserini_repbert.collection.files.plain_documents import (
-    asciidoc_documents,
-    log_documents,
-    org_documents,
-    restructured_documents,
-    source_documents,
-)
-from pyserini_repbert.collection.files.table_documents import (
-    json_documents,
-    parquet_documents,
-    table_documents,
-)
 from pyserini_repbert.collection.files.text_corpus import TextCorpus
 from pyserini_repbert.data.corpus_formats import (
     CedrCorpus,
@@ -46,6 +33,7 @@ from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 LocatedPassage = tuple[str, Passage | BadPassage]
 LocatedDocument = tuple[str, Document | BadPassage]
 ReadDocuments = Callable[[FileToRead], Iterator[Document]]
+_FOLDER = __name__.rpartition('.')[0]
 
 
 class FileKind(ABC):
@@ -110,6 +98,8 @@ class TextKind(CorpusKind):
         for location, item in super().documents(file):
             if isinstance(item, Document):
                 item = replace(item, docid=file.docid)
+                if not (item.text.strip() or item.title or item.fields):
+                    raise without_text()
             yield location, item
 
 
@@ -129,6 +119,8 @@ class PageKind(FileKind):
         yield str(file.path), Passage(file.docid, text)
 
     def documents(self, file: FileToRead) -> Iterator[LocatedDocument]:
+        from pyserini_repbert.collection.files.html_documents import document_of_html
+
         markup = decode_page(read_page(file.path))
         document = document_of_html(file.docid, markup, self.main_content)
         yield str(file.path), document
@@ -136,9 +128,22 @@ class PageKind(FileKind):
 
 @dataclass(frozen=True)
 class DocumentsKind(FileKind):
-    """Files whose documents a function reads, `read`; a file without any text is not read."""
+    """Files whose documents a function reads, `read`; a file without any text is not read.
+
+    `of` makes one of a function of this package's folder `files`.
+    """
 
     read: ReadDocuments
+
+    @classmethod
+    def of(cls, name: str) -> DocumentsKind:
+        """The kind whose function 'MODULE:FUNCTION' names, imported when a file is read."""
+
+        def read(file: FileToRead) -> Iterator[Document]:
+            documents: ReadDocuments = pkgutil.resolve_name(f'{_FOLDER}.{name}')
+            return documents(file)
+
+        return DocumentsKind(read)
 
     def passages(self, file: FileToRead) -> Iterator[LocatedPassage]:
         for location, item in self.documents(file):
@@ -235,15 +240,15 @@ KINDS: dict[str, FileKind] = {
     'text': TextKind(),
     'html': PageKind(),
     'main-content': PageKind(main_content=True),
-    'rst': DocumentsKind(restructured_documents),
-    'adoc': DocumentsKind(asciidoc_documents),
-    'org': DocumentsKind(org_documents),
-    'source': DocumentsKind(source_documents),
-    'log': DocumentsKind(log_documents),
-    'mail': DocumentsKind(mail_documents),
-    'mailbox': DocumentsKind(mailbox_documents),
-    'notebook': DocumentsKind(notebook_documents),
-    'table': DocumentsKind(table_documents),
-    'parquet': DocumentsKind(parquet_documents),
-    'json': DocumentsKind(json_documents),
+    'rst': DocumentsKind.of('plain_documents:restructured_documents'),
+    'adoc': DocumentsKind.of('plain_documents:asciidoc_documents'),
+    'org': DocumentsKind.of('plain_documents:org_documents'),
+    'source': DocumentsKind.of('plain_documents:source_documents'),
+    'log': DocumentsKind.of('plain_documents:log_documents'),
+    'mail': DocumentsKind.of('mail_documents:mail_documents'),
+    'mailbox': DocumentsKind.of('mail_documents:mailbox_documents'),
+    'notebook': DocumentsKind.of('notebook_documents:notebook_documents'),
+    'table': DocumentsKind.of('table_documents:table_documents'),
+    'parquet': DocumentsKind.of('table_documents:parquet_documents'),
+    'json': DocumentsKind.of('table_documents:json_documents'),
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.archives import open_tar, refuse_sparse
-from pyserini_repbert.collection.files.html_documents import document_of_html
 from pyserini_repbert.data.corpus_formats import FilesCorpus
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.markup import visible_text
@@ -59,6 +58,8 @@ class HtmlCorpus(FilesCorpus):
                 yield page.place, Passage(page.docid, visible_text(decode_page(page.raw)))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        from pyserini_repbert.collection.files.html_documents import document_of_html
+
         row = 0
         for path in self.paths:
             for page in self._pages(path):

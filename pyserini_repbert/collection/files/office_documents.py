@@ -1,6 +1,6 @@
 """PDF, Word, PowerPoint, Excel, EPUB and Outlook's messages as documents (the extra `files`).
 
-Processes of their own read them (`office_process.py`), one PDF and one the others: they have a
+Separate processes read them (`office_process.py`), one PDF and one the others: they have a
 limit of memory, and of time for each file.
 """
 
@@ -14,8 +14,6 @@ from pathlib import Path
 
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead
-from pyserini_repbert.collection.files.mail_documents import document_of_mail
-from pyserini_repbert.collection.files.office_text import read_office
 from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.collection.files.reader_process import SECONDS, ReaderProcess
 from pyserini_repbert.data.documents import Document
@@ -34,7 +32,7 @@ def can_read_office() -> bool:
 
 
 class OfficeReader:
-    """Reads files in processes of its own.
+    """Reads files in separate processes.
 
     Use it as a context: the processes end with it.
 
@@ -69,10 +67,14 @@ class OfficeReader:
         if 'text' not in answer:
             raise UnreadableFile(str(answer.get('problem', 'no answer')))
         if suffix == _OUTLOOK:
+            from pyserini_repbert.collection.files.mail_documents import document_of_mail
+
             yield document_of_mail(file.docid, str(answer['text']).encode())
             return
         if not str(answer['text']).strip():
             raise without_text('it has no text: if it is a scan, recognise its text first')
+        from pyserini_repbert.collection.files.office_text import read_office
+
         title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
         page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)

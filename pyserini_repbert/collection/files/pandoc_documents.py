@@ -1,6 +1,6 @@
 """OpenDocument, RTF, LaTeX, Typst, MediaWiki, DocBook and manual pages as documents, by pandoc.
 
-pandoc is a program of its own (the extra `files`), which reads several files in one process, with a
+pandoc is a separate program (the extra `files`), which reads several files in one process, with a
 limit of memory and of time for each. It reads each in its sandbox: no file is included.
 
 reStructuredText, AsciiDoc and Org have readers here: `benchmarks/markups.py` says why.
@@ -15,9 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
-from pyserini_repbert.collection.files.html_text import read_html
 from pyserini_repbert.collection.files.office_documents import check_sizes
-from pyserini_repbert.collection.files.plain_documents import source_documents
 from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.collection.files.reader_process import SECONDS, ReaderProcess
 from pyserini_repbert.data.documents import Document
@@ -84,6 +82,8 @@ class PandocReader:
         try:
             document = self._read(file, {'text': text, 'format': _format_of_text(file.path, text)})
         except UnreadableFile:
+            from pyserini_repbert.collection.files.plain_documents import source_documents
+
             yield from source_documents(file)
             return
         yield document
@@ -94,6 +94,8 @@ class PandocReader:
             problem = ' '.join(str(answer.get('problem', 'no answer')).split())
             raise UnreadableFile(f'pandoc cannot read it ({problem[:_MOST_PROBLEM]})')
         title = ' '.join(str(answer.get('title') or '').split())
+        from pyserini_repbert.collection.files.html_text import read_html
+
         page = read_html(str(answer['text']))
         if not page.lines and not title:
             raise without_text()

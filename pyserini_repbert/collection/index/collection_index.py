@@ -102,6 +102,10 @@ class CollectionIndex(Index):
         self._query_encoder = OpenedOnce(self._open_query_encoder)
         self._further_encoders = FurtherEncoders()
         self._searcher: CollectionSearcher | None = None
+        # Of all documents: an open Lucene index is for all filters.
+        self._unfiltered: dict[str, DocumentRanking] = {}
+        self._opening = threading.Lock()
+        # Within the filter.
         self._opened: dict[str, DocumentRanking | FilteredRanking] = {}
         self._within: dict[DocumentFilter, Self] = {}
         self._lock = threading.Lock()
@@ -312,9 +316,12 @@ class CollectionIndex(Index):
             return self._opened[name]
 
     def _open_ranking(self, name: str, machine: Machine) -> DocumentRanking | FilteredRanking:
-        (known,) = rankings_of(self.generation.settings, [self._exact(name)])
-        scan = self._scanned[name].scan if name in self._scanned else ''
-        ranking = self._all_documents(machine).ranking(known, scan)
+        with self._opening:
+            if name not in self._unfiltered:
+                (known,) = rankings_of(self.generation.settings, [self._exact(name)])
+                scan = self._scanned[name].scan if name in self._scanned else ''
+                self._unfiltered[name] = self._all_documents(machine).ranking(known, scan)
+        ranking = self._unfiltered[name]
         return ranking if self.filter.is_open else ranking.within(self.filter)
 
     def _all_documents(self, machine: Machine) -> CollectionSearcher:
@@ -455,6 +462,10 @@ class CollectionIndex(Index):
     def close(self) -> None:
         if '_field_counter' in vars(self):
             self._field_counter.close()
+        for ranking in self._unfiltered.values():
+            ranking.close()
+        if self._searcher is not None:
+            self._searcher.close()
         self.generation.close()
 
 

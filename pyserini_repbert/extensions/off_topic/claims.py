@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Sequence, Set
 from typing import Self
 
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
@@ -10,6 +11,7 @@ from pyserini_repbert.collection.noted_rankings import topic_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.snippets import find_words, wanted_words
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.trace import Notes
@@ -19,6 +21,8 @@ LINE = 'This collection does not seem to be about that.'
 MOST_HITS = 10
 # Of a document: words are looked for in its first 20 pages or so.
 _MOST_CHARACTERS = 50_000
+# Kana and Chinese characters: their words have no spaces between.
+_UNSPACED = re.compile('[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]')
 
 
 class TopicCheck:
@@ -81,12 +85,21 @@ class TopicCheck:
         if not wanted:
             return False
         for text in self._dense.generation.texts(docids):
-            if text is None:
-                continue
-            found = {match.stem for match in find_words(query, text[:_MOST_CHARACTERS])}
-            if found == wanted:
+            if text is not None and _has_words(query, wanted, text[:_MOST_CHARACTERS]):
                 return True
         return False
+
+
+def _has_words(query: str, wanted: Set[str], text: str) -> bool:
+    """Whether a text has all words of a question, which are wanted by their stems.
+
+    A Chinese or Japanese word may be a part of what stands between two signs.
+    """
+    missing = wanted - {match.stem for match in find_words(query, text)}
+    if not all(_UNSPACED.search(word) for word in missing):
+        return False
+    united = unite(text).casefold()
+    return all(word in united for word in missing)
 
 
 def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bool | None:

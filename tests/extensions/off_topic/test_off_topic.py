@@ -306,3 +306,23 @@ def test_an_answer_in_python_has_the_attribute(collection, monkeypatch):
     assert collection.search(question, filter='half:0').off_topic is False
     (collection.folder / FILE).unlink()
     assert collection.search(question).off_topic is None
+
+
+def test_a_word_without_spaces_around_stands_in_a_hit(collection, monkeypatch):
+    """Chinese and Japanese words are parts of what stands between two signs; Latin ones are not."""
+    collection.add([{'id': 'zh', 'text': '巴黎大学在1200年左右成立。'}])
+    collection.add([{'id': 'ja', 'text': 'データベースの索引を毎晩ひとつ作る。redcat'}])
+    set_threshold(monkeypatch, 100.0)
+    with closing(collection.searcher()) as searcher:
+        check = TopicCheck.of(searcher)
+        for question, is_claimed in {
+            '巴黎大学': False,
+            '成立 大学': False,
+            '伦敦大学': True,
+            '索引': False,
+            'データベース': False,
+            'データ 鉄道': True,
+            '索引 redcat': False,
+            '索引 cat': True,
+        }.items():
+            assert check.is_off_topic(question, None, ['zh', 'ja']) is is_claimed
