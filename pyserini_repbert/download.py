@@ -210,7 +210,7 @@ class _Part:
 
 
 def _version_of(headers: Any) -> str:
-    """A strong ETag, else the date of the last change, for `If-Range`; '' without either."""
+    """A strong ETag, otherwise the date of the last change, for `If-Range`; '' without either."""
     etag = str(headers.get('ETag') or '')
     if etag.startswith('"'):
         return etag

@@ -37,8 +37,8 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 def cache_folder() -> Path:
     """The folder of downloads and built indexes.
 
-    It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert. Raises InputError where the first
-    is not set, and the user has no home folder.
+    It is $PYSERINI_REPBERT_CACHE, otherwise ~/.cache/pyserini_repbert. Raises InputError where the
+    first is not set, and the user has no home folder.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
     if chosen:
@@ -53,7 +53,7 @@ def cache_folder() -> Path:
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it exists and is not a folder, else InputError.
+    """`path` if it exists and is not a folder, otherwise InputError.
 
     `what` names it in the error: 'run file'.
     """
@@ -353,7 +353,7 @@ def _sync(files: Iterable[Path]) -> None:
 def remove_leftovers(folder: Path, name: str) -> None:
     """Remove the temporary files and folders of `name` that killed processes left.
 
-    Those of live processes stay, and so does what this package did not name.
+    Files of live processes stay, and so do files that this package did not name.
     """
     for entry in list(os.scandir(folder)):
         if is_temporary(entry.name, name):

@@ -49,7 +49,7 @@ class StageCost:
     calls : requests to a language model's address, without answers that were kept from before; None
         for other models
     repaired : answers of a language model that were not as it was asked; None for other models
-    answer_tokens : of `tokens`, those of a language model's answers; None for other models
+    answer_tokens : the `tokens` of a language model's answers; None for other models
     """
 
     stage: str
@@ -180,7 +180,7 @@ class Notes(Trace):
     Attributes
     ----------
     name : what reports call the part
-    parts : the notes of its own parts by their names, in their order
+    parts : the notes of its parts by their names, in their order
     run : the part's own `ranking.Run`, without texts
     cost : None if the part does not say what it took
     seconds : of wall clock until the part had its run, waiting included
@@ -235,7 +235,7 @@ class Notes(Trace):
             self.part(name, part.name).add(part)
 
     def leaves(self) -> list[Notes]:
-        """The notes of the parts without parts of their own, in their order: as `Ranker.leaves`."""
+        """The notes of the parts without further parts, in their order: as `Ranker.leaves`."""
         return [notes for notes in self.walk() if not notes.parts]
 
     def walk(self) -> Iterator[Notes]:

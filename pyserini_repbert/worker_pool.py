@@ -206,7 +206,7 @@ class WorkerPool(ABC):
         return ready[0] if ready else None
 
     def _process(self, result: JobResult) -> int | None:
-        """Process a result; returns the position of its job if that is done, else None."""
+        """Process a result; returns the position of its job if that is done, otherwise None."""
         worker = result.worker
         number = self.busy.pop(worker, None)
         if number is None:

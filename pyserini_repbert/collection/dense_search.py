@@ -2,7 +2,7 @@
 
 The documents are exactly those that scoring every passage would give. The search takes a few times
 as many passages as documents are wanted. These are enough once no unseen document can be among the
-best: the score of an unseen document is less than that of the last passage found, with every
+best: an unseen document scores less than the last passage found, with every
 `PassageAggregation`. Where they are not, as with a document of thousands of passages, the rest is
 searched without the documents that were found; or passages are searched deeper, and all of them are
 scored at last.

@@ -55,7 +55,7 @@ class FieldCount:
 class FieldCounter:
     """Counts the fields of a generation when they are first asked for.
 
-    All values are read, by a connection of its own: searches go on meanwhile. Threads may share it.
+    All values are read by a separate connection, so that searches go on. Threads may share it.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _field_count(n_documents: int, counts: Mapping[str, int]) -> FieldCount:
 
 
 def _value_text(value: str | float) -> str:
-    """A value as a filter names it: a whole number without its point."""
+    """A value as a filter names it: an integer without its point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

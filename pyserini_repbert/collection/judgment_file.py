@@ -85,16 +85,10 @@ CREATE TABLE learnings (
 );
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
 {_LATER_TABLES}"""
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    make_tables(connection, _SCHEMA)
-
-
 _FORM = SqliteForm(
     application=0x70726A64,
     version=1,
-    make=_make,
+    schema=_SCHEMA,
     refusal='holds other data than judgments',
     advice=ADVICE,
 )
@@ -170,7 +164,7 @@ class JudgmentFile:
 
 def table_problems(connection: sqlite3.Connection) -> list[str]:
     """How the tables of a file differ from those that this release makes, a phrase each."""
-    return list(schema_differences(connection, _make, _LATER_TABLE_NAMES))
+    return list(schema_differences(connection, _SCHEMA, _LATER_TABLE_NAMES))
 
 
 def is_json(text: object, kind: type) -> bool:

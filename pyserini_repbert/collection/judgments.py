@@ -1,8 +1,8 @@
 """Judgments of people, the questions they are about, and what was learned from them.
 
 They lie in one SQLite file, `judgments.sqlite` in a collection. It outlives a rebuild of the
-collection, and several programs may write it at a time. Grades of language models lie in a table of
-their own, which `model_grades.py` reads.
+collection, and several programs may write it at a time. Grades of language models lie in a separate
+table, which `model_grades.py` reads.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Learning:
 
     @property
     def is_settings(self) -> bool:
-        """Whether a person set it, with `index settings`; else it was learned."""
+        """Whether a person set it, with `index settings`; otherwise it was learned."""
         return self.report.get('kind') == SETTINGS
 
 
@@ -255,8 +255,8 @@ class JudgmentStore(JudgmentFile):
 
         Parameters
         ----------
-        docids : the new docid by the old one; '' for a text that is gone, if its document has that
-            of another one now
+        docids : the new docid by the old one; '' for a text that is gone, if its document has the
+            text of another document now
         versions : the versions that documents have now, by docid; '' for a deleted document
         generation : the checksum of the generation's manifest, for which this is done once; '' to
             do it in any case

@@ -1,6 +1,6 @@
 """Locks of a collection: one writer, and readers that keep their generation.
 
-A writer holds an exclusive lock on a file of its own. A reader holds a shared lock on the manifest
+A writer holds an exclusive lock on a separate file. A reader holds a shared lock on the manifest
 of its generation; the writer removes a generation only after locking its manifest for itself. The
 system releases the locks of a killed process.
 """

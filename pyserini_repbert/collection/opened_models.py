@@ -34,7 +34,7 @@ class OpenedOnce(Generic[_Value]):
         return self._value is not None
 
     def get(self, *arguments: object) -> _Value:
-        """The value; the arguments are those of the first call."""
+        """The value, which the arguments of the first call made."""
         with self._lock:
             if self._value is None:
                 assert self._open_value is not None

@@ -102,7 +102,8 @@ def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tu
     """The rankings that a collection learned to search; none: the usual ones.
 
     A folder of `adapt` that names none is of the first rankings, and one without a fusion is of the
-    dense ranking. Where a person has set a reranker alone, say, the usual ones are searched.
+    dense ranking. If a person has set, for example, only a reranker, the usual rankings are
+    searched.
     """
     if adapted.rankings:
         return adapted.rankings

@@ -1,4 +1,4 @@
-"""Search for documents by what a further model made of their passages: weights of terms, or vectors
+"""Search for documents by what a further model made of their passages: term weights, or vectors
 of tokens.
 
 The search is exact: each passage is scored, and documents are ranked by their passages. With a

@@ -42,7 +42,7 @@ class SearchedRankings:
 
     @classmethod
     def of(cls, searcher: CollectionSearcher) -> Self:
-        """Those of an open search."""
+        """The settings of an open search."""
         dense = searcher.dense
         scan = ''
         for leaf in searcher.leaves():

@@ -84,7 +84,7 @@ class EncoderSource:
 
     Parameters
     ----------
-    encoder : a catalog name, a checkpoint folder, or an opened encoder; None: that of the
+    encoder : a catalog name, a checkpoint folder, or an opened encoder; None: the encoder of the
         collection, or the default of a new one
     device : where the model runs
     precision : what the model runs in; default: the collection's, or float32
@@ -395,10 +395,13 @@ def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) ->
     for name, given in encoder_parts(encoder).items():
         expected = getattr(settings, name)
         if name != 'encoder' and given != expected:
+            what = name.removesuffix('_sha256')
+            # A checksum tells a person nothing.
+            values = '' if what != name else f" ('{given}', expected '{expected}')"
             raise MismatchError(
                 f"the collection was built with encoder '{settings.encoder}', and '{encoder.name}' "
-                f"differs in {name} ('{given}', expected '{expected}'): give that encoder, or "
-                'rebuild the collection with this one',
+                f'differs in {what}{values}: give that encoder, or rebuild the '
+                'collection with this one',
                 parameters=('encoder', 'rebuild'),
             )
 

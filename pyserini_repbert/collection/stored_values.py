@@ -160,9 +160,9 @@ def _words_of_person(field: str, text: str) -> list[str]:
 
 
 def stored_number(value: float) -> float:
-    """A number as filters compare it: a float, or a whole number that no float equals.
+    """A number as filters compare it: a float, or an integer that no float equals.
 
-    SQLite compares the two exactly. Of whole numbers of more than 64 bits, the nearest float is
+    SQLite compares the two exactly. Of integers of more than 64 bits, the nearest float is
     compared.
     """
     number = float(value)

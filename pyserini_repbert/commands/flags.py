@@ -198,8 +198,8 @@ def _number_type(kinds: Sequence[Any]) -> Callable[[str], Any] | None:
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without
-    suffixes.
+    """name -> run file: 'BM25=runs/bm25.txt' names the run, otherwise its name is the file's
+    without suffixes.
     """
     from pyserini_repbert.data.runs import default_tag
 

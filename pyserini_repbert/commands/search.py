@@ -468,7 +468,7 @@ def _without_hits(resolved: ResolvedSearch) -> str:
     of_models = index.offered.of_models
     # What has vectors is expected to find by meaning.
     if of_models and of_models.isdisjoint(index.rankings):
-        return 'no hits: this collection is searched by words alone'
+        return 'no hits: this search is by words alone'
     return 'no hits'
 
 

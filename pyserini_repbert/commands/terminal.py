@@ -58,8 +58,8 @@ def hits_text(
     hits : a long passage is cut to a few lines around the words of the query
     reasons : lines below each hit
     find_words : finds the words of the query in a passage; default: as in English
-    lines_below : what is said of the question
-    marks : what is said of each hit, beside its score
+    lines_below : lines about the question
+    marks : a mark for each hit, beside its score
     scores : of each hit; default: its score
     """
     lines = [f'? {printable(query)}']
@@ -255,8 +255,8 @@ def piped_questions() -> Iterator[str]:
 
 
 def say_device(options: argparse.Namespace) -> None:
-    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; for a CPU,
-    say nothing.
+    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it. A CPU is
+    not mentioned.
     """
     from pyserini_repbert.models.precision import bfloat16_gain, may_have_gpu
 

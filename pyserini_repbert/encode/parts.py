@@ -1,4 +1,4 @@
-"""An index made in parts: each part is a bundle of its own inside the output folder until all
+"""An index made in parts: each part is a separate bundle inside the output folder until all
 are put together.
 """
 

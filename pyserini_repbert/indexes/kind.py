@@ -318,7 +318,7 @@ class Index(Generations, ABC):
         )
 
     def warnings(self) -> list[str]:
-        """What a user should hear of its filter: that no document matches, say."""
+        """What a user should hear of its filter, such as that no document matches."""
         return []
 
     @abstractmethod
@@ -358,7 +358,7 @@ class Index(Generations, ABC):
 
     @property
     def term_weights(self) -> TermWeightsBundle | None:
-        """The weights of the terms of its passages, where they are a bundle; else None."""
+        """The term weights of its passages if they are a bundle, otherwise None."""
         return None
 
     @property
@@ -391,7 +391,7 @@ class Index(Generations, ABC):
 
 @cache
 def kinds() -> Mapping[str, IndexKind]:
-    """All kinds of indexes by name: those of extensions, then the folders of this package."""
+    """All kinds of indexes by name: extensions', then the folders of this package."""
     package = __name__.rpartition('.')[0]
     found: dict[str, IndexKind] = {kind.name: kind for kind in loaded('index_kinds')}
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):

@@ -112,7 +112,7 @@ def encoder_maps() -> EncoderMaps:
 def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
     """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS).
 
-    A table has an entry for each name. Those of Pyserini 2.x are fetched when a name is looked up,
+    A table has an entry for each name. Pyserini 2.x's tables are fetched when a name is looked up,
     and raise MissingResourceError where that fails.
     """
     info = import_pyserini('pyserini.prebuilt_index_info')

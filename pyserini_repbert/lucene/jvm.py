@@ -66,6 +66,8 @@ _PLAIN_LOGGING = (
 )
 # The user's options of Java, which ours could contradict.
 _OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS')
+# To load it takes longest.
+_SEARCHER = 'io.anserini.search.SimpleSearcher'
 # Lucene's messages about an index that a newer or a much older Lucene wrote.
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
@@ -207,7 +209,10 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
             if few_queries and not _has_users_options():
                 _start(_ONE_THREAD, (*_PLAIN_LOGGING, *more_options), ends_soon=True)
             quiet_java()
-            java_class('io.anserini.search.SimpleSearcher')
+            # Python goes on while a method of Java loads the classes of a search. While pyjnius
+            # finds a class, it waits.
+            java_class('java.lang.Class').forName(_SEARCHER)
+            java_class(_SEARCHER)
         _detach()
 
     global _ahead

@@ -135,7 +135,7 @@ def question_of(fields: Mapping[str, Any]) -> str:
 def pyserini_qrels(name: str) -> Path:
     """The file of Pyserini's judgments of a name. Raises what `pyserini_topics` raises.
 
-    Those of the table are fetched without Java.
+    Names in the table are fetched without Java.
     """
     published = published_file('qrels', name)
     if published is not None:

@@ -84,7 +84,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     ----------
     index : an index folder, or the name of a prebuilt index of Pyserini
     settings : the scoring function and query expansion; default: BM25 with the k1 and b in the
-        index's record (DeepCT's has them), else 0.9 and 0.4
+        index's record (DeepCT's has them), otherwise 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
     Raises MismatchError where feedback needs what the index does not store, or another version of
@@ -578,7 +578,8 @@ def _term_weights(explained: Any) -> list[WordWeight]:
 def _stored_text(document: Any) -> str | None:
     """A document's passage.
 
-    It is `passage`, `contents` or `text` of its raw JSON, else stored contents, else raw text.
+    It is `passage`, `contents` or `text` of its raw JSON, otherwise stored contents, otherwise raw
+    text.
     """
     raw = document.get('raw')
     if raw is not None and raw.lstrip().startswith('{'):

@@ -49,7 +49,7 @@ class PaddedBatch:
         return hidden[:, :1]
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Attention's output, shaped as the queries, which are those of all tokens or of the
+        """Attention's output, shaped as the queries, which are of all tokens or of the
         first ones.
         """
         q = queries.transpose(1, 2)

@@ -42,7 +42,7 @@ class NamedIndex:
         if wrong:
             raise MismatchError(
                 f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': "
-                'move it to a folder of your own and search it there, then build '
+                'move it to another folder and search it there, then build '
                 f"'{self.entry.name}' again",
                 parameters=('index',),
             )
@@ -68,7 +68,7 @@ class NamedIndex:
             raise MismatchError(
                 f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index "
                 f"'{self.entry.name}': encode it with '{self.encoder}' and with stored "
-                'texts into a folder of your own, and search that folder',
+                'texts into another folder, and search that folder',
                 parameters=('index',),
             )
 

@@ -153,7 +153,7 @@ def join_rankers(
 
 
 def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
-    """What gives the passages to rerank, if the spec names it; else the first stage does."""
+    """What gives the passages to rerank, if the spec names it; otherwise the first stage does."""
     if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
         return None
     if spec.texts_index:

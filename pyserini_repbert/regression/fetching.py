@@ -30,7 +30,7 @@ _Conversion = Callable[[IO[bytes], Path], Iterator[bytes]]
 
 
 def fetch_missing(missing: MissingResource, on_progress: Callable[[int], object]) -> str:
-    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
+    """Fetch a resource: '' once it is here, downloaded and unpacked, otherwise why it is not.
 
     Progress is in bytes.
     """

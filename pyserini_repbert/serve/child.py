@@ -44,7 +44,7 @@ class _Outcome:
 
 
 class ChildProcess:
-    """A process of its own that calls functions for this one, one after the other.
+    """A separate process that calls functions for this one, one after the other.
 
     It starts with the first call, and again after it has ended. It ends with this process, however
     that ends.

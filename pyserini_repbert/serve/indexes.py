@@ -117,7 +117,7 @@ def _check_impacts(alias: str, settings: IndexSettings) -> None:
         )
     if built_variant(Path(settings.location)):
         raise MismatchError(
-            f"index '{alias}' is said to be of type 'impact', {settings.location} is of type 'tf'"
+            f"index '{alias}' should be of type 'impact', but {settings.location} is of type 'tf'"
         )
     check_impact_encoder(settings.encoder)
 

@@ -100,7 +100,7 @@ class Answer:
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
     added : what extensions add: the fields of the answer, by name
-    of_hits : and those of each hit
+    of_hits : the fields of each hit, by name
     """
 
     search: Search

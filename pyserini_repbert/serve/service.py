@@ -2,7 +2,7 @@
 tools call.
 
 The way of a search: a route or a tool makes a `Search` of the request and calls `Service.run`. In a
-thread of its own, `Service.search` checks it (`requests.resolve_search`), opens a pipeline of
+separate thread, `Service.search` checks it (`requests.resolve_search`), opens a pipeline of
 `BatchedRanker`s (`searching.answer_search`), and runs it. The rankers wait in the queues. The route
 then makes JSON of the `Answer` (`answers.search_answer`).
 """
@@ -433,7 +433,7 @@ class Service:
         trace: Trace,
     ) -> Any:
         """Why a reranker scores documents as it does, in the form of `explain.explanation`, or why
-        rankings of a collection have them, in that of `explain_rankings`.
+        rankings of a collection have them, in the form of `explain_rankings`.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ def freeze_body(model: nn.Module) -> None:
 
 
 def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
-    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight
+    """Heads have a separate learning rate; biases, layer norms and scalars have no weight
     decay.
     """
     rates = {

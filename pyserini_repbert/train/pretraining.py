@@ -132,8 +132,8 @@ class PreTrainingTask(Task):
         """Inputs with masked wordpieces.
 
         `positions` int64 (m,): of the masked wordpieces in the flattened inputs; `words` int64
-        (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first, else 1,
-        as in BERT's head.
+        (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first,
+        otherwise 1, as in BERT's head.
         """
         texts: list[str] = []
         for pair in instances:

@@ -257,7 +257,7 @@ def _trained_part(recipe: Recipe) -> str:
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
-    """The recipe's sources, opened: corpora for pre-training (`CorpusSource`), else
+    """The recipe's sources, opened: corpora for pre-training (`CorpusSource`), otherwise
     `TrainingSource`s.
     """
     if recipe.system == PRE_TRAINING:

@@ -143,7 +143,9 @@ def _with_lines(markup: str) -> str:
 
 
 def _begins_below(markup: str, match: re.Match[str]) -> int:
-    """1 if a line ends right after the tag of a block of code, which it does not count; else 0."""
+    """1 if a line ends right after the tag of a block of code, which it does not count; otherwise
+    0.
+    """
     if match[0][1:].lower() not in _CODE:
         return 0
     end = markup.find('>', match.end(), match.end() + _MOST_TAG)

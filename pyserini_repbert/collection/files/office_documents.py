@@ -1,6 +1,6 @@
 """PDF, Word, PowerPoint, Excel, EPUB and Outlook's messages as documents (the extra `files`).
 
-Processes of their own read them (`office_process.py`), one PDF and one the others: they have a
+Separate processes read them (`office_process.py`), one PDF and one the others: they have a
 limit of memory, and of time for each file.
 """
 
@@ -33,7 +33,7 @@ def can_read_office() -> bool:
 
 
 class OfficeReader:
-    """Reads files in processes of its own.
+    """Reads files in separate processes.
 
     Use it as a context: the processes end with it.
 

@@ -67,7 +67,7 @@ def _source(storage: Any, begin: int, depth: int) -> Iterator[str]:
 
 
 def _headers(properties: Any) -> dict[str, str]:
-    """The headers of a message: as they came, else by its properties."""
+    """The headers of a message: as they came, otherwise by its properties."""
     from oxmsg.domain import constants
 
     def text(number: int) -> str:

@@ -1,6 +1,6 @@
 """OpenDocument, RTF, LaTeX, Typst, MediaWiki, DocBook and manual pages as documents, by pandoc.
 
-pandoc is a program of its own (the extra `files`), which reads several files in one process, with a
+pandoc is a separate program (the extra `files`), which reads several files in one process, with a
 limit of memory and of time for each. It reads each in its sandbox: no file is included.
 
 reStructuredText, AsciiDoc and Org have readers here: `benchmarks/markups.py` says why.

@@ -48,7 +48,7 @@ class JudgedQuestions:
     ----------
     topics : those with a relevant document
     qrels : the judgments of these
-    without_relevant : those of which nobody judged a document relevant
+    without_relevant : questions of which nobody judged a document relevant
     """
 
     topics: Sequence[Query]

@@ -160,7 +160,7 @@ class SearchedTopics:
     searcher : of the collection
     topics : all that were searched for
     run : the hits of each
-    runs : those of each ranking, by `CollectionRanking`
+    runs : the hits of each ranking, by `CollectionRanking`
     """
 
     searcher: CollectionSearcher
@@ -266,7 +266,7 @@ def ask_questions(
 def ask_all(
     parts: Sequence[SearchedTopics], qrels: Qrels, rerankers: Sequence[Reranker] = ()
 ) -> list[AskedQuestion]:
-    """The topics of several searches, such as those of folds; other parameters as of
+    """The topics of several searches, such as the searches of folds; other parameters as in
     `ask_questions`.
     """
     topics: list[Query] = []

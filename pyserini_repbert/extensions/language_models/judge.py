@@ -94,7 +94,7 @@ class LanguageModelJudge:
 def parse_grade(text: str) -> int | None:
     """The grade in an answer; None where it gives none, or one beyond 0 to 3.
 
-    A stated number counts, 'the grade is 1' or 'answer: 2'; else a number after the word 'grade' or
+    A stated number counts, 'the grade is 1' or 'answer: 2'; otherwise a number after 'grade' or
     'score'. Of several, the last one counts. Without these words, the number which the answer has
     counts, if it has one only.
     """

@@ -49,7 +49,7 @@ class Reply:
 
 
 class LanguageModel:
-    """A language model whose answers are kept: in the file of the settings, else in memory.
+    """A language model whose answers are stored: in the file of the settings, otherwise in memory.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
     Pointwise: the model reads one passage and answers yes or no. A score is ln P(yes) - ln P(no),
     the log-odds of P(yes) / (P(yes) + P(no)).
 
-    Of its work, an inference is an answer, tokens are those of prompts and answers.
+    Its work counts an answer as an inference, and the tokens of prompts and answers.
 
     Parameters
     ----------

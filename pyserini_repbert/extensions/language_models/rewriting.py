@@ -73,7 +73,7 @@ class RewritingSettings:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The settings of 'hyde', 'query2doc' or 'hyde:passages=4,tokens=256,prompt=FILE', say.
+        """The settings of a text such as 'hyde' or 'hyde:passages=4,tokens=256,prompt=FILE'.
 
         Raises InputError for anything else.
         """

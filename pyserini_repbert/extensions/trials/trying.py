@@ -1,6 +1,6 @@
 """Another encoder, other passages or another language, tried beside the live ones.
 
-`encode_trial` encodes into shards of its own. `use_trial` publishes one generation with them, and
+`encode_trial` encodes into separate shards. `use_trial` publishes one generation with them, and
 keeps what was there. Both are done by the collection's one writer; searches go on meanwhile.
 """
 
@@ -55,7 +55,7 @@ _SHARD_ROWS = 8192
 class TrialGeneration(Generation):
     """The newest generation of a collection, with the vectors and words of its trial.
 
-    It ranks documents. Passages of hits are those of the live generation, which it does not have.
+    It ranks documents. It gives hits no passages, which are the live generation's.
     """
 
     lucene_parent: Path
@@ -256,8 +256,8 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     ----------
     folder : of the collection
     side : its trial, or what was before
-    source : an opened encoder of its is used, if it is the one that is needed; else the one that
-        is named there is opened on its device
+    source : an opened encoder of its is used, if it is the one that is needed; otherwise the one
+        that is named there is opened on its device
 
     What was there is kept as the other side. Only documents that are new since then are encoded.
     Raises InputError where there is no such side, and MismatchError for another encoder than that

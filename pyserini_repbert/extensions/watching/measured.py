@@ -42,9 +42,9 @@ class MovedQuestion:
     ----------
     before, after : what was measured
     left : relevant documents that were among the best ten, and no longer are
-    deleted : those of them that the collection no longer has
+    deleted : which of them the collection no longer has
     entered : documents that are among the best ten, and were not, best first
-    unjudged : those of them that nobody has judged for the question
+    unjudged : which of them nobody has judged for the question
     """
 
     before: MeasuredQuestion

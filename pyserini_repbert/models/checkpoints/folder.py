@@ -132,8 +132,8 @@ class Checkpoint:
         """Checksum of the weights: of model.safetensors itself, or over the checksums of several
         files.
 
-        For an adapter: over those of its file and of its base, its scale, and its unit layer if it
-        has one.
+        For an adapter: over the checksums of its file and its base, its scale, and its unit layer
+        if it has one.
         """
         parts = [remembered_digest(file) for file in self._weights_files()]
         if self.base is not None:

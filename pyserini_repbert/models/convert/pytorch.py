@@ -86,6 +86,6 @@ def converted(
 
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
-    """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`."""
+    """The vocab.txt in a folder, otherwise the given one, otherwise `uncased_vocabulary`."""
     beside = folder / 'vocab.txt'
     return beside if beside.is_file() else given or uncased_vocabulary()

@@ -212,7 +212,7 @@ def _check_depth_independence(stage: Reranker) -> None:
     """Raise InputError for a stage whose scores are of one depth alone."""
     why = ''
     if stage.score_share is not None:
-        why = 'mixes its score with that of the stage before'
+        why = 'mixes its score with the score of the stage before'
     elif stage.compares and not isinstance(stage, DuoBertReranker):
         why = 'compares the candidates of a list'
     if why:

@@ -2,7 +2,7 @@
 
 Vectors equal what its `encode_query` and `encode_document` give. Where the folder names cosine as
 its similarity, they are scaled to length 1, so that inner products are its scores. This package's
-engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs everything else.
+engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs all other models.
 """
 
 from __future__ import annotations

@@ -309,7 +309,7 @@ def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
         return None
     if not isinstance(kept, int) or isinstance(kept, bool) or kept == 0:
         raise InputError(
-            f"the settings of '{name}' have truncate_dim {kept!r}, where a whole number of values "
+            f"the settings of '{name}' have truncate_dim {kept!r}, where an integer of values "
             'is expected: correct it in config_sentence_transformers.json'
         )
     if kept < 0:

@@ -82,7 +82,7 @@ def _extent(folder: Path) -> _Extent | None:
 
 
 def _whole_numbers(values: Any, key: str = '') -> Iterator[tuple[str, int]]:
-    """(key, number) of each whole number in JSON, however deep."""
+    """(key, number) of each integer in JSON, however deep."""
     if isinstance(values, dict):
         for name, value in values.items():
             yield from _whole_numbers(value, name)

@@ -107,7 +107,7 @@ function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: 
   if (winner === baseline || isLearned(winner)) search = 'What was learned';
   let verdict = winner === baseline ? 'The search as it is now is the best.' : 'That may be chance.';
   if (isSure) verdict = 'That is more than chance.';
-  else if (isLikely) verdict = 'That is probably more than chance.';
+  else if (isLikely) verdict = 'That probably helps, but it may be chance.';
   return `${search} would answer ${better} of ${count(total, 'question')} better and ${worse} worse. ${verdict}`;
 }
 
