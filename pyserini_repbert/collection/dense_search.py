@@ -403,7 +403,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     ) -> _FoundDocuments | None:
         """The k best documents, and those that tie with the last.
 
-        None where more passages are needed to tell.
+        None if more passages are needed to tell.
 
         Parameters
         ----------
