@@ -496,7 +496,7 @@ class _Said:
     ----------
     ranking : the hits that are shown
     lines : of the question
-    marks : of each hit; none where nothing is said
+    marks : of each hit; none if nothing is said
     """
 
     ranking: Ranking

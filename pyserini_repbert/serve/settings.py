@@ -174,7 +174,7 @@ class FileSettings(_Settings):
     Attributes
     ----------
     indexes : by alias
-    api_keys : accepted keys; empty where none is needed
+    api_keys : accepted keys; empty if none is needed
     write_keys : keys that may also write into collections that are `writable`
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it

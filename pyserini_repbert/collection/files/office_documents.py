@@ -60,7 +60,7 @@ class OfficeReader:
         self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile where it cannot be read."""
+        """The document of a file. Raises UnreadableFile if it cannot be read."""
         check_sizes(file.path)
         suffix = file.path.suffix.lower()
         process = self._pdf if suffix == '.pdf' else self._office
