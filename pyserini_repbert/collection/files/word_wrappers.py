@@ -26,6 +26,9 @@ _SPOKEN = re.compile(
 # A run of text, what may stand around its properties, and the property that hides it.
 _RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish|rStyle|pStyle)((?:\s[^<>]{0,4000})?)/?>')
 _NOT_HIDDEN = re.compile(rb'w:val\s*=\s*["\'](?:0|false|off)["\']')
+# What a style is of.
+_ELEMENT_OF_STYLE = {b'rStyle': b'r', b'pStyle': b'p'}
+_HIDING = (b'vanish', *_ELEMENT_OF_STYLE)
 # A style of the document, and the property that hides what has it.
 _STYLE_TAG = re.compile(rb'<(/?)w:(style|vanish|pPr)((?:\s[^<>]{0,4000})?)/?>')
 _STYLE_ID = re.compile(rb'\bw:styleId\s*=\s*["\']([^"\']{1,253})["\']')
@@ -103,16 +106,9 @@ def _hidden_runs(content: bytes, styles: frozenset[bytes]) -> list[TextSpan]:
     open_elements: list[_OpenElement] = []
     for tag in _RUN_TAG.finditer(content):
         slash, name, attributes = tag.groups()
-        if name == b'vanish':
-            # Within a paragraph's own properties, it hides only the sign of its end.
-            is_of_run = bool(open_elements) and open_elements[-1].name == b'r'
-            if is_of_run and not slash:
-                open_elements[-1].is_hidden = not _NOT_HIDDEN.search(attributes)
-        elif name in (b'rStyle', b'pStyle'):
-            style = _VALUE.search(attributes)
-            has_style = bool(open_elements) and open_elements[-1].name == name[:1]
-            if has_style and style is not None and style[1] in styles:
-                open_elements[-1].is_hidden = True
+        if name in _HIDING:
+            if open_elements and not slash:
+                _hide(open_elements[-1], name, attributes, styles)
         elif not slash:
             if not tag[0].endswith(b'/>'):
                 open_elements.append(_OpenElement(name, tag.start()))
@@ -123,6 +119,21 @@ def _hidden_runs(content: bytes, styles: frozenset[bytes]) -> list[TextSpan]:
                     hidden.pop()
                 hidden.append(TextSpan(element.start, tag.end()))
     return hidden
+
+
+def _hide(element: _OpenElement, name: bytes, attributes: bytes, styles: frozenset[bytes]) -> None:
+    """Note what a property, or a style, says of the element around it.
+
+    Within a paragraph's own properties, those of a run are about the sign of its end.
+    """
+    if name == b'vanish':
+        if element.name == b'r':
+            element.is_hidden = not _NOT_HIDDEN.search(attributes)
+        return
+    style = _VALUE.search(attributes)
+    is_own = element.name == _ELEMENT_OF_STYLE[name]
+    if is_own and style is not None and style[1] in styles:
+        element.is_hidden = True
 
 
 def _rewritten(archive: zipfile.ZipFile, changed: dict[str, bytes]) -> IO[bytes]:
