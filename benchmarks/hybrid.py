@@ -19,7 +19,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -165,16 +165,21 @@ def free_searcher(documents: Sequence[Document]) -> Iterator[CollectionSearcher]
 
 
 def say_what_is_asked(searcher: CollectionSearcher, topics: Sequence[Query]) -> None:
-    """Print how often a fusion searches, and of how many documents it asks for scores."""
+    """Print how often a fusion searches, of how many documents it asks for scores, and what both
+    take, in milliseconds of the processor.
+    """
     for part in searcher.parts:
-        asked = Counter[str]()
+        asked: dict[str, float] = defaultdict(float)
         kind = type(part)
         search = kind._rank
         scores = kind.document_scores
 
         def count_search(self: Any, *given: Any, search: Any = search, asked: Any = asked) -> Any:
             asked['searches'] += 1
-            return search(self, *given)
+            begun = time.process_time()
+            run = search(self, *given)
+            asked['ms of searches'] += 1000 * (time.process_time() - begun)
+            return run
 
         def count_scores(
             self: Any,
@@ -185,7 +190,13 @@ def say_what_is_asked(searcher: CollectionSearcher, topics: Sequence[Query]) -> 
             asked: Any = asked,
         ) -> Any:
             asked['documents'] += len(set(docids) - set(hits.docids))
-            return scores(self, topic, docids, hits)
+            of_searches = asked['ms of searches']
+            begun = time.process_time()
+            found = scores(self, topic, docids, hits)
+            asked['ms of scores'] += 1000 * (time.process_time() - begun)
+            # A search among these documents is a part of asking for scores.
+            asked['ms of searches'] = of_searches
+            return found
 
         with (
             patch.object(kind, '_rank', count_search),
@@ -193,7 +204,7 @@ def say_what_is_asked(searcher: CollectionSearcher, topics: Sequence[Query]) -> 
         ):
             for topic in topics:
                 searcher.rank([topic], None, _HITS)
-        per_topic = {name: count / len(topics) for name, count in asked.items()}
+        per_topic = {name: round(count / len(topics), 2) for name, count in asked.items()}
         print(f'{part.name}: {per_topic} a question')
 
 
@@ -232,7 +243,6 @@ def main() -> None:
                 corpus = open_corpus(options.corpus, fields=fields, keep_empty=True)
                 documents = list(corpus.documents())
             searcher = stack.enter_context(free_searcher(documents))
-            say_what_is_asked(searcher, topics)
         for threads in options.threads:
             times = measure(searcher, topics, threads)
             parts = times[_PARTS]
@@ -251,6 +261,7 @@ def main() -> None:
                 print(f'{_TOGETHER} questions together, {name}: {seconds:.2f} s of the processor')
             label = f'{_TOGETHER} questions together, hybrid against {_PARTS}, {threads} threads'
             found.append(Figure(label, together['hybrid'] / together[_PARTS], 'x', _GOAL, True))
+        say_what_is_asked(searcher, topics)
     figures.tell(options, found)
 
 

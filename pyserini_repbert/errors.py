@@ -97,7 +97,7 @@ class LostCollectionError(PyseriniRepbertError):
 
 
 class MismatchError(PyseriniRepbertError):
-    """Two things that have to fit each other do not: an index and an encoder, say."""
+    """Two things that have to fit each other do not, such as an index and an encoder."""
 
 
 class BusyError(PyseriniRepbertError):

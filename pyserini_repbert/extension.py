@@ -121,7 +121,7 @@ class Extension:
         P(answered) by qid. It returns None for what it does not know, and is asked first.
     commands : by what a user types: 'serve', 'index sync'
     options : what it does in a command of others, by its name: each a
-        `commands.parts.CommandPart`, with flags of its own. The commands are 'search', 'rerank',
+        `commands.parts.CommandPart`, with its own flags. The commands are 'search', 'rerank',
         'explain', 'adapt'; 'serve', which takes a `serve.service_parts.ServePart`; 'index sync',
         which takes a `collection.commands.parts.WritePart`; and 'index judgments', which takes a
         `JudgmentsPart`
@@ -264,7 +264,7 @@ def loaded(hook: str) -> Iterator[Any]:
 
 
 def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
-    """What an extension opens at a path or name; None where no extension knows it.
+    """What an extension opens at a path or name; None if no extension knows it.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 def cache_folder() -> Path:
     """The folder of downloads and built indexes.
 
-    It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert. Raises InputError where the first
-    is not set, and the user has no home folder.
+    It is $PYSERINI_REPBERT_CACHE, otherwise ~/.cache/pyserini_repbert. Raises InputError if the
+    first is not set, and the user has no home folder.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
     if chosen:
@@ -53,7 +53,7 @@ def cache_folder() -> Path:
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it exists and is not a folder, else InputError.
+    """`path` if it exists and is not a folder, otherwise InputError.
 
     `what` names it in the error: 'run file'.
     """
@@ -273,7 +273,7 @@ def atomic_folder(path: StrPath, replaces: FolderForm | None = None) -> Iterator
 
     With `replaces`, a folder of that form goes once the new one is whole; without, it must not be
     there. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
-    are removed. Raises InputError where the folder to replace holds anything of another form.
+    are removed. Raises InputError if the folder to replace holds anything of another form.
     """
     target = Path(path)
     check_link(target)
@@ -353,7 +353,7 @@ def _sync(files: Iterable[Path]) -> None:
 def remove_leftovers(folder: Path, name: str) -> None:
     """Remove the temporary files and folders of `name` that killed processes left.
 
-    Those of live processes stay, and so does what this package did not name.
+    Files of live processes stay, and so do files that this package did not name.
     """
     for entry in list(os.scandir(folder)):
         if is_temporary(entry.name, name):

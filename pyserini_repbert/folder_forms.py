@@ -1,6 +1,6 @@
 """Which files this package writes into folders of a kind: only these are ever removed.
 
-People keep files of their own beside ours. So a folder is replaced where it holds nothing but files
+People keep their own files beside ours. So a folder is replaced only if it holds only files
 of its form, and no link, since what a link leads to is not ours either.
 """
 
@@ -65,7 +65,7 @@ class FolderForm:
         return None
 
     def check(self, folder: Path) -> None:
-        """Raise InputError where `folder` holds an entry that this package does not write."""
+        """Raise InputError if `folder` holds an entry that this package does not write."""
         name = self.foreign_entry(folder)
         if name is None:
             return

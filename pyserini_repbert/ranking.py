@@ -59,10 +59,10 @@ class Excerpt:
     headings : the headings below which its part stands, the highest first
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
-    line : of the file at which that part begins, from 1; None where the format has no lines
-    row : the number of its record in the file, from 1, where records have no lines; else None
-    part : of a passage that is cut into parts, by headings, say, the characters of the document's
-        text that answer the question; None: all of the passage
+    line : of the file at which that part begins, from 1; None if the format has no lines
+    row : the number of its record in the file, from 1, where records have no lines; otherwise None
+    part : of a passage that headings cut into parts, the characters of the document's text that
+        answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
     """
@@ -82,7 +82,7 @@ class Excerpt:
 
     @property
     def shown_span(self) -> tuple[int, int]:
-        """The characters of the document's text that answer: those of the part, or all."""
+        """The characters of the document's text that answer: the part, or all."""
         return (self.start, self.end) if self.part is None else self.part
 
     @property
@@ -206,7 +206,7 @@ class Ranking(Sequence[Candidate]):
     ----------
     docids : distinct
     scores : one for each docid, never increasing
-    texts : one for each docid, None where a text is not known; () until texts are needed
+    texts : one for each docid, None if a text is not known; () until texts are needed
     excerpts : of documents: the best passages of each; () for passages, and until they are needed
     background : the score of a document that has nothing to do with the query: `NO_WORD`, or the
         mean of vectors' scores over a sample of their index; nan where nobody knows it
@@ -418,7 +418,7 @@ class StoredTexts:
     def with_shown_texts(self, query: str, ranking: Ranking) -> Ranking:
         """The hits with the texts that a person is shown: of a document, the passage that answers.
 
-        A reranker reads those of `with_stored_texts`.
+        A reranker reads the texts of `with_stored_texts`.
 
         Parameters
         ----------
@@ -505,7 +505,7 @@ class Ranker(StoredTexts, ABC):
         k: int | None = 1000,
         trace: Trace = SILENT,
     ) -> Run:
-        """A ranking for every topic, in their order; empty where nothing is found.
+        """A ranking for every topic, in their order; empty if nothing is found.
 
         Parameters
         ----------
@@ -535,9 +535,7 @@ class Ranker(StoredTexts, ABC):
         seen: set[str] = set()
         for topic in topics:
             if topic.qid in seen:
-                raise InputError(
-                    f"qid '{topic.qid}' was given twice: give every query a qid of its own"
-                )
+                raise InputError(f"qid '{topic.qid}' was given twice: give every query its own qid")
             seen.add(topic.qid)
         searches = self.reads is None
         # A reranker may be asked for 0 hits.
@@ -598,7 +596,7 @@ class Ranker(StoredTexts, ABC):
             yield RankedBatch(number, new_run, notes)
 
     def warnings(self, query: str) -> list[str]:
-        """What a user should hear of a query: that an analyzer leaves no word of it, say."""
+        """What a user should hear of a query, such as that an analyzer leaves no word of it."""
         warnings = []
         for part in self.parts:
             warnings += part.warnings(query)
@@ -774,7 +772,7 @@ def normal_form(text: str) -> str:
 
 
 def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:
-    """Topics of texts and qids. Raises InputError where there are not as many qids as queries."""
+    """Topics of texts and qids. Raises InputError if there are not as many qids as queries."""
     if len(queries) != len(qids):
         raise InputError(
             f'{len(queries)} queries and {len(qids)} qids were given: each query needs its own'

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ _EXPRESSION = -2
 
 
 def file_address(path: Path, setting: str) -> str:
-    """The address under which SQLite opens a file; `setting` is 'mode=ro', say."""
+    """The address under which SQLite opens a file; `setting` is, for example, 'mode=ro'."""
     return f'file:{quote(os.fsencode(path.absolute()))}?{setting}'
 
 
@@ -58,14 +58,14 @@ class SqliteForm:
     ----------
     application : says that the file is ours
     version : of the format
-    make : makes the tables
-    refusal : what is said of another file, after its path
+    schema : the statements that make its tables and indexes, as `make_tables` takes them
+    refusal : the message about another file, after its path
     advice : what to do about a damaged file
     """
 
     application: int
     version: int
-    make: Callable[[sqlite3.Connection], None]
+    schema: str
     refusal: str
     advice: str
 
@@ -76,7 +76,7 @@ class SqliteForm:
         """
         if connection.execute('SELECT COUNT(*) FROM sqlite_schema').fetchone()[0]:
             raise self._refused(path)
-        self.make(connection)
+        make_tables(connection, self.schema)
         connection.execute(f'PRAGMA application_id = {self.application}')
         connection.execute(f'PRAGMA user_version = {self.version}')
 
@@ -90,20 +90,15 @@ class SqliteForm:
                 f'{path} has format version {version}, this release reads {self.version}: use the '
                 'release that wrote it'
             )
-        refuse_code(connection, path, self.advice, self.make)
+        refuse_code(connection, path, self.advice, self.schema)
 
     def _refused(self, path: Path) -> DamagedFileError:
         return DamagedFileError(f'{path} {self.refusal}: check the path')
 
 
-def refuse_code(
-    connection: sqlite3.Connection,
-    path: Path,
-    advice: str,
-    make: Callable[[sqlite3.Connection], None],
-) -> None:
+def refuse_code(connection: sqlite3.Connection, path: Path, advice: str, schema: str) -> None:
     """Refuse a file that computes: one in which views, triggers or virtual tables stand for data,
-    or a table or an index that `make` makes is another, as with a generated column.
+    or a table or an index that `schema` makes is another, as with a generated column.
 
     Raises DamagedFileError, which ends with `advice`, for such a file.
     """
@@ -116,7 +111,7 @@ def refuse_code(
         raise DamagedFileError(
             f"{path} is damaged, it has a {kind} '{name}' that does not belong there: {advice}"
         )
-    expected = _made_statements(make)
+    expected = _made_statements(schema)
     for name, statement in _statements(connection).items():
         if name in expected and statement != expected[name]:
             raise DamagedFileError(f'{path} is damaged, {name} is not as it was made: {advice}')
@@ -129,10 +124,10 @@ def refuse_code(
 
 
 @cache
-def _made_statements(make: Callable[[sqlite3.Connection], None]) -> dict[str, str]:
-    """What makes each table and index that `make` makes."""
+def _made_statements(schema: str) -> dict[str, str]:
+    """What makes each table and index of a schema, as SQLite keeps it."""
     with contextlib.closing(sqlite3.connect(':memory:')) as model:
-        make(model)
+        make_tables(model, schema)
         return _statements(model)
 
 
@@ -156,15 +151,13 @@ def integrity_problems(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def schema_differences(
-    connection: sqlite3.Connection,
-    make: Callable[[sqlite3.Connection], None],
-    may_lack: Container[str] = (),
+    connection: sqlite3.Connection, schema: str, may_lack: Container[str] = ()
 ) -> Iterator[str]:
-    """How the tables and indexes of a file differ from those that `make` makes, a phrase each.
+    """How the tables and indexes of a file differ from a schema's, a phrase each.
 
     `may_lack` has what an earlier release did not make, as "table 'NAME'".
     """
-    expected = _made_statements(make)
+    expected = _made_statements(schema)
     found = _statements(connection)
     for name in expected:
         if name not in found:

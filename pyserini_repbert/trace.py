@@ -39,17 +39,17 @@ class StageCost:
     inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage
         section 5.3, figure 4)
     seconds : wall-clock time spent in it, summed over devices
-    tokens : in all inputs, without padding; None where the reranker does not count them
+    tokens : in all inputs, without padding; None if the reranker does not count them
     candidates : how many it scored
-    truncated : candidates whose text was cut; None where the reranker does not count them
+    truncated : candidates whose text was cut; None if the reranker does not count them
     stored : candidates scored by stored vectors, without reading their text: not part of `tokens`
         and `truncated`
-    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does
+    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None if the reranker does
         not say
     calls : requests to a language model's address, without answers that were kept from before; None
         for other models
     repaired : answers of a language model that were not as it was asked; None for other models
-    answer_tokens : of `tokens`, those of a language model's answers; None for other models
+    answer_tokens : the `tokens` of a language model's answers; None for other models
     """
 
     stage: str
@@ -85,7 +85,7 @@ class StageCost:
     def truncated_share(self) -> float | None:
         """Truncated candidates as a share of those whose text was read.
 
-        None where none was read, and where none was counted.
+        None if none was read, and where none was counted.
         """
         read = self.candidates - self.stored
         if self.truncated is None or not read:
@@ -180,7 +180,7 @@ class Notes(Trace):
     Attributes
     ----------
     name : what reports call the part
-    parts : the notes of its own parts by their names, in their order
+    parts : the notes of its parts by their names, in their order
     run : the part's own `ranking.Run`, without texts
     cost : None if the part does not say what it took
     seconds : of wall clock until the part had its run, waiting included
@@ -235,7 +235,7 @@ class Notes(Trace):
             self.part(name, part.name).add(part)
 
     def leaves(self) -> list[Notes]:
-        """The notes of the parts without parts of their own, in their order: as `Ranker.leaves`."""
+        """The notes of the parts without further parts, in their order: as `Ranker.leaves`."""
         return [notes for notes in self.walk() if not notes.parts]
 
     def walk(self) -> Iterator[Notes]:

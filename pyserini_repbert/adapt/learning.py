@@ -115,7 +115,7 @@ class HeldOutRuns:
     ----------
     single : of all topics, each with the map that its own fold did not teach
     pairs : of the topics of each two folds, with the map that neither of the two taught
-    maps : those of `single`, fold by fold
+    maps : the maps of `single`, fold by fold
     """
 
     single: Run

@@ -51,7 +51,7 @@ def answering_part(
     ----------
     query : the question
     scores : what passages have above the background of the vectors' scores, by their numbers
-    parts : those of these passages
+    parts : the parts of these passages
     """
     words = _word_scores(query, parts)
     best = max(scores.values())

@@ -87,7 +87,7 @@ def answer_frame(
 ) -> Any:
     """The k best documents for each row of a DataFrame, as a DataFrame.
 
-    Both have the columns that `Collection.search` names; the arguments are those of
+    Both have the columns that `Collection.search` names; the arguments are as in
     `answer_question`. Raises InputError for a column that is missing, and for a row without a
     question.
     """

@@ -26,8 +26,8 @@ from pyserini_repbert.collection.store import (
     LATER_TABLE_NAMES,
     OPTIONAL_NAMES,
     ORIGIN_NAMES,
+    SCHEMA,
     STORE,
-    make_store,
     open_for_reading,
     sqlite_errors,
     table_names,
@@ -138,7 +138,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
             may_lack += ORIGIN_NAMES
         if manifest.sources_sha256 is None:
             may_lack += LATER_TABLE_NAMES
-        yield from schema_differences(connection, make_store, may_lack)
+        yield from schema_differences(connection, SCHEMA, may_lack)
 
 
 def _differences(generation: Generation) -> Iterator[str]:

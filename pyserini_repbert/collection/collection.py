@@ -124,11 +124,11 @@ class Collection:
         truncate_dim : keep the first values of each vector, so many (Matryoshka); default: all
         passage_tokens : wordpieces of a passage; default: 200
         overlap : wordpieces of a passage that the next one repeats; default: 40
-        language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the one of the
-            first documents, if it has an analyzer and is clear, else 'en'
+        language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the language of
+            the first documents, if it has an analyzer and is clear, otherwise 'en'
         sparse : 'bm25'; 'none' for a collection without Lucene; or, instead of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
-            an opened encoder of weights of terms; default: 'bm25'
+            an opened encoder of term weights; default: 'bm25'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
@@ -447,7 +447,7 @@ class Collection:
         ----------
         rankings : 'dense', 'bm25', 'sparse', the learned one, 'multi', of token vectors, and
             'rescored', of those that the collection has; default: 'rescored' with token vectors,
-            else all
+            otherwise all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         more : attributes of `FusionSettings`, or `alpha`, default: interpolation of scores over the
@@ -557,7 +557,7 @@ class Collection:
         Parameters
         ----------
         rebuild, spare, defaults : as of `Writer`
-        wanted : other settings than those of `open`
+        wanted : settings that differ from `open`'s
         """
         return Writer(
             self.folder,
@@ -588,7 +588,7 @@ class Collection:
         return self._generation.known
 
     def check_folder(self) -> None:
-        """Raises LostCollectionError where the folder is not what this object has opened."""
+        """Raises LostCollectionError if the folder is not what this object has opened."""
         known = self._known()
         if known is not None:
             known.check(read_known(self.folder))

@@ -2,7 +2,7 @@
 
 The documents are exactly those that scoring every passage would give. The search takes a few times
 as many passages as documents are wanted. These are enough once no unseen document can be among the
-best: the score of an unseen document is less than that of the last passage found, with every
+best: an unseen document scores less than the last passage found, with every
 `PassageAggregation`. Where they are not, as with a document of thousands of passages, the rest is
 searched without the documents that were found; or passages are searched deeper, and all of them are
 scored at last.
@@ -403,7 +403,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     ) -> _FoundDocuments | None:
         """The k best documents, and those that tie with the last.
 
-        None where more passages are needed to tell.
+        None if more passages are needed to tell.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         """
         passages = {}
         for docid, excerpts in self.answering_excerpts(query, docids).items():
-            if excerpts:
+            if excerpts and excerpts[0].shown_text.strip():
                 passages[docid] = excerpts[0]
         texts = [passage.shown_text for passage in passages.values()]
         vector = self.vector_of(query)

@@ -44,7 +44,7 @@ class FieldCount:
     Attributes
     ----------
     documents : with any value of it
-    values : the most frequent first; none where there are more than 20 different ones, or long
+    values : the most frequent first; none if there are more than 20 different ones, or long
         ones
     """
 
@@ -55,7 +55,7 @@ class FieldCount:
 class FieldCounter:
     """Counts the fields of a generation when they are first asked for.
 
-    All values are read, by a connection of its own: searches go on meanwhile. Threads may share it.
+    All values are read by a separate connection, so that searches go on. Threads may share it.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class FieldCounter:
         return _field_count(n_documents, n_of_forms.counts())
 
     def _without_own(self, field: str, table: str) -> str:
-        """The condition that a document of a table has no value of its own of a field; '' where
+        """The condition that a document of a table has no value of its own of a field; '' if
         none has.
         """
         if field not in self._generation.own_field_types:
@@ -227,7 +227,7 @@ def _field_count(n_documents: int, counts: Mapping[str, int]) -> FieldCount:
 
 
 def _value_text(value: str | float) -> str:
-    """A value as a filter names it: a whole number without its point."""
+    """A value as a filter names it: an integer without its point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -104,7 +104,7 @@ class FileFields:
 
     @property
     def times(self) -> dict[FileOfSource, int]:
-        """When files were changed, in nanoseconds, of those of which that is known."""
+        """When files were changed, in nanoseconds, where that is known."""
         if not self._knows_times:
             return {}
         rows = self._select('SELECT source, file, modified FROM source_files', [])
@@ -168,7 +168,7 @@ class FileFields:
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
         """The fields of the files and sources from which documents come, by the document's number.
 
-        Those of files come first.
+        Fields of files come first.
         """
         fields = self._of_files(docnos)
         for docno, source in self._source_names_of(docnos).items():

@@ -1,6 +1,6 @@
 """A filter's text: it is read with luqum, and evaluated on a generation.
 
-A module of its own, since luqum is imported with it: a search without a filter does not.
+A separate module, because it imports luqum: a search without a filter does not.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SearchedBeside:
         return docid.removeprefix(self.prefix) if docid.startswith(self.prefix) else None
 
     def own_prefix(self, start: str) -> str | None:
-        """How docids of the collection begin where all begin so; None for those of others."""
+        """How all docids of the collection begin; None for docids of other collections."""
         if self.prefix.startswith(start):
             return ''
         return self.own_docid(start)

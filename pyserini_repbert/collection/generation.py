@@ -72,7 +72,7 @@ class LiveShard:
     Attributes
     ----------
     shard : what several generations share: vectors float32 (n, d), documents and numbers int32 (n,)
-    live : whether each row counts, bool (n,); None where all do
+    live : whether each row counts, bool (n,); None if all do
     """
 
     shard: PassageShard
@@ -477,7 +477,7 @@ class Generation:
         return template.address(file, anchor)
 
     def own_address(self, docid: str, fields: str | None, digest: object) -> str:
-        """The address that a document names; '' for none. `fields` is None where it has no url."""
+        """The address that a document names; '' for none. `fields` is None if it has no url."""
         if fields is None:
             return ''
         return web_address(self._fields(docid, fields, digest).get('url'))
@@ -485,7 +485,8 @@ class Generation:
     def addresses(self, docids: Sequence[str]) -> list[str]:
         """Where documents come from, as addresses; '' for one without an address.
 
-        They are the document's own `url`, those of the source's prefix, or files of this machine.
+        They are the document's own `url`, addresses below the source's prefix, or files of this
+        machine.
         """
         rows = self.select(
             f'SELECT docid, docno, source, {FIELDS_WITH_URL}, digest '
@@ -545,7 +546,7 @@ class Generation:
 
     @cached_property
     def own_field_types(self) -> dict[str, set[str]]:
-        """The types of the values of each field that documents have of their own."""
+        """The types of the values of each field, without the fields that files give."""
         types: dict[str, set[str]] = {}
         # Seeks the next field, as DISTINCT would read all values.
         rows = self.select(
@@ -593,7 +594,7 @@ class Generation:
     def docnos_where(
         self, field: str, condition: str = '', values: Sequence[Any] = ()
     ) -> list[Any]:
-        """The numbers of documents with a value of a field, their own or that of their file.
+        """The numbers of documents with a value of a field, their own or their file's.
 
         Parameters
         ----------
@@ -669,7 +670,7 @@ class Generation:
         return spans
 
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
-        """Where documents stand in their sources, by number, of those of which that is known.
+        """Where documents stand in their sources, by number, where that is known.
 
         Raises DamagedFileError for one that is not as its digest says.
         """
@@ -739,7 +740,7 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
 def read_known(folder: Path) -> KnownCollection:
     """Which collection a folder holds now, as `Generation.known`.
 
-    Raises LostCollectionError where there is none, or none with a generation.
+    Raises LostCollectionError if there is none, or none with a generation.
     """
     if not is_collection(folder):
         raise no_collection()

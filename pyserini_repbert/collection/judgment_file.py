@@ -85,16 +85,10 @@ CREATE TABLE learnings (
 );
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
 {_LATER_TABLES}"""
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    make_tables(connection, _SCHEMA)
-
-
 _FORM = SqliteForm(
     application=0x70726A64,
     version=1,
-    make=_make,
+    schema=_SCHEMA,
     refusal='holds other data than judgments',
     advice=ADVICE,
 )
@@ -141,7 +135,7 @@ class JudgmentFile:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to the file; None where another program is about to make its tables."""
+        """A connection to the file; None if another program is about to make its tables."""
         address = file_address(self.path, 'mode=ro')
         with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
@@ -170,7 +164,7 @@ class JudgmentFile:
 
 def table_problems(connection: sqlite3.Connection) -> list[str]:
     """How the tables of a file differ from those that this release makes, a phrase each."""
-    return list(schema_differences(connection, _make, _LATER_TABLE_NAMES))
+    return list(schema_differences(connection, _SCHEMA, _LATER_TABLE_NAMES))
 
 
 def is_json(text: object, kind: type) -> bool:

@@ -1,10 +1,10 @@
 """Whether an encoder knows the words of documents.
 
-A tokenizer has the words of its languages whole, and cuts those of others into letters, short
-pieces or unknown ones. Of the distinct words of an English text, all-MiniLM-L6-v2's has nine in ten
-whole, of a German one three in ten, of an Arabic one none (`docs/guides/languages.md` has the
-figures). A vocabulary for many languages cuts words of all of them: there, only unknown characters
-and single letters tell.
+A tokenizer has the words of its languages whole, and cuts words of other languages into letters,
+short pieces or unknown ones. Of the distinct words of an English text, all-MiniLM-L6-v2's has nine
+in ten whole, of a German one three in ten, of an Arabic one none (`docs/guides/languages.md` has
+the figures). A vocabulary for many languages cuts words of all of them: there, only unknown
+characters and single letters tell.
 """
 
 from __future__ import annotations

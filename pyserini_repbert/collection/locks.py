@@ -1,6 +1,6 @@
 """Locks of a collection: one writer, and readers that keep their generation.
 
-A writer holds an exclusive lock on a file of its own. A reader holds a shared lock on the manifest
+A writer holds an exclusive lock on a separate file. A reader holds a shared lock on the manifest
 of its generation; the writer removes a generation only after locking its manifest for itself. The
 system releases the locks of a killed process.
 """
@@ -25,7 +25,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.
 def writer_lock(folder: Path) -> Iterator[None]:
     """Be the one writer of a collection.
 
-    Raises BusyError where another process or thread writes it, InputError on a file system without
+    Raises BusyError if another process or thread writes it, InputError on a file system without
     locks, or where the lock file is a link.
     """
     refuse_link(folder / WRITER_LOCK)

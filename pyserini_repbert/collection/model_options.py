@@ -1,4 +1,4 @@
-"""The options of `Collection.open` that name further models: 'sparse', and those of extensions."""
+"""The options of `Collection.open` that name further models: 'sparse', and extensions' options."""
 
 from __future__ import annotations
 

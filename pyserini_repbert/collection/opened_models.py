@@ -34,7 +34,7 @@ class OpenedOnce(Generic[_Value]):
         return self._value is not None
 
     def get(self, *arguments: object) -> _Value:
-        """The value; the arguments are those of the first call."""
+        """The value, which the arguments of the first call made."""
         with self._lock:
             if self._value is None:
                 assert self._open_value is not None
@@ -69,7 +69,7 @@ class FurtherEncoders:
     def get(self, generation: Generation, kind: Representation, device: str) -> Any:
         """The encoder of a generation's model of a kind.
 
-        Raises InputError where it has none.
+        Raises InputError if it has none.
         """
         model: Any = further_model(generation, kind)
         with self._lock:
@@ -83,7 +83,7 @@ class FurtherEncoders:
 
 
 def further_model(generation: Generation, kind: Representation) -> RepresentationModel:
-    """The model of a kind in a generation. Raises InputError where it has none."""
+    """The model of a kind in a generation. Raises InputError if it has none."""
     model = generation.settings.further_models.get(kind)
     if model is None:
         raise InputError(

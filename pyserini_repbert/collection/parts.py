@@ -72,7 +72,7 @@ class CollectionPart:
         """
 
     def after_learning(self, folder: Path, device: str) -> None:
-        """A service has let a collection learn from its judgments, in a process of its own.
+        """A service has let a collection learn from its judgments, in a separate process.
 
         Parameters
         ----------

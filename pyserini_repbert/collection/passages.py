@@ -1,8 +1,8 @@
 """Long texts cut into passages by the wordpieces of an encoder's tokenizer.
 
 A text is tokenised once, with the offsets of its wordpieces. A passage ends at a heading, a
-paragraph or a sentence where there is one in its second half, else after a word; the next passage
-repeats its last wordpieces. So no encoder has to cut a passage.
+paragraph or a sentence where there is one in its second half, otherwise after a word; the next
+passage repeats its last wordpieces. So no encoder has to cut a passage.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class PassageCutter:
         texts: Sequence[str],
         headings: Sequence[Sequence[int]] | None = None,
     ) -> list[list[CutPassage]]:
-        """The passages of each text, in order; none where both title and text are empty.
+        """The passages of each text, in order; none if both title and text are empty.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ def stored_rankings(settings: CollectionSettings) -> tuple[str, ...]:
 
 
 def rescoring_kind(settings: CollectionSettings) -> Representation | None:
-    """What scores the best hits of the first rankings; None where nothing does."""
+    """What scores the best hits of the first rankings; None if nothing does."""
     for kind in settings.further_models:
         if kind.rescores:
             return kind
@@ -102,7 +102,8 @@ def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tu
     """The rankings that a collection learned to search; none: the usual ones.
 
     A folder of `adapt` that names none is of the first rankings, and one without a fusion is of the
-    dense ranking. Where a person has set a reranker alone, say, the usual ones are searched.
+    dense ranking. If a person has set, for example, only a reranker, the usual rankings are
+    searched.
     """
     if adapted.rankings:
         return adapted.rankings

@@ -236,7 +236,7 @@ class Sources:
         if source.is_known:
             logger.warning(
                 "%s is another path of the source '%s': its documents are synced; name a source to "
-                'sync it as one of its own',
+                'sync it separately',
                 path,
                 source.name,
             )
@@ -265,7 +265,7 @@ class Sources:
         replaces : whether another prefix replaces the one of the stored documents
 
         Raises InputError for a prefix with which no docid begins, and MismatchError for another one
-        than that of the source's documents.
+        than the source's documents have.
         """
         if prefix is None or prefix == source.prefix:
             return source

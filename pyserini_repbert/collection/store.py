@@ -112,7 +112,7 @@ ORIGIN_NAMES = (
     "index 'origins_by_file'",
     "index 'origins_ended'",
 )
-_SCHEMA = f"""
+SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
     manifest_sha256 TEXT NOT NULL,
@@ -206,15 +206,10 @@ def contents_of(title: str, text: str, word_forms: str, language: str) -> str:
     return contents if contents.strip(_BLANK) else ''
 
 
-def make_store(connection: sqlite3.Connection) -> None:
-    """Make the tables and indexes of a collection."""
-    make_tables(connection, _SCHEMA)
-
-
 _FORM = SqliteForm(
     application=0x70726263,
     version=1,
-    make=make_store,
+    schema=SCHEMA,
     refusal='is not a collection of this package',
     advice=ADVICE,
 )
@@ -250,7 +245,7 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
 
 
 def check_types(connection: sqlite3.Connection) -> None:
-    """Let a connection compare the type of each value that it reads with that of its column.
+    """Let a connection compare the type of each value that it reads with its column's type.
 
     SQLite itself stores any value in any column. Reading then raises sqlite3.DataError, which
     `sqlite_errors` says in one line.
@@ -272,7 +267,7 @@ def _column_kinds() -> dict[str, tuple[type, ...]]:
     """The types of each column's values, by its name, which has the same types in all tables."""
     kinds: dict[str, tuple[type, ...]] = {}
     with closing(sqlite3.connect(':memory:')) as model:
-        make_store(model)
+        make_tables(model, SCHEMA)
         for table in table_names(model):
             for _, name, kind, *_ in model.execute(f'PRAGMA table_info({table})'):
                 if kind in _KINDS:

@@ -62,7 +62,7 @@ def fields_fit(fields: object, digest: object) -> bool:
 
 
 def origin_digest(origin: Origin | None) -> bytes | None:
-    """A digest of where a document stands in its source; None where that is not known."""
+    """A digest of where a document stands in its source; None if that is not known."""
     return None if origin is None else _digest(f'{origin.file}\0{origin.rendered()}')
 
 
@@ -160,9 +160,9 @@ def _words_of_person(field: str, text: str) -> list[str]:
 
 
 def stored_number(value: float) -> float:
-    """A number as filters compare it: a float, or a whole number that no float equals.
+    """A number as filters compare it: a float, or an integer that no float equals.
 
-    SQLite compares the two exactly. Of whole numbers of more than 64 bits, the nearest float is
+    SQLite compares the two exactly. Of integers of more than 64 bits, the nearest float is
     compared.
     """
     number = float(value)

@@ -124,7 +124,7 @@ def sync_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError where more than half would be deleted, and for a new source whose files have
+    Raises InputError if more than half would be deleted, and for a new source whose files have
     no document, and SourceConflictError for a document of another source. Nothing is published
     then, nor where the documents cannot be read.
     """
@@ -164,7 +164,7 @@ def sync_documents(
 
 @dataclass(frozen=True)
 class _Loss:
-    """How much of a source is not there any more.
+    """How much of a source is gone.
 
     Attributes
     ----------
@@ -410,8 +410,11 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> set[int]:
-    """The documents, by their numbers, of files that are there, but cannot be read."""
-    files = [file for file in corpus.unread if file.docid]
+    """The documents, by their numbers, of files that are there, but cannot be read.
+
+    A file that has lost its text was read: its documents are gone.
+    """
+    files = [file for file in corpus.unread if file.docid and not file.is_empty]
     names = [name_in_corpus(corpus.name, file.path) for file in files]
     # A collection has no docid that is not in UTF-8, as a file's name may be.
     docids = [source.prefix + file.docid for file in files if not has_surrogates(file.docid)]

@@ -1,5 +1,5 @@
 """Vectors, and what further models make, by the digest of the model's input: from shards that have
-them, else from the encoder.
+them, otherwise from the encoder.
 """
 
 from __future__ import annotations

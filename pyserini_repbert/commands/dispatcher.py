@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 
 def help_texts() -> dict[str, str]:
-    """What each command does, in a line, by its name: ours, then those of extensions."""
+    """What each command does, in a line, by its name: ours, then extensions'."""
     of_extensions = commands_below().items()
     return {**COMMANDS, **{name: found.command.help for name, found in of_extensions}}
 

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.encode`: a corpus to a dense bundle, or one of weights of terms."""
+"""`python -m pyserini_repbert.encode`: a corpus to a dense bundle, or one of term weights."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def main(arguments: list[str]) -> int:
     if gives_term_weights:
         command.refuse(
             options.truncate_dim is not None,
-            f"'{options.encoder}' gives weights of terms: leave --truncate-dim out, and use "
+            f"'{options.encoder}' gives term weights: leave --truncate-dim out, and use "
             '`index sparse --prune`',
         )
         command.refuse(
             options.store == 'int8',
-            f"'{options.encoder}' gives weights of terms: take --store float16, or `index sparse "
+            f"'{options.encoder}' gives term weights: take --store float16, or `index sparse "
             '--weights uint8`',
         )
         from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder

@@ -53,7 +53,7 @@ class EncodedIndex:
 
 
 def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> EncodedIndex:
-    """An index of weights of terms.
+    """An index of term weights.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def term_weights_kind(encoder_class: Any, prune: int, weights: str) -> EncodedIn
 
 
 def _describe_weights(manifest: Any) -> str:
-    """What an index of weights of terms holds."""
+    """What an index of term weights holds."""
     settings = manifest.settings
     terms = f'{settings.prune} terms' if settings.prune else 'all terms'
     shards = command.count_text(len(manifest.shards), 'shard')

@@ -165,7 +165,7 @@ def main(arguments: list[str]) -> None:
 def _model_of_index(
     index: str | None,
 ) -> tuple[TermWeightsBundle | None, ExplainingModel | None]:
-    """The weights of terms that an index has as a bundle, and the model that explains its scores;
+    """The term weights that an index has as a bundle, and the model that explains its scores;
     None without them.
     """
     from pyserini_repbert.indexes.kind import SearchOptions, kind_of

@@ -198,8 +198,8 @@ def _number_type(kinds: Sequence[Any]) -> Callable[[str], Any] | None:
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without
-    suffixes.
+    """name -> run file: 'BM25=runs/bm25.txt' names the run, otherwise its name is the file's
+    without suffixes.
     """
     from pyserini_repbert.data.runs import default_tag
 
@@ -248,7 +248,7 @@ def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> ar
 
 
 def _csv_beside(plot: Path) -> str | None:
-    """The file of the values that a plot shows; None where the plot goes to a pipe."""
+    """The file of the values that a plot shows; None if the plot goes to a pipe."""
     if plot.exists() and not plot.is_file():
         return None
     return str(plot.with_suffix('.csv'))

@@ -47,8 +47,8 @@ _FLAGS_OF_CORPORA: tuple[str, ...] = (
 def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of the command's flags.
 
-    With `arguments`, it has the flags of the actions that they name alone: those of all take longer
-    to make than many an action does.
+    With `arguments`, it has only the flags of the actions that they name: the flags of all take
+    longer to make than many an action does.
     """
     parser = command.parser(
         'index',
@@ -68,7 +68,7 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
 
 
 def all_actions() -> dict[str, Action]:
-    """The actions by name: those of extensions, then ours."""
+    """The actions by name: extensions', then ours."""
     actions: dict[str, Action] = {}
     for name, found in commands_below('index').items():
         actions[name] = Action(found.command.help, found.add_flags, found.run)

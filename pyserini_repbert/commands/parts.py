@@ -24,7 +24,7 @@ class FollowedHits:
     Attributes
     ----------
     line : below the question; '' for none
-    marks : beside the score of each hit, in their order; none: nothing is said of hits
+    marks : beside the score of each hit, in their order; none: hits have no mark
     rows : of the hits that are shown, in their order; None: of all
     """
 
@@ -45,7 +45,7 @@ class SearchFollower(ABC):
 
     @abstractmethod
     def follow(self, topic: Query, ranking: Ranking, notes: Notes) -> FollowedHits:
-        """What is said of the hits of a question.
+        """Lines and marks for the hits of a question.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class SearchFollower(ABC):
         """
 
     def write(self, topics: Sequence[Query], run: Run, notes: Notes) -> None:  # noqa: B027 - most write nothing
-        """Write what is said of the hits of a run, if a flag names a file for it."""
+        """Write what the part knows of the hits of a run, if a flag names a file for it."""
 
 
 class CommandPart:
@@ -84,7 +84,7 @@ class CommandPart:
     def follow(
         self, options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
     ) -> SearchFollower | None:
-        """Of `search`: what follows it; None where nothing is asked of it.
+        """Of `search`: what follows it; None if nothing is asked of it.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     text = 'Run the commands of regression files, and compare the scores with the published ones.'
     flags = parser(
-        'regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.'
+        'regression', f'{text} `regression fetch`, `quick` and `report` also have --help.'
     )
     flags.add_argument('--all', action='store_true', help='run heavy conditions, too')
     only_shown = flags.add_mutually_exclusive_group()

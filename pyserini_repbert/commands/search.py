@@ -42,6 +42,7 @@ from pyserini_repbert.commands.terminal import (
     say_device,
     scores_in_rankings,
 )
+from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import MissingResourceError
@@ -423,7 +424,8 @@ def _answers(
     from pyserini_repbert.lucene.query_words import word_finder
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    n_hits = max([options.hits, *(follower.n_hits for follower in followers)])
+    # Hits of the same text are shown as one, so that others take their places.
+    n_hits = max([2 * options.hits, *(follower.n_hits for follower in followers)])
     with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, n_hits, watcher)
     _warn_of_queries(topics, pipeline, watcher)
@@ -431,8 +433,7 @@ def _answers(
     shown = []
     for topic in topics:
         said = _follow(topic, run[topic.qid], followers, watcher)
-        ranking = said.ranking[: options.hits]
-        hits = pipeline.with_decisive_texts(topic, ranking, watcher)
+        hits = _hits_with_texts(topic, said.ranking, options.hits, pipeline, watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or _asks_at_prompt(options):
             reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
@@ -446,6 +447,28 @@ def _answers(
     return shown
 
 
+def _hits_with_texts(
+    topic: Query, ranking: Ranking, n_wanted: int, pipeline: Pipeline, watcher: ProgressBars
+) -> Ranking:
+    """The best hits with their texts: as many as are wanted, without those that are copies.
+
+    Parameters
+    ----------
+    topic : the question
+    ranking : its hits, from the best one on
+    n_wanted : hits of different texts
+    pipeline : has ranked them
+    watcher : is told what is computed
+    """
+    n_hits = n_wanted
+    while True:
+        hits = pipeline.with_decisive_texts(topic, ranking[:n_hits], watcher)
+        n_needed = n_wanted + sum(map(len, copies_of(hits).values()))
+        if n_hits >= min(n_needed, len(ranking)):
+            return hits
+        n_hits = n_needed
+
+
 def _without_hits(resolved: ResolvedSearch) -> str:
     """What is said of a question that finds nothing."""
     index = resolved.index
@@ -454,7 +477,7 @@ def _without_hits(resolved: ResolvedSearch) -> str:
     of_models = index.offered.of_models
     # What has vectors is expected to find by meaning.
     if of_models and of_models.isdisjoint(index.rankings):
-        return 'no hits: this collection is searched by words alone'
+        return 'no hits: this search is by words alone'
     return 'no hits'
 
 
@@ -482,7 +505,7 @@ class _Said:
     ----------
     ranking : the hits that are shown
     lines : of the question
-    marks : of each hit; none where nothing is said
+    marks : of each hit; none if nothing is said
     """
 
     ranking: Ranking

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
+_CODE_LINES = 6
 _STEP = 4  # characters
 _MOST_NAMED = 3
 
@@ -58,8 +59,8 @@ def hits_text(
     hits : a long passage is cut to a few lines around the words of the query
     reasons : lines below each hit
     find_words : finds the words of the query in a passage; default: as in English
-    lines_below : what is said of the question
-    marks : what is said of each hit, beside its score
+    lines_below : lines about the question
+    marks : a mark for each hit, beside its score
     scores : of each hit; default: its score
     """
     lines = [f'? {printable(query)}']
@@ -68,22 +69,24 @@ def hits_text(
     copies = copies_of(hits)
     are_copies = {docid for docids in copies.values() for docid in docids}
     titles = [hit.title for hit in hits if hit.docid not in are_copies]
-    for rank, hit in enumerate(hits, 1):
+    number = 0
+    for row, hit in enumerate(hits):
         if hit.docid in are_copies:
             continue
-        said = [scores[rank - 1] if scores else score_text(hit.score)]
+        number += 1
+        said = [scores[row] if scores else score_text(hit.score)]
         if marks:
-            said += marks[rank - 1]
+            said += marks[row]
         score = f'({", ".join(said)})'
         name = printable(readable_docid(hit.docid))
-        lines.append(f'{rank:4d}. {name}  {score}{_title_text(hit, titles)}')
+        lines.append(f'{number:4d}. {name}  {score}{_title_text(hit, titles)}')
         below = []
         if hit.docid in copies:
             others = ', '.join(map(readable_docid, copies[hit.docid]))
             below.append(printable(f'the same in {others}'))
         below += _text_lines(hit, query, width - len(_INDENT), find_words)
         if reasons:
-            below += reasons[rank - 1]
+            below += reasons[row]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
 
@@ -91,7 +94,7 @@ def hits_text(
 def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder | None) -> list[str]:
     """A hit's text, cut to a few lines of a width; of a document, its passage and where that is.
 
-    Empty where the index stores no texts.
+    Empty if the index stores no texts.
     """
     if hit.excerpts:
         best = hit.excerpts[0]
@@ -209,8 +212,12 @@ def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None
     filled = [line.rstrip() for line in text.expandtabs(_STEP).split('\n') if line.strip()]
     whole = textwrap.dedent('\n'.join(filled))
     matches = find(query, whole)
-    cut = snippets.cut_lines_around(whole, _LINES * width, matches, most_lines=_LINES)
-    return [printable(line)[:width] for line in cut.split('\n')]
+    cut = snippets.cut_lines_around(whole, _CODE_LINES * width, matches, most_lines=_CODE_LINES)
+    lines = []
+    for line in cut.split('\n'):
+        indentation = ' ' * (len(line) - len(line.lstrip()))
+        lines.append((indentation + printable(line))[:width])
+    return lines
 
 
 def answer_questions(answer: Callable[[str], str]) -> None:
@@ -253,8 +260,8 @@ def piped_questions() -> Iterator[str]:
 
 
 def say_device(options: argparse.Namespace) -> None:
-    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; for a CPU,
-    say nothing.
+    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it. A CPU is
+    not mentioned.
     """
     from pyserini_repbert.models.precision import bfloat16_gain, may_have_gpu
 

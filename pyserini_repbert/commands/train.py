@@ -126,8 +126,8 @@ def _train_folds(options: argparse.Namespace) -> None:
     )
     command.refuse(
         int(os.environ.get('WORLD_SIZE', '1')) > 1,
-        '--folds trains in one process: start one for each GPU with CUDA_VISIBLE_DEVICES and a '
-        'seed of its own',
+        '--folds trains in one process: start one for each GPU with CUDA_VISIBLE_DEVICES and '
+        'another seed',
     )
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.tables import markdown

@@ -96,7 +96,7 @@ def corpus_of_files(
     ----------
     source : the file or the folder
     fmt : one of `FORMATS`, or 'auto': by suffixes and first bytes
-    fields : of JSON lines: the text fields (default: `contents`, else `title` and `text`)
+    fields : of JSON lines: the text fields (default: `contents`, otherwise `title` and `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
         warnings, counted
     keep_empty : accept passages without text
@@ -142,7 +142,7 @@ def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
 
 
 def _guess_folder(asked: CorpusRequest) -> str:
-    """The one format that all files of lines in a folder have; '' where there are several."""
+    """The one format that all files of lines in a folder have; '' if there are several."""
     formats = set()
     for path in _line_files(asked.path):
         formats.add(guess_records(replace(asked, source=path)))
@@ -257,7 +257,9 @@ def guess_records(asked: CorpusRequest) -> str:
 
 
 def guess_delivery(folder: Path, selection: FileSelection) -> str:
-    """'clueweb' or 'trec-disks' for a folder as delivered, with documentation at most; else ''."""
+    """'clueweb' or 'trec-disks' for a folder as delivered, with documentation at most; otherwise
+    ''.
+    """
     files = select_files(folder, selection).files
     texts = [path for path in files if is_read(path) and not has_suffix_or_packed(path.name, PAGES)]
     has_pages = any(has_suffix_or_packed(path.name, PAGES) for path in files)

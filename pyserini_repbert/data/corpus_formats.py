@@ -128,8 +128,8 @@ def _parsed(parse: Callable[[str], _Item | None], raw: bytes) -> _Item | BadPass
 class JsonlCorpus(LinesCorpus):
     """JSON lines as Pyserini reads them.
 
-    `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space. `fields` are those of
-    the text; by default `contents`, else `title` and `text`.
+    `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space. `fields` are the
+    fields of the text; by default `contents`, otherwise `title` and `text`.
     """
 
     fields: Sequence[str] = ()

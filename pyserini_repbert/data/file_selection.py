@@ -48,9 +48,9 @@ class FileSelection:
     gitignore : leave out what the folder's .gitignore files name
     readers : a user's own readers, by suffix
     main_content : leave out navigation, headers and footers of pages; None: as it is stored with
-        the source, else not
+        the source, otherwise not
     title_column : the column of tables that is the title of their rows; '': as the tables say;
-        None: as it is stored with the source, else as the tables say
+        None: as it is stored with the source, otherwise as the tables say
     """
 
     include: tuple[str, ...] = ()

@@ -14,10 +14,10 @@ _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
 
 
 def reciprocal_scores(n: int) -> tuple[float, ...]:
-    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own.
+    """1, 1/2, …, 1/n: the scores of a ranking without scores.
 
     Rankings share these numbers in memory. They also serve to evaluate a ranking by its order
-    alone, since evaluators break ties in ways of their own.
+    alone, because evaluators break ties in different ways.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 

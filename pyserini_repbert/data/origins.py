@@ -61,8 +61,8 @@ class Origin:
     ----------
     file : its path in the corpus; '' for what is not a file
     headings : those within its text, in their order
-    lines : where lines of the text are in the file; those after one of these follow each other
-        there, too. Empty where the format has no lines, or the text is that of a record
+    lines : where lines of the text are in the file; the lines after one of these follow each other
+        there, too. Empty if the format has no lines, or the text is a record's
     record : the line at which the record begins whose text it is, such as a row of a table; 0 for
         what is not a record, or has no line
     code : the lines of the text that are code, in their order
@@ -224,7 +224,7 @@ def name_in_corpus(corpus: str, path: Path) -> str:
 
 
 def readable_docid(docid: str) -> str:
-    """A docid as a person reads it: that of a file has its spaces and % as they are.
+    """A docid as a person reads it: a file's docid has its spaces and % as they are.
 
     `docid_of_path` gives the docid back.
     """
@@ -249,7 +249,7 @@ def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
 def possible_docids(docid: str) -> list[str]:
     """The stored docids that a person may mean who types one, or the path of a file.
 
-    That of a page is stored without its suffix.
+    A page's docid is stored without the suffix.
     """
     path = docid_of_path(docid)
     return list(dict.fromkeys([docid, path, without_suffix(path, PAGES)]))

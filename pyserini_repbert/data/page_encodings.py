@@ -56,10 +56,10 @@ def read_page(path: Path) -> bytes:
 def decode_page(raw: bytes, content_type: str = '') -> str:
     """The markup of a page.
 
-    Its byte order mark says how it is encoded, else the server's `content_type`, else its
-    `<meta charset>`, else its `<?xml encoding="…"?>`, else it is Windows-1252. A page that reads as
-    UTF-8 beyond ASCII is UTF-8 whatever it says. Bytes that its encoding does not have become
-    U+FFFD.
+    Its byte order mark says how it is encoded, otherwise the server's `content_type`, its
+    `<meta charset>` or its `<?xml encoding="…"?>`. Without these, it is Windows-1252. A page that
+    reads as UTF-8 beyond ASCII is UTF-8 whatever it says. Bytes that its encoding does not have
+    become U+FFFD.
     """
     for mark, encoding in _MARKS:
         if raw.startswith(mark):

@@ -19,7 +19,7 @@ Qrels = dict[str, dict[str, int]]
 def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line.
 
-    Returns {qid: {docid: grade}} in the file's order. A grade is a whole number from -127 to 127.
+    Returns {qid: {docid: grade}} in the file's order. A grade is an integer from -127 to 127.
     Where a document is judged more than once for a topic, the last grade counts, as for trec_eval;
     a warning says how often grades differ. Raises InputError for a malformed line (with file and
     line), or a file without judgments.

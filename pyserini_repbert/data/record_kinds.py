@@ -23,7 +23,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_bytes, open_binary
 
 # Columns of a table, and keys of a record, that hold its text.
-TEXT_COLUMNS = ('contents', 'text', 'content', 'body', 'abstract', 'description')
+DESCRIPTION = 'description'
+TEXT_COLUMNS = ('contents', 'text', 'content', 'body', 'abstract', DESCRIPTION)
 WITHOUT_RECORDS = 'without records'
 _KNOWN_COLUMNS = frozenset((*DOCID_KEYS, TITLE_KEY, *TEXT_COLUMNS))
 _NAME = re.compile(r'[^\W\d][\w .()/-]{0,60}')
@@ -37,7 +38,7 @@ def kind_of_records(path: Path, fields: tuple[str, ...] = (), is_strict: bool = 
     ----------
     path : a file with one of the suffixes of records
     fields : the text fields of records that are asked for
-    is_strict : whether a file that holds none is read as if it did: its error is said
+    is_strict : whether a file that holds none is read as if it did, which gives its error
 
     Raises UnreadableFile for a file that holds no records of documents.
     """

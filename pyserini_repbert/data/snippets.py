@@ -67,7 +67,7 @@ def add_match(matches: list[WordMatch], match: WordMatch) -> None:
 
 
 def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None) -> list[TextPart]:
-    """The text in parts, with the words of the query as parts of their own; joined, they are the
+    """The text in parts, with each word of the query as a separate part; joined, they are the
     text.
 
     `matches` are these words in order; default: the words that `find_words` finds.
@@ -87,10 +87,10 @@ def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None
 def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | None = None) -> str:
     """A text of at most `most` characters, around the densest words of the query.
 
-    The densest are those of a stretch that has the most different words, then the most words, then
-    comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut only
-    where there is no space. A text that is short enough is returned as it is, of one without words
-    of the query the beginning.
+    The densest words are in the stretch that has the most different words, then the most words,
+    then comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut
+    only where there is no space. A text that is short enough is returned as it is, of one without
+    words of the query the beginning.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _MENDED = (
 def mended(text: str) -> str:
     """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas.
 
-    Other text is not changed: text in which a comma, say, stands at a word, or none stands apart.
+    Other text is not changed, such as text in which a comma stands at a word, or none stands apart.
     """
     if not _APART.search(text) or _ATTACHED.search(text):
         return text

@@ -31,8 +31,8 @@ class TrecDocument(NamedTuple):
     Attributes
     ----------
     line : its first, from 1
-    docid, text : empty where there is a problem
-    problem : None where there is none
+    docid, text : empty if there is a problem
+    problem : None if there is none
     """
 
     line: int
@@ -44,7 +44,7 @@ class TrecDocument(NamedTuple):
 def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[TrecDocument]:
     """The documents of numbered lines.
 
-    Outside the documents there may be tags (an element around all of them, say), but no text.
+    Outside the documents there may be tags (such as an element around all of them), but no text.
     """
     reader = _DocumentReader()
     for part in _protect_cdata(_split(lines)):

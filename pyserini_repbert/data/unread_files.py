@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BROKEN = 'that cannot be read'
+_EMPTY = 'without text'
 
 
 class UnreadableFile(ValueError):
@@ -40,7 +41,7 @@ def is_broken(error: UnreadableFile) -> bool:
 
 def without_text(reason: str = 'it has no text') -> UnreadableFile:
     """The error for a file that has no text."""
-    return UnreadableFile(reason, 'without text')
+    return UnreadableFile(reason, _EMPTY)
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class UnreadFile:
     reason : why it is not read
     docid : of its documents, if it was read before; '' for what has none
     is_broken : whether its reader failed: somebody has to look at it
+    is_empty : whether it was read, and has no text
     """
 
     path: Path
@@ -104,12 +106,14 @@ class UnreadFile:
     reason: str
     docid: str = ''
     is_broken: bool = False
+    is_empty: bool = False
 
     @classmethod
     def of_error(cls, path: Path, docid: str, error: UnreadableFile) -> UnreadFile:
         """A file that cannot be read."""
         group = FileGroup.of_suffix(path, error.group)
-        return cls(path, group, str(error), docid, is_broken=is_broken(error))
+        is_empty = error.group == _EMPTY
+        return cls(path, group, str(error), docid, is_broken(error), is_empty)
 
 
 class UnreadFiles:

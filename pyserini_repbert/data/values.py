@@ -35,10 +35,10 @@ HALF_PAIR = 'half of a surrogate pair, which is not a character'
 
 
 def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
-    """A whole number from `least` to `most`. Raises ValueError saying what was expected."""
+    """An integer from `least` to `most`. Raises ValueError saying what was expected."""
     if _INTEGER.fullmatch(text) and least <= int(text) <= most:
         return int(text)
-    raise ValueError(f"'{text[:_SHOWN]}' is not a whole number from {least} to {most}")
+    raise ValueError(f"'{text[:_SHOWN]}' is not an integer from {least} to {most}")
 
 
 def decimal(text: str) -> float:
@@ -57,7 +57,7 @@ def share(text: str) -> float:
 
 
 def one_or_more(text: str) -> int:
-    """A whole number from 1 on. Raises ValueError for anything else."""
+    """An integer from 1 on. Raises ValueError for anything else."""
     return integer(text, 1)
 
 
@@ -191,7 +191,7 @@ def first_key(record: Mapping[str, Any], keys: Iterable[str]) -> str:
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
-    Raises ValueError where there is none, or for another type: true would become 'True', and 1e3
+    Raises ValueError if there is none, or for another type: true would become 'True', and 1e3
     '1000.0'.
     """
     key = first_key(record, keys)
@@ -202,5 +202,5 @@ def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
         raise ValueError(f"no '{keys[0]}'")
     if isinstance(value, bool) or not isinstance(value, Integral):
         shown = json.dumps(value, default=str)[:_SHOWN]
-        raise ValueError(f"'{key}' is {shown}, no text or whole number: put it in quotes")
+        raise ValueError(f"'{key}' is {shown}, not a text or an integer: put it in quotes")
     return str(value)

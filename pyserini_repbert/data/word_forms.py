@@ -1,6 +1,6 @@
 """One form for what readers take for the same word.
 
-An accent may be a sign of its own or not. A word may have soft hyphens, full width, ligatures or
+An accent may be a separate character or not. A word may have soft hyphens, full width, ligatures or
 curly apostrophes. Lucene and filters compare texts in one form. What is stored and shown stays as
 it was written.
 """

@@ -23,7 +23,7 @@ def encode_corpus(
     **storage: Any,
 ) -> Manifest[Any]:
     """Encode a corpus into the index folder `output`: a bundle of term weights with a
-    `TermWeightsEncoder`, else a dense bundle.
+    `TermWeightsEncoder`, otherwise a dense bundle.
 
     A shard appears only when whole; a killed run, called again with `resume`, goes on after the
     last whole shard and ends with the bytes of a run that was not killed. To share the work, encode

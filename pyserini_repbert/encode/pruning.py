@@ -1,4 +1,4 @@
-"""Copies of an index of weights of terms: with fewer weights a passage, or of another type."""
+"""Copies of an index of term weights: with fewer weights a passage, or of another type."""
 
 from __future__ import annotations
 

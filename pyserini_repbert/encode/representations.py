@@ -1,6 +1,6 @@
 """What a model makes of each passage beside its dense vector, and how a collection stores it.
 
-A learned sparse model gives weights of terms, late interaction a vector for each token. An
+A learned sparse model gives term weights, late interaction a vector for each token. An
 extension brings such a `Representation`: its names, and the `RepresentationWork` that encodes,
 stores and scores. A collection asks `extension.representations` for
 them, and names none.
@@ -158,7 +158,7 @@ class VectorRows(Rows):
 
     Attributes
     ----------
-    offsets : where the vectors of each row begin, and where those of the last one end, int64
+    offsets : where the vectors of each row begin, and where the last row's end, int64
         (n + 1,)
     vectors : float16 or int8 (total, d)
     """
@@ -220,7 +220,7 @@ def copied_offsets(
 
 
 class RepresentationWork(ABC):
-    """What encodes, stores and scores a `Representation`: that of a family of models.
+    """What encodes, stores and scores a `Representation`, for a family of models.
 
     Attributes
     ----------
@@ -229,8 +229,8 @@ class RepresentationWork(ABC):
     record_type : the pydantic dataclass of what the record of a shard says of its rows, with
         `model`, the `RepresentationModel.key`
     shard_rows : the most rows of a shard
-    scores_all : whether each passage that it can match is a hit, whatever its score; else a score
-        of 0 is none
+    scores_all : whether each passage that it can match is a hit, whatever its score; otherwise a
+        score of 0 is none
     """
 
     recorded_as: str
@@ -277,7 +277,7 @@ class RepresentationWork(ABC):
 
     @abstractmethod
     def matches(self, encoder: Any, query: Any, passage: Any) -> tuple[WordWeight, ...]:
-        """What of a passage made its score, the greatest share first; none where nothing did."""
+        """What of a passage made its score, the greatest share first; none if nothing did."""
 
     def query_vectors(self, query: Any) -> NDArray[np.float32]:
         """The vectors of a query, each of which finds vectors of passages: float32 (q, d)."""
@@ -362,9 +362,10 @@ class ModelSource:
         difference = stored.difference(self.model)
         if difference is not None:
             what = self.kind.what
+            part = difference.removesuffix('_sha256')
             raise MismatchError(
                 f"the collection was built with the {what} '{stored.encoder}', and "
-                f"'{self.model.encoder}' differs in {difference}: give that model, or rebuild the "
+                f"'{self.model.encoder}' differs in {part}: give that model, or rebuild the "
                 'collection with this one',
                 parameters=(self.kind.option, 'rebuild'),
             )

@@ -1,4 +1,4 @@
-"""What an encoder of weights of terms is, and how it fills an index: EPIC, SPLADE, models like
+"""What an encoder of term weights is, and how it fills an index: EPIC, SPLADE, models like
 them.
 
 Subclass `TermWeightsEncoder` to bring such a model: its search, reranking and explanations are here
@@ -39,9 +39,9 @@ class QueryTokens:
 
     Attributes
     ----------
-    ids : the terms of its own tokens, in order
+    ids : the terms of its tokens, in order
     weights : of each of these tokens, float32 (n,)
-    vector : its weights of terms, by which it scores passages
+    vector : its term weights, by which it scores passages
     """
 
     ids: list[int]
@@ -55,7 +55,7 @@ class PassageTokens:
 
     Attributes
     ----------
-    ids : the terms of its own tokens, in order
+    ids : the terms of its tokens, in order
     quality : 0 to 1 (EPIC eq. 3); None for a model that does not say it
     """
 

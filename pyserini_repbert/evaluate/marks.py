@@ -15,7 +15,7 @@ _Key = TypeVar('_Key', bound=Hashable)
 
 
 class Mark(Enum):
-    """How a value compares with that of its baseline."""
+    """How a value compares with its baseline's."""
 
     NONE = ''
     BETTER = 'better'
@@ -34,10 +34,10 @@ class RunMarks:
 
     Attributes
     ----------
-    letters : of the baselines, by their names; of all runs where each two are compared; empty where
+    letters : of the baselines, by their names; of all runs where each two are compared; empty if
         there is one baseline
     better : by the name of a run and a measure, the runs with a letter than which it is better
-    worse : the baselines than which it is worse; empty where it has a letter itself, since `better`
+    worse : the baselines than which it is worse; empty if it has a letter itself, since `better`
         of the baseline then has it
 
     Parameters
@@ -71,7 +71,7 @@ def _letters_of(comparisons: Sequence[RunComparison]) -> dict[str, str]:
 
 
 def assign_letters(names: Sequence[str]) -> dict[str, str]:
-    """A letter for each name: of the name, as far as none has it; else another, else a number."""
+    """A letter for each name: a free letter of the name, otherwise another, otherwise a number."""
     letters: dict[str, str] = {}
     for name in names:
         candidates = [*filter(ascii_uppercase.__contains__, name.upper()), *ascii_uppercase]

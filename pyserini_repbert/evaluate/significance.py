@@ -121,8 +121,8 @@ def randomization_test(
 
     Under the null hypothesis, the sign of each topic's difference is random. p is the share of
     assignments of signs whose mean difference is at least as large as the one observed: exact where
-    all of them are at most `samples`, else estimated from that many, the observed one counted too
-    (Smucker, Allan and Carterette, CIKM 2007).
+    all of them are at most `samples`, otherwise estimated from that many, the observed one counted
+    too (Smucker, Allan and Carterette, CIKM 2007).
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class BootstrappedGain:
 
 
 def bootstrap_gain(first: Sequence[float], second: Sequence[float]) -> BootstrappedGain:
-    """How surely the mean of `first` is above that of `second`, by `SAMPLES` draws as in
+    """How surely the mean of `first` is above the mean of `second`, by `SAMPLES` draws as in
     `bootstrap_interval`.
     """
     import numpy as np

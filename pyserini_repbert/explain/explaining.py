@@ -34,8 +34,8 @@ def explanation(
 ) -> dict[str, Any]:
     """Why a reranker scores hits as it does, as values of JSON.
 
-    All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit;
-    those of other rerankers 'docids' and 'inferences', the model inputs that it took, with
+    All have 'model', 'system' and 'query'. EPIC's and CEDR's have 'passages', one entry for each
+    hit; other rerankers' have 'docids' and 'inferences', the model inputs that it took, with
     'probabilities' (duoBERT, monoBERT), or 'scores' (others) and perhaps 'tables'
     (`Reranker.explain`). Of documents, 'excerpts' says which passage of each is explained.
 

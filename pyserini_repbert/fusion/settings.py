@@ -27,9 +27,9 @@ class FusionSettings:
         weights; a document that a ranking lacks has the score 0 there)
     weights : of interpolation, one for each ranking, 0 or more; none: two rankings have 0.5 each
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0
-    normalize : of interpolation: what is done to each ranking's scores first
-    depth : hits of each ranking that are fused; None: whole rankings where `fuses_whole`, else what
-        `depth_for` says
+    normalize : of interpolation: how each ranking's scores are scaled first
+    depth : hits of each ranking that are fused; None: whole rankings where `fuses_whole`, otherwise
+        what `depth_for` says
     """
 
     method: FusionMethod | str = FusionMethod.INTERLEAVE
@@ -64,7 +64,7 @@ class FusionSettings:
     def weights_for(self, n_rankings: int) -> tuple[float, ...]:
         """The weight of each ranking in their interpolation.
 
-        Raises InputError where the weights are of another number of rankings, and for weights that
+        Raises InputError if the weights are of another number of rankings, and for weights that
         are negative, not finite, or all 0.
         """
         weights = self.weights
@@ -100,9 +100,9 @@ class FusionSettings:
     def depth_for(self, k: int | None) -> int | None:
         """How many hits of each ranking are fused, for k fused ones; None: all.
 
-        Unless `depth` says it, it is k for 'interleave', else at least `DEPTH`: the first k of
-        interleaved rankings depend on the first k of each only; with other methods, lower ranks
-        count.
+        If `depth` does not say it, it is k for 'interleave', otherwise at least `DEPTH`: the first
+        k of interleaved rankings depend on the first k of each only; with other methods, lower
+        ranks count.
         """
         if self.depth is not None:
             return self.depth

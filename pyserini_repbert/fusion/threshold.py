@@ -7,7 +7,8 @@ the ranking's background as well, which is known before any hit (`Normalization.
 
 A document that one ranking found gets its scores in the others, too. A document that no ranking
 found has, in each, at most the score of the last hit. Where the fusion of these last scores is
-below the score of the k-th document, no document is missing; else the rankings have to be deeper.
+below the score of the k-th document, no document is missing; otherwise the rankings have to be
+deeper.
 
 Where even 1,000 hits prove nothing, because all scores are nearly alike, the k best documents among
 these hits are taken.

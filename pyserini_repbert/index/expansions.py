@@ -81,7 +81,7 @@ def predicted_queries(
 def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
     """The number of lines of each passage, at least 1.
 
-    Raises InputError when it is not a whole number.
+    Raises InputError when it is not an integer.
     """
     n_lines = sum(1 for _ in lines_of(paths, what))
     n_passages = sum(1 for _ in docids())

@@ -1,4 +1,4 @@
-"""Weights of terms as a Lucene index of impacts: first-stage retrieval without dense search.
+"""Term weights as a Lucene index of impacts: first-stage retrieval without dense search.
 
 A weight becomes an impact, an integer from 1 to `LEVELS`, in steps of one size for the whole index;
 weights below half a step, negative ones included, are left out. While indexing, Anserini repeats a

@@ -135,7 +135,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
 
 
 def variant_of_parts(output: StrPath) -> str | None:
-    """The model of weights of terms whose parts an unfinished index has, as
+    """The model of term weights whose parts an unfinished index has, as
     `TermWeightsSettings.variant`; None for parts of another index, and without any.
     """
     for part in sorted(Path(output).glob(f'{PART}*')):
@@ -171,7 +171,8 @@ def missing_manifest(folder: StrPath) -> InputError:
         )
     return InputError(
         f"'{folder}' is not an index folder: expected {Path(folder) / MANIFEST}, or Pyserini's "
-        "files 'index' and 'docid'"
+        "files 'index' and 'docid'. To search the documents of a folder, index them first with "
+        '`index sync`'
     )
 
 

@@ -18,10 +18,10 @@ class BundlePart:
     files: tuple[str, ...] = ()
 
     def replacing(self, folder: Path) -> AbstractContextManager[None]:
-        """A context in which other shards replace those of a bundle; it removes what is of the
+        """A context in which other shards replace a bundle's; it removes what is of the
         shards before.
 
-        Raises BusyError where another process makes it.
+        Raises BusyError if another process makes it.
         """
         return nullcontext()
 

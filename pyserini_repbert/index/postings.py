@@ -1,7 +1,7 @@
 """The postings of a bundle of term weights: for each term, the passages that have it.
 
 They are made in memory from the passages' vectors, and take 6 bytes for each stored weight. Blocks
-of rows have postings of their own, so that a row is a number of two bytes, and the scores of a
+of rows have separate postings, so that a row is a number of two bytes, and the scores of a
 block stay in the processor's cache.
 """
 

@@ -1,6 +1,6 @@
-"""Vectors in int8: whole numbers from -127 to 127, and a scale for each vector.
+"""Vectors in int8: integers from -127 to 127, and a scale for each vector.
 
-A value is a whole number times its vector's scale. It differs from the value that was given by at
+A value is an integer times its vector's scale. It differs from the value that was given by at
 most half a scale, about 1/254 of the vector's greatest value. A scale has 17 significant bits, so
 that the products are exact in float32: vectors that were read back are stored as the same bytes.
 """
@@ -28,7 +28,7 @@ class Int8Vectors:
 
     Parameters
     ----------
-    numbers : the whole numbers, int8 (n, d)
+    numbers : the integers, int8 (n, d)
     scales : float32 (n,)
     """
 

@@ -81,7 +81,7 @@ class TermWeightsShard(Shard):
             check_finite(self.scales, folder / SCALES)
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms in rows of this shard, float32 (m, n).
+        """The term weights in rows of this shard, float32 (m, n).
 
         They are 0 where a passage lacks a term. Terms are the first axis: an operation with one
         term then runs over contiguous rows. Raises DamagedFileError as `vectors`.
@@ -114,7 +114,7 @@ class TermWeightsShard(Shard):
     def _find(
         self, rows: NDArray[np.int64], terms: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist.
+        """Positions of the term weights in rows, int64 (m, n), and whether they exist.
 
         The binary searches of all terms and rows go in step.
         """
@@ -195,7 +195,7 @@ class TermWeightsShard(Shard):
 
 
 class TermWeightsBundle(Bundle[TermWeightsSettings, TermWeightsShard]):
-    """An index folder of weights of terms; parameters and errors are as in `DenseBundle`."""
+    """An index folder of term weights; parameters and errors are as in `DenseBundle`."""
 
     settings_kind = TermWeightsSettings
     shard_kind = TermWeightsShard
@@ -235,7 +235,7 @@ class TermWeightsBundle(Bundle[TermWeightsSettings, TermWeightsShard]):
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m).
+        """The term weights, int64 (m,), in rows, int64 (n,): float32 (n, m).
 
         They are 0 where a passage lacks a term. Rows are numbered across all shards, and may come
         in any order.

@@ -72,7 +72,7 @@ def _stored(record: Record) -> Passages | None:
 
 
 def _lucene(record: Record) -> Passages | None:
-    """A Lucene index that was searched, and may store its passages; else None."""
+    """A Lucene index that was searched, and may store its passages; otherwise None."""
     for input_ in record.inputs:
         if input_.role in ('index', 'sparse') and is_lucene_index(_folder(input_)):
             return Passages(None, _folder(input_))

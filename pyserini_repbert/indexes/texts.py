@@ -22,7 +22,7 @@ def open_texts(
 ) -> PassageTexts:
     """Passage text of the `wanted` docids.
 
-    The parameters corpus, index, corpus_format and fields, and the errors, are those of
+    The parameters corpus, index, corpus_format and fields, and the errors, are as in
     `texts_opener`.
     """
     return texts_opener(corpus, index, corpus_format, fields)(wanted)

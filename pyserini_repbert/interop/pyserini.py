@@ -88,8 +88,8 @@ def claim(encoder: str) -> None:
 
 
 def is_ours(encoder: str) -> bool:
-    """Whether an encoder name means one of ours: a folder by its config.json, else by the catalog
-    or the keyword.
+    """Whether an encoder name means one of ours: a folder by its config.json, otherwise by the
+    catalog or the keyword.
     """
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD

@@ -1,4 +1,4 @@
-"""Lucene indexes of impacts: whole weights of terms, searched with the weights of a query's terms.
+"""Lucene indexes of impacts: integer term weights, searched with a query's term weights.
 
 Pyserini builds them of uniCOIL's, SPLADE's and other vectors (its `LuceneImpactSearcher`).
 """

@@ -30,7 +30,7 @@ class LuceneWriter:
     ----------
     folder : of the new index
     threads : with several, the order inside the index differs each time
-    impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither
+    impact : documents have `id`, `contents` and `vector`, {token: impact, an integer}; neither
         positions nor document vectors are stored
     language : of the analyzer, which impacts have no need of
     """

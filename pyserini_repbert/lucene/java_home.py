@@ -132,7 +132,7 @@ def _release(home: Path) -> dict[str, str]:
 
 
 def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH, else Pyserini's."""
+    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH, otherwise Pyserini's."""
     named = os.environ.get('ANSERINI_CLASSPATH')
     if named:
         folder = Path(named)

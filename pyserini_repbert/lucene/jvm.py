@@ -66,6 +66,8 @@ _PLAIN_LOGGING = (
 )
 # The user's options of Java, which ours could contradict.
 _OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS')
+# To load it takes longest.
+_SEARCHER = 'io.anserini.search.SimpleSearcher'
 # Lucene's messages about an index that a newer or a much older Lucene wrote.
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
@@ -96,7 +98,7 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     command still removes its unfinished files. The maximum heap is Java's default unless the
     environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Where the user has no
     options of Java, it takes little memory, and reads the archive of `prepare_classes`, if there is
-    one. Raises JavaError where no Java starts.
+    one. Raises JavaError if no Java starts.
     """
     _start(_ONE_THREAD, extra_options)
 
@@ -162,7 +164,7 @@ def _start(collector: str, extra_options: Sequence[str], *, ends_soon: bool = Fa
 
 
 def _check_memory(java: Java, options: Sequence[str]) -> None:
-    """Raises ExhaustedError where the memory of this process is limited, and too small for Java.
+    """Raises ExhaustedError if the memory of this process is limited, and too small for Java.
 
     `ulimit -v` limits it. A virtual machine that cannot get its memory ends the process that starts
     it, so another process tries it first.
@@ -207,7 +209,10 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
             if few_queries and not _has_users_options():
                 _start(_ONE_THREAD, (*_PLAIN_LOGGING, *more_options), ends_soon=True)
             quiet_java()
-            java_class('io.anserini.search.SimpleSearcher')
+            # Python goes on while a method of Java loads the classes of a search. While pyjnius
+            # finds a class, it waits.
+            java_class('java.lang.Class').forName(_SEARCHER)
+            java_class(_SEARCHER)
         _detach()
 
     global _ahead
@@ -229,7 +234,7 @@ def _has_users_options() -> bool:
 def prepare_classes() -> Path | None:
     """Make the archive of classes with which Java starts, unless it is there.
 
-    Returns its path; None where it cannot be made. Raises JavaError where there is no Java.
+    Returns its path; None if it cannot be made. Raises JavaError if there is no Java.
     """
     java = find_java()
     jar = anserini_jar()

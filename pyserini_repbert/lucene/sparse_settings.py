@@ -40,7 +40,7 @@ class Sdm:
 
     Attributes
     ----------
-    terms, ordered, unordered : weights of terms, of ordered pairs, and of pairs within a window
+    terms, ordered, unordered : term weights, of ordered pairs, and of pairs within a window
     """
 
     terms: float = 0.85
@@ -137,7 +137,7 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1, b and language in an index's record, else with Anserini's defaults."""
+    """BM25 with the k1, b and language in an index's record, otherwise with Anserini's defaults."""
     manifest = record_of(folder)
     language = recorded_language(folder) or ENGLISH
     try:

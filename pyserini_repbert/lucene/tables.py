@@ -59,7 +59,7 @@ class _StoredTables(urllib.request.BaseHandler):
 
 
 def _table(address: str, origin: str, name: str) -> bytes:
-    """The bytes of a table: from the user's copy, else the stored one, else the network.
+    """The bytes of a table: from the user's copy, otherwise the stored one, otherwise the network.
 
     They are stored from then on.
 

@@ -172,7 +172,7 @@ def run_positions(
     `forward` gives a tensor (len(batch), …) for the positions in a batch; `batches` have all
     positions from 0 to n - 1, each once. A GPU begins the next batch while results of earlier ones
     are still being copied to the host: there, `on_progress` counts what has begun. Errors, and what
-    is done where memory is short, are those of `in_batches`.
+    is done where memory is short, are as in `in_batches`.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
@@ -207,7 +207,7 @@ def in_batches(
     memory is halved.
 
     `on_progress` is called with the number of positions done since the last call. Raises
-    torch.OutOfMemoryError where a single position does not fit. In a thread of `ahead` that was
+    torch.OutOfMemoryError if a single position does not fit. In a thread of `ahead` that was
     closed, it stops after a batch.
     """
     waiting = list(batches)[::-1]

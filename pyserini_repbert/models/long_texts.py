@@ -117,7 +117,7 @@ class TextCutter:
         return ''.join(kept)
 
     def _kind(self, character: str) -> int:
-        """`_BORDER` for a character that begins a word and ends the one before, else how many
+        """`_BORDER` for a character that begins a word and ends the one before, otherwise how many
         characters of a word it becomes: none, if the tokenizer removes it.
         """
         kind = self._kinds.get(character)

@@ -2,7 +2,7 @@
 
 Importing PyTorch takes longer than all else that one question needs. `NumpyBert` computes what
 `bert.Bert` computes (Devlin et al., 2019; RoBERTa and XLM-R, too), `POOLINGS` and `ACTIVATIONS`
-have the names of those of PyTorch, and results differ by rounding alone. Texts are computed one
+have PyTorch's names, and results differ only by rounding. Texts are computed one
 after the other, so nothing is padded.
 """
 
@@ -44,7 +44,7 @@ def gelu_by_tanh(x: Array) -> Array:
 
 
 def relu(x: Array) -> Array:
-    """x where it is above 0, else 0."""
+    """x where it is above 0, otherwise 0."""
     return np.maximum(x, np.float32(0))
 
 
@@ -212,7 +212,7 @@ class NumpyTextNetwork:
         poolings: Sequence[str],
         layers: Sequence[Callable[[Array], Array]] = (),
     ) -> Self | None:
-        """The network with these weights; None if they are not exactly those of such a BERT.
+        """The network with these weights; None if they are not exactly such a BERT's.
 
         Parameters
         ----------

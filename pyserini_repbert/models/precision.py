@@ -35,7 +35,7 @@ class Precision(Choice, what='precision'):
 
     def on(self, device: torch.device) -> Precision:
         """The precision for a device: 'auto' is bfloat16 where the device computes faster in it,
-        as measured on CPUs, else float32.
+        as measured on CPUs, otherwise float32.
         """
         if self is not Precision.AUTO:
             return self
@@ -130,8 +130,8 @@ def may_have_gpu() -> bool:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one, else
-    the CPU.
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one,
+    otherwise the CPU.
 
     Raises InputError for a device that is unknown, or that this machine lacks.
     """

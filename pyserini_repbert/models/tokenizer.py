@@ -300,7 +300,7 @@ def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
 
 def usual_workers(device: str) -> int:
     """How many processes tokenise by default: for a GPU one for each other core, as many as it
-    can use; else none.
+    can use; otherwise none.
     """
     import torch
 

@@ -37,7 +37,7 @@ def open_corpus(
         of the catalog, which is downloaded if it is not here and downloads are allowed
     fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'text', 'html', 'trec-disks', 'clueweb', 'ir_datasets',
         'lucene', or 'auto': each file by its own kind, which its name and its first bytes say
-    fields : of JSON lines and tables: the text fields (default: `contents`, else `title` and
+    fields : of JSON lines and tables: the text fields (default: `contents`, otherwise `title` and
         `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
         warnings, counted

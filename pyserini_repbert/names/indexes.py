@@ -35,14 +35,14 @@ class NamedIndex:
         return catalog.get('collections', str(self.entry.values['collection']))
 
     def check(self) -> None:
-        """Raises MismatchError where the folder holds another index than the catalog's."""
+        """Raises MismatchError if the folder holds another index than the catalog's."""
         manifest = read_manifest(self.folder, DenseSettings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         wrong = self.difference(manifest.count, digest)
         if wrong:
             raise MismatchError(
                 f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': "
-                'move it to a folder of your own and search it there, then build '
+                'move it to another folder and search it there, then build '
                 f"'{self.entry.name}' again",
                 parameters=('index',),
             )
@@ -68,7 +68,7 @@ class NamedIndex:
             raise MismatchError(
                 f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index "
                 f"'{self.entry.name}': encode it with '{self.encoder}' and with stored "
-                'texts into a folder of your own, and search that folder',
+                'texts into another folder, and search that folder',
                 parameters=('index',),
             )
 

@@ -29,11 +29,12 @@ def open_reranker(
     """Open the reranker of a checkpoint, by its config.json or catalog entry.
 
     A folder of others is opened by the system that recognises it. A checkpoint that names no system
-    is taken for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
+    is taken for a cross-encoder of sentence-transformers if it has one label, otherwise for
+    monoBERT.
 
     Parameters
     ----------
-    name : a catalog name, a checkpoint folder, or 'MODULE:CLASS' for a reranker of your own
+    name : a catalog name, a checkpoint folder, or 'MODULE:CLASS' for your own reranker
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     options : keyword arguments that the reranker must have
     settings : precision, backend, token_budget, …: passed on if the reranker has them

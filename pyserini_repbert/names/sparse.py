@@ -45,8 +45,8 @@ def open_sparse(
     ----------
     spec, index, on_build, download : as in `names.rankers.find_sparse`
     device : encodes the queries of an index of EPIC's impacts
-    k1, b : of BM25, instead of the technique's, or of the index's own record
-    language : of the analyzer of an index without a record of its own
+    k1, b : of BM25, instead of the technique's or the index's
+    language : of the analyzer of an index that does not record its language
 
     Raises the errors of `find_sparse`, and InputError for BM25's constants with another technique.
     """

@@ -43,7 +43,7 @@ def options_of_all() -> tuple[StageOption, ...]:
 
 
 def options_of_clients() -> tuple[StageOption, ...]:
-    """Those of them that a client of a service may set."""
+    """The options that a client of a service may set."""
     return (EXCERPTS, *wrapping_options())
 
 
@@ -72,7 +72,7 @@ class StageSpec:
 
     @property
     def score_share(self) -> float | None:
-        """The share of its score; None: it replaces that of the stage before."""
+        """The share of its score; None: it replaces the score of the stage before."""
         share_of_score: float | None = dict(self.options).get(WEIGHT.parameter)
         return share_of_score
 
@@ -188,8 +188,8 @@ def _with_added_fields(spec: type[_Spec]) -> type[_Spec]:
 class PipelineSpec(CheckedValues):
     """All that decides the rankings of a pipeline.
 
-    Without `index`, `encoder` and `sparse` it reranks a given run. Extensions add fields of their
-    own.
+    Without `index`, `encoder` and `sparse` it reranks a given run. Extensions add
+    fields.
 
     The descriptions are the help of the flags that commands make from the fields.
     """
@@ -210,8 +210,8 @@ class PipelineSpec(CheckedValues):
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='one more ranking: bm25@FOLDER, a Lucene folder, or a first stage of your '
-        'own; repeatable',
+        description='one more ranking: bm25@FOLDER, a Lucene folder, or your own first '
+        'stage; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
     k1: float | None = Field(
@@ -365,7 +365,7 @@ class PipelineSpec(CheckedValues):
     def scan(self) -> str:
         """The name of the scan of vectors; '' for exact search.
 
-        Raises InputError where several are asked for.
+        Raises InputError if several are asked for.
         """
         return asked_scan({name: getattr(self, name) for name in scans()})
 

@@ -60,7 +60,7 @@ def count_scores(
     files: Iterable[Mapping[str, Any]],
     evidence: Collection[ScoreEvidence] = frozenset(ScoreEvidence),
 ) -> dict[str, int]:
-    """Scores by status, in the report's order: all, or those of some evidence."""
+    """Scores by status, in the report's order: all, or the scores with some evidence."""
     counts: Counter[str] = Counter()
     for file in files:
         for condition in file['conditions']:

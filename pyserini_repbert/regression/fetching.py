@@ -30,7 +30,7 @@ _Conversion = Callable[[IO[bytes], Path], Iterator[bytes]]
 
 
 def fetch_missing(missing: MissingResource, on_progress: Callable[[int], object]) -> str:
-    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
+    """Fetch a resource: '' once it is here, downloaded and unpacked, otherwise why it is not.
 
     Progress is in bytes.
     """
@@ -68,7 +68,7 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
 
 
 def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -> None:
-    """Raise DamagedFileError where the file made of downloads is not the one that is expected.
+    """Raise DamagedFileError if the file made of downloads is not the one that is expected.
 
     The file is then removed, unless it is itself the download.
     """

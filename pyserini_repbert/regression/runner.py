@@ -98,7 +98,7 @@ class _Result:
 
 
 def judge(expected: Expected, measured: float | None) -> Status:
-    """PASS if all published digits agree, WITHIN the tolerance, else FAIL.
+    """PASS if all published digits agree, WITHIN the tolerance, otherwise FAIL.
 
     A gain beyond the tolerance is a FAIL, too.
     """

@@ -35,7 +35,7 @@ class CommandFailedError(PyseriniRepbertError):
 
 
 class Workspace:
-    """Where one regression's commands run: a folder of its own, named after it, in the work folder.
+    """Where one regression's commands run: a separate folder, named after it, in the work folder.
 
     `data` is the user's folder of collections and run files; `version` the hash of code and
     packages (`environment.cache_version`): results of another one are not used.
@@ -122,7 +122,7 @@ class Workspace:
         """Make a build, unless it is there with the same hash.
 
         The builds that it needs have to be there. Raises CommandFailedError, also if the build has
-        failed before, and InputError where something is in its place that no build made.
+        failed before, and InputError if something is in its place that no build made.
         """
         target = Path(self.paths[build.name])
         self._check_place(target)
@@ -222,7 +222,7 @@ def read_note(note: Path) -> Any:
 def write_note(note: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file if its folder can be written.
 
-    Else the result is computed again next time.
+    If it cannot, the result is computed again next time.
     """
     with contextlib.suppress(*CACHE_ERRORS), atomic_file(note) as stream:
         json.dump(value, stream)

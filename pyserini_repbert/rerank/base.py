@@ -1,6 +1,6 @@
 """What every reranker is: it gives candidates new scores, and with them a new order.
 
-Subclass `Reranker` to bring a reranker of your own: implement `score_lists`, which gives the
+Subclass `Reranker` to write your own reranker: implement `score_lists`, which gives the
 candidates of each query a score. The base owns the rest: it checks the input, cuts each ranking to
 the depth that is read, counts the cost, mixes scores with the stage before, and orders the
 result. `examples/own_rankers.py` has one in a few lines.
@@ -89,8 +89,8 @@ class Reranker(Ranker):
     Attributes
     ----------
     drop_rest : whether the candidates that it does not read are dropped
-    score_share : the share, 0 to 1, of its own score in the final one; the score in the run that it
-        reads has the rest, and both are min-max normalised first; None: its own score alone
+    score_share : the share, 0 to 1, that its score has in the final one; the score in the run that
+        it reads has the rest, and both are min-max normalised first; None: its score alone
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : where it counts what it does; None if it does not count
@@ -215,7 +215,7 @@ class Reranker(Ranker):
         return np.array([scores_by_docid[docid] for docid in hits.docids], dtype=np.float64)
 
     def reason(self, query: str, hit: Candidate) -> str:
-        """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
+        """Why a hit with a text got its score, in a line; empty if there is nothing to say."""
         scored = f'scored {hit.score:.4f} by {self.recorded_as}'
         if self.score_share is None:
             return scored
@@ -279,7 +279,7 @@ class Reranker(Ranker):
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
         """The run after reranking: its best candidates by their new scores, above the rest.
 
-        `scores` are those of the best candidates of each ranking, in its order: (n,) each.
+        `scores` are the scores of the best candidates of each ranking, in its order: (n,) each.
         """
         reranked = {}
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):

@@ -1,6 +1,6 @@
 """How fast this machine's CPU multiplies in int8 by ONNX Runtime, beside PyTorch's float32.
 
-Models of 8 bits score otherwise than those of float32, by tenths of a logit, so nothing chooses
+Scores of 8-bit models differ from float32 scores, by tenths of a logit, so nothing chooses
 them but a user.
 """
 

@@ -1,4 +1,4 @@
-"""Why a model of weights of terms scores a passage as it does: the weights, and their products."""
+"""Why a model of term weights scores a passage as it does: the weights, and their products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reranking by weights of terms, with passage vectors from an index: a query costs a few sums.
+"""Reranking by term weights, with passage vectors from an index: a query costs a few sums.
 
 Candidates that the index lacks are encoded on the fly. EPIC section 3,
 https://arxiv.org/abs/2004.14245
@@ -65,14 +65,15 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
 
     Parameters
     ----------
-    model : catalog name, folder, or an encoder, which has a device, precision and length of its own
+    model : catalog name, folder, or an encoder, which has its own device, precision and length
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     index : a bundle of the model's weights, or its folder; None: every candidate's text is encoded
     missing : 'encode' the text of candidates that have no vector in the index, or 'refuse' them
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     prune : without an index: how many of a vector's largest weights are kept, 0 for all
     token_budget : padded tokens in a batch; default: by device
-    max_length : tokens kept of a passage; default: as the index was built, else the model's limit
+    max_length : tokens kept of a passage; default: as the index was built, otherwise the model's
+        limit
     verify : compare the index's files with their checksums when they have changed since the last
         time
 
@@ -257,7 +258,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
 
 
 def _check_settings(missing: str, prune: int) -> None:
-    """Raise InputError for values that a reranker by weights of terms does not have."""
+    """Raise InputError for values that a reranker by term weights does not have."""
     if missing not in ('encode', 'refuse'):
         raise InputError(f"missing '{missing}' is unknown: expected encode or refuse")
     if prune < 0:

@@ -25,7 +25,7 @@ _BUFFERS = 2
 
 
 class Gpu:
-    """A CUDA device, given with its number, and a stream of its own for copies."""
+    """A CUDA device, given with its number, and a separate stream for copies."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device

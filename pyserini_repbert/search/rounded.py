@@ -197,7 +197,7 @@ class RoundedProducts:
 class ByteVectors:
     """The vectors of an index's part in int8.
 
-    A vector x' is a scale, float32, times whole numbers from -127 to 127.
+    A vector x' is a scale, float32, times integers from -127 to 127.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class ByteVectors:
 class ByteProducts:
     """Products of one query, float32 (1, d), with vectors in int8.
 
-    They are sums of whole numbers, without an error, times the scales. The scaling, and the sum
+    They are sums of integers, without an error, times the scales. The scaling, and the sum
     with the bound, round four times, which is less than g.
     """
 

@@ -556,7 +556,7 @@ class OutlinedPassage(TypedDict):
     end: Annotated[int, Field(description='the character after its last')]
     rank: Annotated[
         int,
-        Field(description='among those of the document, from 1: first the one that hits show'),
+        Field(description="among the document's parts, from 1: first the one that hits show"),
     ]
 
 

@@ -68,7 +68,7 @@ class AnswerPart:
         with a description; `Search.added` has the values
     pool_orders : by the names that clients give, beside 'random'
     answer_fields, hit_fields, index_fields : the annotations of what it adds to an answer, to a
-        hit, and to what is said of an index, by name: `NotRequired[…]` where it may be missing
+        hit, and to the description of an index, by name: `NotRequired[…]` where it may be missing
     """
 
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
@@ -80,7 +80,7 @@ class AnswerPart:
     def follower(
         self, search: Search, index: ServedIndex, rerankers: Rerankers
     ) -> AnswerFollower | None:
-        """What follows a search; None where nothing is asked of it.
+        """What follows a search; None if nothing is asked of it.
 
         Parameters
         ----------
@@ -93,5 +93,5 @@ class AnswerPart:
         return None
 
     def about(self, index: ServedIndex) -> dict[str, Any]:
-        """What is said of an index: `index_fields` with their values."""
+        """The description of an index: `index_fields` with their values."""
         return {}

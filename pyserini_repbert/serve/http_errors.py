@@ -102,7 +102,7 @@ def error_body(path: str, status: int, message: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    path : of the address; extensions may have a form of their own for theirs
+    path : of the address; extensions may have another form for their addresses
     status : of the answer
     message : one line
     """

@@ -1,4 +1,4 @@
-"""Learning from the judgments of a collection, in a process of its own."""
+"""Learning from the judgments of a collection, in a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_SECONDS = 6 * 3600.0
 
 
 class CollectionLearner:
-    """Lets a collection learn, in a process of its own, so that searches go on.
+    """Lets a collection learn, in a separate process, so that searches go on.
 
     Parameters
     ----------

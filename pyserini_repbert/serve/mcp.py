@@ -414,7 +414,7 @@ def _log_plainly() -> None:
 
 
 def make_mcp(settings: ServeSettings) -> FastMCP:
-    """An MCP server with a service of its own, whose indexes are opened when a tool is called.
+    """An MCP server with its own service, whose indexes are opened when a tool is called.
 
     Raises UnknownNameError for an index that is not there, and the other errors of `index_type_of`.
     """

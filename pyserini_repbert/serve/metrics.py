@@ -30,7 +30,7 @@ _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
 
 
 class Metrics:
-    """Counters in a registry of their own, so that several services can run in one process."""
+    """Counters in a separate registry, so that several services can run in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

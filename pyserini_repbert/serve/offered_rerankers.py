@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OfferedReranker:
-    """A reranker that clients may name; it works in a queue of its own, beside other rerankers.
+    """A reranker that clients may name; it works in a separate queue, beside other rerankers.
 
     Attributes
     ----------

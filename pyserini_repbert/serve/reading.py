@@ -132,7 +132,7 @@ def part_answer(
 def lines_of(index: ServedIndex, docid: str, first: int, last: int) -> str:
     """Lines of a document, by their numbers in its file, as hits give them.
 
-    Without such numbers, they are those of the text.
+    Without such numbers, they are numbers of the text.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Rerankers:
     def check(self, stages: Sequence[StageSpec]) -> None:
         """Refuse stages that a client may not ask for, before anything is computed.
 
-        Raises UnknownNameError for a reranker that is not here, else InputError.
+        Raises UnknownNameError for a reranker that is not here, otherwise InputError.
         """
         limits = self._settings.limits
         inferences = 0
@@ -171,8 +171,8 @@ class Rerankers:
 
 
 def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
-    """The rerankers of the settings, else those that the package ships: a catalog name, a class or
-    a checkpoint folder, by the name that clients give.
+    """The rerankers of the settings, otherwise those that the package ships: a catalog name, a
+    class or a checkpoint folder, by the name that clients give.
     """
     locations = settings.rerankers
     if locations is None:

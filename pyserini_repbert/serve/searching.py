@@ -22,7 +22,7 @@ _QID = '0'
 
 
 class GoneError(Exception):
-    """Ends work whose answer nobody waits for any more."""
+    """Ends work whose answer nobody waits for."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RequestTrace(Trace):
 
     Attributes
     ----------
-    gone : whether nobody waits for the answer any more
+    gone : whether nobody waits for the answer
     progress : of the stage that reranks; None before the first one
     """
 
@@ -100,7 +100,7 @@ class Answer:
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
     added : what extensions add: the fields of the answer, by name
-    of_hits : and those of each hit
+    of_hits : the fields of each hit, by name
     """
 
     search: Search

@@ -17,7 +17,7 @@ RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
 
 
 class StrictSettings(BaseModel):
-    """Settings of a file, which never change: each has a value of its own type."""
+    """Settings of a file, which never change. Values are not converted to other types."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
@@ -44,7 +44,8 @@ def _host(text: str) -> str:
 
 
 def _resolve(text: str, info: ValidationInfo) -> str:
-    """A path beside the settings file, if there is something; else the text, which may be a name.
+    """A path beside the settings file, if there is something; otherwise the text, which may be a
+    name.
 
     `info.context` is the folder of the settings file; None without one.
     """

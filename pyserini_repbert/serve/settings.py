@@ -53,7 +53,7 @@ class _Settings(StrictSettings):
 class Limits(_Settings):
     """The most that a request may ask for and take, and how much may wait.
 
-    Each query of a batch counts on its own. Extensions add limits of their own.
+    Each query of a batch counts separately. Extensions add limits.
 
     Attributes
     ----------
@@ -92,23 +92,23 @@ class IndexSettings(_Settings):
     """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
 
     The descriptions are the help of the flags that `serve` makes from the fields. Extensions add
-    settings of their own.
+    settings.
 
     Attributes
     ----------
     path : the index folder
     name : of an index of the catalog, instead of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
-        (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
+        (term weights: EPIC's, a SparseEncoder's, or with an encoder another program's) or
         'collection'; None: recognised by the files in the folder
-    encoder : of the queries of a dense index or of a bundle of weights of terms; of another
+    encoder : of the queries of a dense index or of a bundle of term weights; of another
         program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
         those that fit the Lucene index
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
-    language : of a Lucene index without a record of its own: 'de', for its analyzer
+    language : of a Lucene index that does not record it: 'de', for its analyzer
     topics, qrels : files or catalog names; None: the catalog collection's
     writable : of a collection: whether clients with a key of `write_keys` may change it
     source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
@@ -169,12 +169,12 @@ class IndexSettings(_Settings):
 
 @with_added_settings('service_settings')
 class FileSettings(_Settings):
-    """The contents of a settings file. Extensions add settings of their own.
+    """The contents of a settings file. Extensions add settings.
 
     Attributes
     ----------
     indexes : by alias
-    api_keys : accepted keys; empty where none is needed
+    api_keys : accepted keys; empty if none is needed
     write_keys : keys that may also write into collections that are `writable`
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it

@@ -124,7 +124,7 @@ class WriteCall:
 async def get_write_call(client: Call, request: Request, index: IndexName) -> WriteCall:
     """The dependency of each route.
 
-    Raises UnknownNameError for an unknown index, and NotAllowedError where the client, or anybody,
+    Raises UnknownNameError for an unknown index, and NotAllowedError if the client, or anybody,
     may not write.
     """
     client.service.check_alias(index)

@@ -141,7 +141,7 @@ class CollectionWriter:
     def submit(self, edit: Edit) -> WriteJob:
         """Queue an edit.
 
-        Raises OverloadedError where too many edits wait.
+        Raises OverloadedError if too many edits wait.
         """
         job = WriteJob(edit)
         with self._changed:

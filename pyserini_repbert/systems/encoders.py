@@ -58,7 +58,7 @@ def document_encoder(
 def term_weights_encoder(
     name: str | Path, device: str = 'cpu', **settings: Any
 ) -> TermWeightsEncoder:
-    """The encoder of weights of terms of a `SparseEncoder` folder, or of an EPIC checkpoint.
+    """The encoder of term weights of a `SparseEncoder` folder, or of an EPIC checkpoint.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def term_weights_encoder(
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     settings : precision and max_length
 
-    Raises MismatchError for a folder of a system that gives no weights of terms.
+    Raises MismatchError for a folder of a system that gives no term weights.
     """
     system = recognised_system(name) or systems()[_EPIC]
     if system.term_weights_encoder is None:
         raise MismatchError(
-            f"'{name}' is {system.description}, an encoder of weights of terms was expected: "
+            f"'{name}' is {system.description}, an encoder of term weights was expected: "
             f'{system.advice}'
         )
     encoder_class = load(system.term_weights_encoder)

@@ -1,4 +1,4 @@
-"""Weights of terms as a first stage in Lucene: an index of impacts, searched with query weights.
+"""Term weights as a first stage in Lucene: an index of impacts, searched with query weights.
 
 The index is made of a bundle: EPIC's, or of a `SparseEncoder`.
 """

@@ -16,7 +16,7 @@ class Instance(NamedTuple):
     ----------
     source : position of the source in the recipe
     docids : in a pair, a relevant passage and a non-relevant one, or the relevant one alone
-    judged : whether the first passage is a relevant one; else none is known to be
+    judged : whether the first passage is a relevant one; otherwise none is known to be
     """
 
     source: int

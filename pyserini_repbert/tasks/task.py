@@ -215,7 +215,7 @@ def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch
     Parameters
     ----------
     ids, types : int64 (n, length)
-    mask : bool (n, length), False at padding; None where nothing is padded
+    mask : bool (n, length), False at padding; None if nothing is padded
     prefix : of the names
     """
     batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}
@@ -250,7 +250,7 @@ def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
 def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> int:
     """A length from the recipe's `ranking`.
 
-    Raises InputError for anything but a whole number from 1 to `most`.
+    Raises InputError for anything but an integer from 1 to `most`.
     """
     value = recipe.ranking.get(name, default if most is None else min(default, most))
     if (
@@ -261,6 +261,6 @@ def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> i
     ):
         bound = 'of at least 1' if most is None else f'from 1 to {most}'
         raise InputError(
-            f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected a whole number {bound}"
+            f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected an integer {bound}"
         )
     return value

@@ -73,7 +73,9 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
 
 
 def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
-    """The recipe with the `ranking` of a base of its own system, in what the recipe leaves open."""
+    """The recipe with the `ranking` of a base of the same system, in what the recipe leaves
+    open.
+    """
     settings = base.config.get('ranking') or {}
     if settings.get('system') != recipe.system:
         return recipe
@@ -259,8 +261,8 @@ def _write_config(path: Path, task: Task, base: Checkpoint) -> None:
 
 
 def base_reference(base: Checkpoint) -> str:
-    """The base's name in an adapter's settings: its catalog name, else the absolute path of its
-    folder.
+    """The base's name in an adapter's settings: its catalog name, otherwise the absolute path of
+    its folder.
     """
     if catalog.checkpoint_kind(base.name) is not None:
         return base.name

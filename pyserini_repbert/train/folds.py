@@ -72,7 +72,7 @@ class FoldsPlan:
 
     @property
     def validation(self) -> Validation:
-        """That of the first training."""
+        """The validation of the first training."""
         first, *_ = self.trainings.values()
         return first[0].validation
 
@@ -245,7 +245,7 @@ def _rerank(training: FoldTraining, device: str) -> Run:
 def score_folds(plan: FoldsPlan, measures: Sequence[NamedMeasure]) -> list[FoldScores]:
     """Each measure's mean over the test topics of all folds, by seed.
 
-    Judgments are those of the recipe's validation. A judged topic without hits counts 0.
+    Judgments are as in the recipe's validation. A judged topic without hits counts 0.
     """
     values: dict[str, dict[int, float]] = {named.name: {} for named in measures}
     for seed, trainings in plan.trainings.items():

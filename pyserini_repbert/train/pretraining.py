@@ -110,7 +110,7 @@ class PreTrainingTask(Task):
     def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
         """BERT with the heads of pre-training.
 
-        Raises DamagedFileError where the base has no [MASK].
+        Raises DamagedFileError if the base has no [MASK].
         """
         self.max_tokens = limit(
             self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings
@@ -132,8 +132,8 @@ class PreTrainingTask(Task):
         """Inputs with masked wordpieces.
 
         `positions` int64 (m,): of the masked wordpieces in the flattened inputs; `words` int64
-        (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first, else 1,
-        as in BERT's head.
+        (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first,
+        otherwise 1, as in BERT's head.
         """
         texts: list[str] = []
         for pair in instances:

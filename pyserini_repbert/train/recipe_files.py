@@ -122,7 +122,7 @@ class RecipeFile:
     parent: RecipeFile | None = None
 
     def error(self, message: str, *keys: str | int) -> InputError:
-        """An error about the entry at `keys`, which names the last setting that set it, else
+        """An error about the entry at `keys`, which names the last setting that set it, otherwise
         file and line.
         """
         entry = [str(key) for key in keys]

@@ -109,8 +109,8 @@ class TrainingSource:
         return texts
 
     def instances(self, seed: int, epoch: int) -> Iterator[Instance]:
-        """The instances of an epoch: in the order of triples or of a run, else in an order drawn
-        by the seed.
+        """The instances of an epoch: in the order of triples or of a run, otherwise in an order
+        drawn by the seed.
         """
         if self.source.triples is not None:
             if epoch == 0:

@@ -165,7 +165,7 @@ def test_identifiers_in_json_are_texts_or_whole_numbers(written, value):
     'text', ['1_0', '²', '٣', '', '+', '1.0', ' 1', '9' * 400, '2147483648', '0x1']
 )
 def test_what_is_no_whole_number(written, text):
-    with pytest.raises(ValueError, match='is not a whole number'):
+    with pytest.raises(ValueError, match='is not an integer'):
         integer(text)
     with pytest.raises(InputError, match='expected i/n'):
         EncodingPart.parse(f'{text}/3')
@@ -178,7 +178,7 @@ def test_what_is_no_whole_number(written, text):
 
 def test_whole_numbers():
     assert [integer(text) for text in ('0', '+7', '-12', '007')] == [0, 7, -12, 7]
-    with pytest.raises(ValueError, match=r"^'0' is not a whole number from 1 to 2147483647$"):
+    with pytest.raises(ValueError, match=r"^'0' is not an integer from 1 to 2147483647$"):
         integer('0', 1)
     assert (EncodingPart.parse('2/3'), parse_stage('m@5').k) == (EncodingPart(2, 3), 5)
 

@@ -22,6 +22,7 @@ from pyserini_repbert.errors import (
 )
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
+from pyserini_repbert.sqlite_files import make_tables
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -165,7 +166,7 @@ def test_other_settings_are_refused_and_rebuilt(
     with pytest.raises(MismatchError, match="has passage_tokens '10', '8' was given"):
         open_collection(passage_tokens=8).sync(DOCUMENTS)
     other = str(tiny_checkpoint('other', seed=1))
-    with pytest.raises(MismatchError, match='differs in weights_sha256'):
+    with pytest.raises(MismatchError, match='differs in weights'):
         Collection.open(open_collection().folder, encoder=other).sync(DOCUMENTS)
     with Collection.open(open_collection().folder, encoder=other, passage_tokens=8) as rebuilt:
         assert rebuilt.sync(DOCUMENTS, rebuild=True).generation == 2
@@ -403,7 +404,7 @@ def test_a_new_generation_scans_no_large_table(open_collection, statements):
 def test_moving_the_passages_of_a_document_is_linear(n_passages):
     """Reading all passages of a document for each of them would take a million steps here."""
     connection = sqlite3.connect(':memory:', isolation_level=None)
-    store.make_store(connection)
+    make_tables(connection, store.SCHEMA)
     for number in range(n_passages):
         passage = [1, number, 1, store.FOREVER, 0, 1, b'input', 1, number]
         connection.execute('INSERT INTO passages VALUES (?,?,?,?,?,?,?,?,?)', passage)

@@ -192,7 +192,7 @@ def test_a_source_of_an_earlier_release_is_read_anew_once(
     assert capsys.readouterr().err == (
         'docs was read again, once: this release reads files that are marked up (Markdown, '
         'reStructuredText, HTML, …) as a person reads them, and gives rows of tables a '
-        'title\n'
+        'title, and mails their sender\n'
     )
     write_files(tmp_path / 'docs', {'a.md': '# T\n\nA *mat*.'})
     command.run(main, line)
@@ -243,6 +243,26 @@ def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, questio
     assert passage.text.endswith('Mat.')
     hit = Candidate('page.md', 1.0, excerpts=(passage,))
     assert ('A cat.' in hits_text(question, [hit])) == (heading == 'Dog')
+
+
+def test_a_hit_of_a_program_shows_the_function_that_answers(tmp_path, open_collection):
+    """It showed the passage from its first line, as one line of text."""
+    lines = ['def one():', '    1', '', '', 'def two():', '    dog']
+    folder = write_files(tmp_path / 'docs', {'run.py': '\n'.join(lines)})
+    with open_collection(passage_tokens=60, overlap=0) as collection:
+        collection.sync(folder)
+        (hit,) = collection.search('dog')
+    assert hit.excerpts[0].line == 5
+    shown = hits_text('dog', [hit]).splitlines()
+    assert shown[2:] == ['      run.py:5', '      def two():', '          dog']
+
+
+def test_a_document_of_a_title_alone_has_no_nearest_sentence(open_collection):
+    """Its sentence was empty."""
+    with open_collection() as collection:
+        collection.add([{'id': 'a', 'title': 'cat', 'text': ''}, {'id': 'b', 'text': 'A cat sat.'}])
+        reasons = collection.searcher().dense.reasons('cat', ['a', 'b'])
+    assert list(reasons) == ['b']
 
 
 def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_collection):

@@ -104,7 +104,7 @@ def test_no_hits_by_words_alone_says_so(sync, tmp_path, capsys, without_e5):
     sync(GERMAN)
     nothing = ['search', '--index', 'mine', '--query', 'cracked fruit', '--quiet']
     assert run(main, nothing) == 0
-    said = '   no hits: this collection is searched by words alone\n'
+    said = '   no hits: this search is by words alone\n'
     assert capsys.readouterr().out == f'? cracked fruit\n{said}'
     # It is said of words, and not where a filter leaves no document to the vectors.
     assert run(main, [*nothing, '--rankings', 'dense', '--filter', 'type:pdf']) == 0

@@ -70,6 +70,19 @@ def test_what_is_typed_finds_the_document(mine, capsys, typed):
     assert sorted(docids) == ['Other%20docs/a.txt', 'b.txt']
 
 
+@pytest.mark.parametrize(('wanted', 'shown'), [(1, 1), (2, 2), (3, 3), (9, 3)])
+def test_others_take_the_places_of_copies(mine, capsys, tmp_path, wanted, shown):
+    """Of three hits, two were shown where one was a copy."""
+    (tmp_path / 'notes' / 'c.txt').write_text('old cat')
+    assert run(main, ['index', 'sync', '--corpus', 'notes', '--index', 'mine', '--quiet']) == 0
+    capsys.readouterr()
+    flags = ['--query', 'red cat', '--hits', str(wanted), '--quiet']
+    assert run(main, ['search', '--index', 'mine', *flags]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    numbers = [line.split('.')[0].strip() for line in lines if line[:4].strip().isdecimal()]
+    assert numbers == [str(number) for number in range(1, shown + 1)]
+
+
 def test_a_page_is_named_by_its_file(mine, capsys, tmp_path):
     """The docid of a page leaves out its suffix: its file's name was no document."""
     (tmp_path / 'notes' / 'My page.html').write_text('<title>Cats</title><p>old cat')

@@ -46,6 +46,22 @@ def test_added_rows_of_tables_are_told_apart(sync, tmp_path, capsys):
     assert 'docs: 13 documents (2 files, 12 rows), synced' in capsys.readouterr().out
 
 
+def test_a_text_without_a_word_is_said_and_is_no_document(sync, tmp_path):
+    """It was a document that nothing finds; and one that has lost its words keeps none."""
+    files = {'a.md': 'x', 'b.txt': 'cat', 'c.txt': ' \n', 'd.md': '---\nyear: 1\n---\n'}
+    write_files(tmp_path / 'docs', files)
+    assert sync()[2] == 'not read: 1 .txt without text\n'
+    assert docids() == ['a.md', 'b.txt', 'd.md']
+    (tmp_path / 'docs' / 'b.txt').write_text('')
+    for _ in range(2):
+        status, _, err = sync()
+        assert (status, err) == (0, 'not read: 2 .txt without text\n')
+        assert docids() == ['a.md', 'd.md']
+    (tmp_path / 'docs' / 'b.txt').write_text('cat')
+    sync()
+    assert docids() == ['a.md', 'b.txt', 'd.md']
+
+
 def test_every_sync_says_what_is_not_read(sync, tmp_path):
     write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'P\0'})
     for _ in range(2):

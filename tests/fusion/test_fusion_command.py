@@ -137,7 +137,7 @@ def test_provenance_jsonl_quotes_names(runs):
         ),
         ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for fusion by 'rrf'"),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
-        ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
+        ('--runs dense.run --output o --hits -1', "'-1' is not an integer"),
         ('--runs dense.run --output .', 'is a folder'),
         (
             '--runs dense.run dense.run --method interpolation --normalize background --output o',

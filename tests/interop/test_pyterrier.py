@@ -136,7 +136,7 @@ def test_interleave_has_the_queries_of_all_systems(interleaved):
 
 @pytest.mark.parametrize('names', [[], ['a', 'a', 'b'], ['a']])
 def test_interleave_needs_a_name_for_each_system(names, three_systems):
-    with pytest.raises(InputError, match='name of its own'):
+    with pytest.raises(InputError, match='a different name for each'):
         ours.Interleave(*three_systems, names=names)
 
 

@@ -137,6 +137,23 @@ print(found)
 
 
 @pytest.mark.jvm
+def test_python_goes_on_while_java_loads_the_classes_of_a_search():
+    code = """
+import time
+from pyserini_repbert.lucene import jvm
+n_steps = 0
+with jvm.started_ahead():
+    while jvm._ahead.is_alive():
+        time.sleep(0.001)
+        n_steps += jvm.jvm_runs()
+print(n_steps)
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    # Where it waits, there are two or three.
+    assert int(done.stdout) > 10
+
+
+@pytest.mark.jvm
 def test_java_leaves_the_folder_of_the_process_alone():
     code = """
 import os

@@ -103,7 +103,7 @@ def test_an_impossible_truncation_is_left_to_them(tmp_path):
 @pytest.mark.parametrize('kept', ['6', 6.0, 0, True])
 def test_what_is_no_number_of_values_is_refused(kept, tmp_path):
     folder = write_bi_encoder(tmp_path / 'model', settings={'truncate_dim': kept})
-    with pytest.raises(InputError, match=f'have truncate_dim {kept!r}, where a whole number'):
+    with pytest.raises(InputError, match=f'have truncate_dim {kept!r}, where an integer'):
         document_encoder(folder)
 
 

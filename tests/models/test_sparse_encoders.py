@@ -206,7 +206,7 @@ def test_what_is_named_wrongly_is_one_line(splade, tmp_path, tiny_epic, capsys):
     epic = str(tiny_epic())
     assert run(index, ['sparse', '--corpus', corpus, '--encoder', epic, *output]) == 2
     assert 'is not a SparseEncoder' in capsys.readouterr().err
-    with pytest.raises(MismatchError, match='weights of terms'):
+    with pytest.raises(MismatchError, match='term weights'):
         document_encoder(folder)
     other = splade('distilbert')
     bundle = _bundle(folder, tmp_path)

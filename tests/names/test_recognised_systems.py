@@ -59,7 +59,7 @@ def test_a_service_names_its_system(tmp_path):
     [
         (encoders.query_encoder, 'an encoder of dense vectors'),
         (encoders.document_encoder, 'an encoder of dense vectors'),
-        (encoders.term_weights_encoder, 'an encoder of weights of terms'),
+        (encoders.term_weights_encoder, 'an encoder of term weights'),
     ],
 )
 def test_it_is_no_encoder(open_encoder, expected):

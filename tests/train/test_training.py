@@ -229,7 +229,7 @@ def test_a_cedr_is_trained_with_fewer_layers(tiny_recipe, tmp_path, world):
 @pytest.mark.parametrize(
     ('n_layers', 'adapter', 'message'),
     [
-        (3, None, 'ranking.n_layers is 3, expected a whole number from 1 to 2'),
+        (3, None, 'ranking.n_layers is 3, expected an integer from 1 to 2'),
         (0, None, 'ranking.n_layers is 0'),
         (1, {'rank': 2}, 'an adapter keeps its base whole'),
     ],

@@ -1,4 +1,4 @@
-"""How fast a sync encodes passages, beside its bar; where bfloat16 is faster, that is said."""
+"""How fast a sync encodes passages, beside its bar, and whether bfloat16 is faster."""
 
 from __future__ import annotations
 

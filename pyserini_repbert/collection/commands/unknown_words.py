@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import has_judgments
-from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER
+from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER, is_installed
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
@@ -46,7 +46,7 @@ def say_unknown(
     Parameters
     ----------
     index : the collection's folder
-    unknown : those documents; None where there are none
+    unknown : those documents; None if there are none
     settings : of the collection
     has_new_encoder : whether the command has made the collection, or has given it another encoder
     """
@@ -107,8 +107,8 @@ def _advice(settings: CollectionSettings) -> str:
     """Which encoder to take."""
     if settings.encoder == MULTILINGUAL_ENCODER:
         return 'name an encoder that knows their language'
-    install = catalog.install_command(catalog.get('encoders', MULTILINGUAL_ENCODER))
-    return (
-        f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: {install}, then '
-        f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'
-    )
+    steps = f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'
+    if not is_installed(MULTILINGUAL_ENCODER):
+        install = catalog.install_command(catalog.get('encoders', MULTILINGUAL_ENCODER))
+        steps = f'{install}, then {steps}'
+    return f'encoder {MULTILINGUAL_ENCODER} knows about 100 languages: {steps}'

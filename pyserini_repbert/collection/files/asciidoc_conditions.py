@@ -35,7 +35,7 @@ _OF_PAGES = {
 
 
 def shown_lines(lines: Sequence[str]) -> list[str]:
-    """As many lines as are given: those of branches that a page does not show are empty."""
+    """As many lines as are given. Lines of branches that a page does not show are empty."""
     attributes = dict(_OF_PAGES)
     shown: list[str] = []
     # Whether each of the branches within which a line stands is shown.

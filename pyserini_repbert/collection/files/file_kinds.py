@@ -55,7 +55,7 @@ class FileKind(ABC):
         return look_at(file.path)
 
     def count_hint(self, path: Path) -> int | None:
-        """About how many documents a file has; None where counting would take long."""
+        """About how many documents a file has; None if counting would take long."""
         return 1
 
 
@@ -98,6 +98,8 @@ class TextKind(CorpusKind):
         for location, item in super().documents(file):
             if isinstance(item, Document):
                 item = replace(item, docid=file.docid)
+                if not (item.text.strip() or item.title or item.fields):
+                    raise without_text()
             yield location, item
 
 

@@ -105,7 +105,7 @@ class FolderCorpus(Corpus):
                 self._note(file, _unreadable(error))
 
     def _documents_of_changed_file(self) -> Iterator[Document]:
-        """The documents of the file that is the whole corpus; none where it is as it was."""
+        """The documents of the file that is the whole corpus; none if it is as it was."""
         self.skipped = 0
         for planned in self._changed_files():
             way = self._way_of(planned)
@@ -167,7 +167,7 @@ class FolderCorpus(Corpus):
         return changed
 
     def _way_of(self, file: PlannedFile) -> str:
-        """How a file is read; '' where nobody knows, as by a user's own reader."""
+        """How a file is read; '' if nobody knows, as by a user's own reader."""
         if file.reader is not None:
             return ''
         way = ' '.join([file.kind, *self._fields])

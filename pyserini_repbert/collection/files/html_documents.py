@@ -23,7 +23,7 @@ _KEYWORDS = 'keywords'
 def document_of_html(docid: str, markup: str, main_content: bool = False) -> Document:
     """The document of a web page: what a person reads of it, and its headings.
 
-    Its title is `<title>`, else that of its fields, else the first heading of the first level, or a
+    Its title is `<title>`, otherwise its fields' title, otherwise the first top-level heading, or a
     heading in front of all other words. Such a heading, if it is the title, is left out of the
     text.
 

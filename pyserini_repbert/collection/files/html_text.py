@@ -143,7 +143,9 @@ def _with_lines(markup: str) -> str:
 
 
 def _begins_below(markup: str, match: re.Match[str]) -> int:
-    """1 if a line ends right after the tag of a block of code, which it does not count; else 0."""
+    """1 if a line ends right after the tag of a block of code, which it does not count; otherwise
+    0.
+    """
     if match[0][1:].lower() not in _CODE:
         return 0
     end = markup.find('>', match.end(), match.end() + _MOST_TAG)
@@ -195,7 +197,7 @@ def _parts_of(tree: LexborHTMLParser, root: LexborNode) -> list[_Part]:
 
 
 def _unused_characters(text: str) -> tuple[str, str]:
-    """Two characters that a text does not have. Raises UnreadableFile where it has them all."""
+    """Two characters that a text does not have. Raises UnreadableFile if it has them all."""
     used = set(text)
     unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
     if len(unused) < 2:

@@ -236,7 +236,7 @@ def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = Fals
 
 
 def _words_of_link(match: re.Match[str]) -> str:
-    """What a wiki link shows: its words, else the page; a picture shows its words alone."""
+    """What a wiki link shows: its words, otherwise the page; a picture shows its words alone."""
     target = match[2]
     words = match[3] or ''
     if match[1] and target.lower().endswith(PICTURES):

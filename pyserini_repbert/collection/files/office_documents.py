@@ -1,6 +1,6 @@
 """PDF, Word, PowerPoint, Excel, EPUB and Outlook's messages as documents (the extra `files`).
 
-Processes of their own read them (`office_process.py`), one PDF and one the others: they have a
+Separate processes read them (`office_process.py`), one PDF and one the others: they have a
 limit of memory, and of time for each file.
 """
 
@@ -32,7 +32,7 @@ def can_read_office() -> bool:
 
 
 class OfficeReader:
-    """Reads files in processes of its own.
+    """Reads files in separate processes.
 
     Use it as a context: the processes end with it.
 
@@ -59,7 +59,7 @@ class OfficeReader:
         self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile where it cannot be read."""
+        """The document of a file. Raises UnreadableFile if it cannot be read."""
         check_sizes(file.path)
         suffix = file.path.suffix.lower()
         process = self._pdf if suffix == '.pdf' else self._office

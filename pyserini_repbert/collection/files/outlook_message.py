@@ -67,7 +67,7 @@ def _source(storage: Any, begin: int, depth: int) -> Iterator[str]:
 
 
 def _headers(properties: Any) -> dict[str, str]:
-    """The headers of a message: as they came, else by its properties."""
+    """The headers of a message: as they came, otherwise by its properties."""
     from oxmsg.domain import constants
 
     def text(number: int) -> str:
@@ -100,7 +100,7 @@ def _quoted_names(shown: str) -> str:
 
 
 def _date_sent(properties: Any) -> str:
-    """When a message was sent; '' where it does not say so, or names a time of no calendar."""
+    """When a message was sent; '' if it does not say so, or names a time of no calendar."""
     from oxmsg.domain import constants
 
     try:

@@ -1,6 +1,6 @@
 """OpenDocument, RTF, LaTeX, Typst, MediaWiki, DocBook and manual pages as documents, by pandoc.
 
-pandoc is a program of its own (the extra `files`), which reads several files in one process, with a
+pandoc is a separate program (the extra `files`), which reads several files in one process, with a
 limit of memory and of time for each. It reads each in its sandbox: no file is included.
 
 reStructuredText, AsciiDoc and Org have readers here: `benchmarks/markups.py` says why.
@@ -72,7 +72,7 @@ class PandocReader:
             self._process.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile where it cannot be read."""
+        """The document of a file. Raises UnreadableFile if it cannot be read."""
         for suffix, form in PACKED_FORMATS.items():
             if has_suffix(file.path.name, (suffix,)):
                 check_sizes(file.path)

@@ -270,7 +270,7 @@ def _hold_pages_alone(files: Iterable[Path]) -> bool:
 
 
 def _guess_texts(texts: Sequence[Path]) -> str:
-    """As what .txt files are read: lines of one format if all of them are, else as text."""
+    """As what .txt files are read: lines of one format if all of them are, otherwise as text."""
     kinds = set()
     for path in texts:
         try:

@@ -82,7 +82,7 @@ class ReadPage:
         lines : of the block; empty ones around it are left out
         number : of the first line in the file
         indent : in front of each line
-        mark : in front of the first line: that of a list's item
+        mark : in front of the first line: the mark of a list's item
         is_tight : whether no empty line stands before the block
         is_code : whether spaces in front of a line are kept
         """
@@ -158,7 +158,7 @@ class TitledText:
 def titled_text(page: ReadPage, name: str) -> TitledText:
     """The text of a page without its title.
 
-    The title is that which the page states, else the first heading, if no prose stands before it. A
+    The title is what the page states, otherwise the first heading, if no prose stands before it. A
     heading that is the title is left out of the text. A page without either is called `name`.
     """
     heading = page.headings[0] if page.headings else None

@@ -2,7 +2,8 @@
 
 A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
 `TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and
-the column that names its rows is their title.
+the column that names its rows is their title. So has a table that describes things: of these
+columns it has `description` alone, and no `title`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pyserini_repbert.data.documents import (
     Document,
     plain_fields,
 )
-from pyserini_repbert.data.record_kinds import TEXT_COLUMNS, WITHOUT_RECORDS
+from pyserini_repbert.data.record_kinds import DESCRIPTION, TEXT_COLUMNS, WITHOUT_RECORDS
 from pyserini_repbert.data.suffixes import COMMA_SEPARATED, has_suffix_or_packed
 from pyserini_repbert.data.text_encodings import encoding_of_lines, is_utf_16
 from pyserini_repbert.data.unread_files import UnreadableFile
@@ -177,7 +178,7 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
     docids = _Docids(file)
     for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
         row = _Row(_distinct(record), list(record.values()))
-        yield row.document(docids, file.fields, identifier).at_line(line)
+        yield row.document(docids, file.fields or TEXT_COLUMNS, identifier).at_line(line)
 
 
 def _without_comments(text: str) -> str:
@@ -327,7 +328,7 @@ class _Row:
     def document(
         self,
         docids: _Docids,
-        fields: Sequence[str],
+        text_columns: Sequence[str],
         identifier: str = '',
         title_name: str = '',
     ) -> Document:
@@ -336,7 +337,7 @@ class _Row:
         Parameters
         ----------
         docids : of the file
-        fields : the columns that are its text; empty: the usual ones
+        text_columns : the columns that are its text; a row without them has a line for each column
         identifier : of the row, if none of its columns has one
         title_name : the column that is its title, and stays a field; '' for the column `title`,
             which is also the title of a row without a value in it
@@ -350,9 +351,9 @@ class _Row:
             identifier = str(values.pop(own_name))
         docid = docids.next(identifier)
         title = _text_of(self._values.get(title_name))
-        if not title and TITLE_KEY not in fields:
+        if not title and TITLE_KEY not in text_columns:
             title = _text_of(_pop(values, TITLE_KEY))
-        texts = [_text_of(_pop(values, name)) for name in fields or TEXT_COLUMNS]
+        texts = [_text_of(_pop(values, name)) for name in text_columns]
         text = '\n\n'.join(part for part in texts if part)
         if not text:
             text = _named_cells(values, but=title_name if title else '')
@@ -394,22 +395,31 @@ class _Table:
         docids = _Docids(self._file)
         remaining = iter(rows)
         first = _read_first(remaining)
-        title_name = self._title_name(first.rows)
+        text_columns = self._text_columns()
+        title_name = self._title_name(first.rows, text_columns)
         for row in chain(first.rows, remaining):
             document = _Row(self._names, row.values).document(
-                docids, self._file.fields, title_name=title_name
+                docids, text_columns, title_name=title_name
             )
             yield document.at_line(row.line) if row.line else document.at_row(row.row)
         if first.error is not None:
             raise first.error
 
-    def _title_name(self, rows: Sequence[_NumberedRow]) -> str:
-        """The column that is the title of rows; '' where a column says so, or has their text."""
+    def _text_columns(self) -> Sequence[str]:
+        """The columns that are the text of a row; none: all columns are."""
+        if self._file.fields:
+            return self._file.fields
+        present = {name.lower() for name in self._names} & {TITLE_KEY, *TEXT_COLUMNS}
+        # A list of stock has a description beside the article, number and shelf of each thing.
+        return () if present == {DESCRIPTION} else TEXT_COLUMNS
+
+    def _title_name(self, rows: Sequence[_NumberedRow], text_columns: Sequence[str]) -> str:
+        """The column that is the title of rows; '' if a column says so, or has their text."""
         chosen = self._file.title_column
         named = {name.lower() for name in self._names}
         if chosen.lower() in named - {''}:
             return next(name for name in self._names if name.lower() == chosen.lower())
-        if self._file.fields or named & {TITLE_KEY, *TEXT_COLUMNS}:
+        if self._file.fields or named & {TITLE_KEY, *text_columns}:
             return ''
         return title_column(self._names, [row.values for row in rows])
 
@@ -465,7 +475,7 @@ def _pop(values: dict[str, Any], name: str) -> Any:
 
 
 def _is_identifier(value: Any) -> bool:
-    """Whether a value can be a docid: a text, or a whole number."""
+    """Whether a value can be a docid: a text, or an integer."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 

@@ -13,7 +13,7 @@ from pyserini_repbert.index.numbers import DocumentNumbers
 
 
 class GenerationNumbers(DocumentNumbers):
-    """The numbers of a generation's documents; those of deleted documents are not used again."""
+    """The numbers of a generation's documents. Numbers of deleted documents are not used again."""
 
     def __init__(self, generation: Generation, wanted: DocumentFilter) -> None:
         self._generation = generation

@@ -20,11 +20,9 @@ class CollectionStore(DocumentStore):
     """
 
     def __init__(self, generation: Generation) -> None:
+        super().__init__(generation)
         self._generation = generation
         self.digest = generation.sha256
-
-    def texts(self, docids: Sequence[str]) -> list[str | None]:
-        return self._generation.texts(docids)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         return self._generation.documents(docids)

@@ -1,6 +1,6 @@
 """Grades of language models, beside people's judgments and never among them.
 
-They lie in the file of judgments, in a table of their own: what reads judgments does not see them.
+They lie in a separate table of the file of judgments: code that reads judgments does not see them.
 `JudgmentsWithModel` mixes both, where that is asked for.
 """
 

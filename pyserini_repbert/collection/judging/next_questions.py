@@ -1,7 +1,7 @@
 """Which questions of a collection to judge next, so that few judgments tell much.
 
 Questions on which rankings differ tell rankings apart, and those whose P(answered) is nearest to a
-half teach confidence. But means over questions that were chosen so are not those of all questions.
+half teach confidence. But a mean over such questions is not the mean over all questions.
 So a share is drawn at random.
 """
 
@@ -30,7 +30,7 @@ class _Asked:
     ----------
     topic : the question
     agreement : the mean rank-biased overlap of each two rankings; 1 of a single ranking
-    doubt : how far P(answered) is from a half, 0 to .5; None where it is not known
+    doubt : how far P(answered) is from a half, 0 to .5; None if it is not known
     """
 
     topic: Query
@@ -41,8 +41,8 @@ class _Asked:
 def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     """Put the questions that nobody has judged in the order in which they teach most, and store it.
 
-    By turns, the next question is that on which rankings differ most, that whose P(answered) is
-    nearest to a half, if it is known, and one at random. P(answered) is that of the search as it is
+    By turns, the next question is the one on which rankings differ most, the one whose P(answered)
+    is nearest to a half, if it is known, and one at random. P(answered) is of the search as it is
     now, with its rerankers.
 
     Parameters

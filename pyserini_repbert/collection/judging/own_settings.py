@@ -174,7 +174,7 @@ def undo_settings(folder: Path) -> None:
     setting = store.in_use()
     if setting is None or not setting.is_settings:
         how = 'by default' if setting is None else 'as it learned'
-        raise InputError(f'collection {folder} has no settings of its own, it is searched {how}')
+        raise InputError(f'collection {folder} has no stored settings, it is searched {how}')
     store.use(setting.report.get('before'))
 
 

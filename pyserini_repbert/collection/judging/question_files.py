@@ -14,7 +14,7 @@ from pyserini_repbert.files import StrPath, numbered_lines
 def read_questions(path: StrPath) -> list[str]:
     """The questions of a file: one a line, or the searches in a service's log of requests.
 
-    Those of a list keep their order. Of a log, those that were asked most often come first.
+    Questions of a list keep their order. Of a log, the most frequent questions come first.
 
     Raises InputError, with file and line, for a log without the text of searches, and for a file
     without questions.

@@ -25,7 +25,7 @@ _MEANINGS = {
     'P': 'the share of {hits} that is relevant',
     'AP': 'the precision at the rank of each relevant document among {hits}, averaged over all '
     'relevant documents',
-    'Success': '1 if a relevant document is among {hits}, else 0',
+    'Success': '1 if a relevant document is among {hits}, otherwise 0',
     'Judged': 'the share of {hits} that is judged',
 }
 

@@ -1,4 +1,4 @@
-"""The field `approximate` of what is said of an index, over HTTP and MCP."""
+"""The field `approximate` in the description of an index, over HTTP and MCP."""
 
 from __future__ import annotations
 

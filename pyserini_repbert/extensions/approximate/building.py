@@ -35,7 +35,7 @@ def build_ann(
 ) -> AnnRecord:
     """Build the approximate index of a dense bundle, or of a ranking of a collection.
 
-    That of a collection stays in use while the collection changes: newer passages are searched
+    A collection's index stays in use while the collection changes: newer passages are searched
     exactly. Others may search and write the collection meanwhile.
 
     Parameters
@@ -46,8 +46,8 @@ def build_ann(
     overwrite : replace the approximate index
     on_progress : called with the number of vectors added since the last call
 
-    Raises InputError for an index without vectors, or without those of this ranking, for fewer than
-    624 vectors, and where no setting finds enough; nothing is written then.
+    Raises InputError for an index without vectors, or without vectors of this ranking, for fewer
+    than 624 vectors, and where no setting finds enough; nothing is written then.
     """
     folder = Path(index)
     kind = kind_of(str(folder))

@@ -175,7 +175,7 @@ _NO_ROWS = TopRows(np.empty(0, np.float32), np.empty(0, np.int64))
 
 
 class CandidateAnn(_RankingAnn):
-    """Finds passages of a generation whose token vectors are near to those of a question, as a
+    """Finds passages of a generation whose token vectors are near to a question's, as a
     `CandidateScan`.
 
     Parameters
@@ -201,7 +201,7 @@ class CandidateAnn(_RankingAnn):
     def candidates(self, query: Any, k: int, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Passages among which the k best may be, int64 (m,).
 
-        Those of newer shards are all among them. Where few are allowed, or not many more than k,
+        Passages of newer shards are all among them. Where few are allowed, or not many more than k,
         all that are allowed are.
 
         Parameters

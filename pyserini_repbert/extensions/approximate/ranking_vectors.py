@@ -1,4 +1,4 @@
-"""The vectors of a ranking of a collection, whatever they are: dense ones, or those of tokens."""
+"""The vectors of a ranking of a collection: dense vectors, or token vectors."""
 
 from __future__ import annotations
 

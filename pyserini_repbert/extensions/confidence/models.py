@@ -80,7 +80,7 @@ class HeldOutTest:
 
     Attributes
     ----------
-    auc : how often a true one has the greater probability; None where all outcomes are the same
+    auc : how often a true one has the greater probability; None if all outcomes are the same
     chance : the AUC that chance reaches in one of forty tests, see `chance_auc`
     """
 
@@ -97,7 +97,7 @@ def chance_auc(questions: Sequence[int], outcomes: Sequence[bool]) -> float | No
     """The upper end of the 95% interval of the AUC where probabilities know nothing.
 
     By Mann and Whitney (1947), it is .5 + 1.96 * sqrt((m + n + 1) / (12 m n)) for m true and n
-    false ones that are independent. Those of one question are not: m and n are the effective
+    false ones that are independent. The hits of one question are not: m and n are the effective
     numbers of questions (Kish 1965), (sum of c)^2 / (sum of c^2) of the counts c in each question,
     as if all of a question said the same. It is above 1 where no AUC could tell.
 

@@ -18,7 +18,7 @@ def follow(
 ) -> None:
     """Sync after each quiet moment, until the moments end.
 
-    An error is said, and the collection stays as it is until the next change.
+    It reports an error, and the collection stays as it is until the next change.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def follow(
     sync : brings the collection up to date
     say : is called with an error of `sync`
     must_sync : whether to sync before the first change, too
-    tried_again : errors after which `sync` is called again without a change, and which are said
+    tried_again : errors after which `sync` is called again without a change, and which it reports
         once
     """
     is_said = False

@@ -22,7 +22,6 @@ from pyserini_repbert.sqlite_files import (
     SqliteForm,
     file_address,
     format_version,
-    make_tables,
     sqlite_errors,
     transaction,
 )
@@ -36,6 +35,13 @@ CREATE TABLE answers (
     answer TEXT NOT NULL
 );
 """
+_FORM = SqliteForm(
+    application=0x70726C6D,
+    version=1,
+    schema=_SCHEMA,
+    refusal='holds other data than answers of a language model',
+    advice=_ADVICE,
+)
 
 
 @dataclass
@@ -80,7 +86,7 @@ class AnswerFile:
         self.path = path
 
     def find(self, digest: str) -> ModelAnswer | None:
-        """The stored answer; None where there is none."""
+        """The stored answer; None if there is none."""
         if not self.path.is_file():
             return None
         with self._connected() as connection:
@@ -158,17 +164,3 @@ class AnswerFile:
                             _FORM.make_in(connection, self.path)
                 _FORM.check(connection, self.path)
                 yield connection
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the table of answers."""
-    make_tables(connection, _SCHEMA)
-
-
-_FORM = SqliteForm(
-    application=0x70726C6D,
-    version=1,
-    make=_make_tables,
-    refusal='holds other data than answers of a language model',
-    advice=_ADVICE,
-)

@@ -54,7 +54,7 @@ def parse_permutation(text: str, n: int) -> Permutation:
 
 
 def _last_whole_order(answer: str, n: int) -> tuple[int, ...] | None:
-    """The last order of all passages in an answer; None where it has none."""
+    """The last order of all passages in an answer; None if it has none."""
     orders: dict[int, list[str]] = {}
     for form in (_CHAIN_OF_BRACKETS, _CHAIN):
         for match in form.finditer(answer):
@@ -73,7 +73,7 @@ def _last_whole_order(answer: str, n: int) -> tuple[int, ...] | None:
 def without_thought(text: str) -> str:
     """An answer without what a model thought before it, up to '</think>'.
 
-    '' of a thought that has no end, at the most tokens of an answer, say.
+    '' of a thought that has no end, for example at the most tokens of an answer.
     """
     answer = text.rpartition(_THOUGHT_ENDS)[2]
     return answer.partition(_THOUGHT_BEGINS)[0]

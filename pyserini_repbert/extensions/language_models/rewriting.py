@@ -73,7 +73,7 @@ class RewritingSettings:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The settings of 'hyde', 'query2doc' or 'hyde:passages=4,tokens=256,prompt=FILE', say.
+        """The settings of a text such as 'hyde' or 'hyde:passages=4,tokens=256,prompt=FILE'.
 
         Raises InputError for anything else.
         """
@@ -185,7 +185,7 @@ class _Rewriting(QueryRewriting):
 
 
 def _passage_of(reply: Reply) -> str:
-    """The passage in an answer, single spaces between its words; '' where it has none."""
+    """The passage in an answer, single spaces between its words; '' if it has none."""
     return ' '.join(without_thought(reply.answer.text).split())
 
 

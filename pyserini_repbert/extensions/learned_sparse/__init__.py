@@ -1,4 +1,4 @@
-"""Learned sparse models in collections: weights of terms of each passage, instead of BM25.
+"""Learned sparse models in collections: term weights of each passage, instead of BM25.
 
 The models are of `systems/epic` and `systems/sparse_encoder`; bundles of their weights are of
 `indexes/term_weights`.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, config=ConfigDict(extra='forbid', defer_build=True))
 class SparseModel(RepresentationModel):
-    """All that decides the weights of terms in a collection, except for the text.
+    """All that decides the term weights in a collection, except for the text.
 
     The fields of `TermWeightsSettings`, as the encoder's own `encoding` has them. Weights are
     stored in float32: rounded ones would depend on the batches in which they were encoded.

@@ -1,4 +1,4 @@
-"""Weights of terms as a representation of a collection's passages: EPIC's, and a `SparseEncoder`'s.
+"""Term weights as a representation of a collection's passages: EPIC's, and a `SparseEncoder`'s.
 
 The files of a shard:
 
@@ -51,7 +51,7 @@ _WEIGHT_COST = 4
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class TermsRecord:
-    """What `shard.json` says of the weights of terms."""
+    """What `shard.json` says of the term weights."""
 
     model: Sha256  # the `SparseModel.key`
     vocabulary: Count
@@ -164,7 +164,7 @@ class TermRows(Rows):
 
 
 class _Terms(RepresentationWork):
-    """Weights of terms."""
+    """Term weights."""
 
     recorded_as = 'TermSearcher'
     model_type = SparseModel

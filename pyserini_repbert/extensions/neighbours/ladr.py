@@ -32,9 +32,9 @@ class LadrReranker(NeighbourReranker, recorded_as='LadrReranker'):
     """Scores the candidates that it reads, and their neighbours, as dense search does.
 
     Proactive (section 3.1 of the paper): all candidates, and the neighbours of each. Adaptive
-    (section 3.2): all candidates; then the neighbours of the `depth` best, until those of the best
-    are all scored. A candidate without a vector stays below, in its order. An inference is a vector
-    that is read.
+    (section 3.2): all candidates; then the neighbours of the `depth` best, until the best ones'
+    neighbours are all scored. A candidate without a vector stays below, in its order. An inference
+    is a vector that is read.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class FixedVectors:
     questions : their vectors, float32 (questions, d)
     background : the mean of the passages' vectors, float32 (d,): its product with a question's
         vector is the question's background
-    backgrounds : those of the fixed questions, each without its own answer, float32 (questions,)
+    backgrounds : of the fixed questions, each without its own answer, float32 (questions,)
     answers : the score of each question's answer, above its background, float32 (questions,)
     """
 

@@ -30,7 +30,7 @@ class SeveralIndexes(Index):
     """Several collections, each searched by its own encoder, as one index.
 
     What single collections learned or were set to rerank with is not used; their k1 and b are. A
-    collection that is set to be searched by words alone, say, has no other ranking here.
+    collection that is set, for example, to be searched by words alone has no other ranking here.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SeveralIndexes(Index):
 
     Attributes
     ----------
-    parts : the collections by their names, which are those of their folders
+    parts : the collections by the names of their folders
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SeveralIndexes(Index):
     def _common_rankings(self) -> tuple[str, ...]:
         """The rankings that are searched: of those of the first collection, the ones that all have.
 
-        Raises InputError where there are none.
+        Raises InputError if there are none.
         """
         first, *others = self.parts.values()
         common = []

@@ -73,7 +73,7 @@ def prefix_of(name: str) -> str:
 
 
 def split_docids(docids: Sequence[str], names: Sequence[str]) -> Mapping[str, DocidsOfIndex]:
-    """The docids of each index by its name; those of other indexes are left out."""
+    """The docids of each index by its name; docids of other indexes are left out."""
     rows_of: dict[str, list[int]] = {name: [] for name in names}
     docids_of: dict[str, list[str]] = {name: [] for name in names}
     for row, docid in enumerate(docids):

@@ -1,10 +1,10 @@
 """Searching several collections: each ranking of all of them is one ranking, and these are fused.
 
 Where the collections have one model, a document has the score that its collection gives it. The
-background of such a ranking is that of all passages together, as if they were in one collection.
+background of such a ranking is over all passages together, as if they were in one collection.
 BM25 counts from 0 in each.
 
-Cosines of two encoders do not compare: those of some lie between .75 and .9. Of several models, a
+Cosines of two encoders do not compare: some encoders' lie between .75 and .9. Of several models, a
 score is what it has above its collection's background, as a share of what the greatest score has: a
 cosine of 1; of other scores, the best one of the collection.
 """
@@ -30,7 +30,7 @@ from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, Run, Searcher
 from pyserini_repbert.trace import Trace
 
-_LIKE = 'a document is like others of its own collection: name that collection alone as the index'
+_LIKE = 'a document is compared within one collection: name that collection alone as the index'
 _VECTORS = (
     'a stage that reads vectors or neighbours of documents is for one collection: name that '
     'collection alone as the index, or leave the stage out'
@@ -176,7 +176,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         return settings
 
     def with_settings(self, **changes: Any) -> Self:
-        """As in `Ranker`; feedback, k1 and b are those of the collections' rankings."""
+        """As in `Ranker`; the collections' rankings get feedback, k1 and b."""
         parts: list[Any] = list(changes.pop('parts', self.parts))
         if 'feedback' in changes:
             feedback = changes.pop('feedback')

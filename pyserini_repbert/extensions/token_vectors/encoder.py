@@ -1,6 +1,6 @@
 """The encoder of a `MultiVectorEncoder` folder: a vector for each token of a text.
 
-This package's engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs everything else.
+This package's engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs all other models.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TokenVectors:
     ids: NDArray[np.int64] | None
 
     def select(self, rows: Sequence[int]) -> TokenVectors:
-        """Those of some texts, in the order of `rows`."""
+        """The vectors of some texts, in the order of `rows`."""
         if list(rows) == list(range(len(self.lengths))):
             return self
         ends = np.cumsum(self.lengths)
@@ -335,7 +335,7 @@ class MultiVectorTextEncoder:
             self.limit = checked_length(self.name, max_length, self._engine.max_length)
 
     def _open_engine(self, device: str, token_budget: int | None) -> _Engine:
-        """This package's engine where it knows the model, else sentence-transformers."""
+        """This package's engine where it knows the model, otherwise sentence-transformers."""
         try:
             model = _open_folder(self._folder, self.name)
         except Unsupported as reason:

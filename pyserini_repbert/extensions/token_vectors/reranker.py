@@ -61,7 +61,7 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
     Parameters
     ----------
     model : a folder of a `MultiVectorEncoder`, a checkpoint that `train` made, or an encoder,
-        which has a device, precision and length of its own
+        which has its own device, precision and length
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens kept of a passage, special tokens and prompt included; default: as the
@@ -169,7 +169,7 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
         Of each token of the query, a row has what it 'adds' to the score, its 'share' of it, the
         token that it found ('match'), and the 'position' of that in the model's input. What is
         added sums to the score, the shares sum to 1. `query`, `hits`, `settings` and `trace` are
-        those of `Reranker.explain`.
+        as in `Reranker.explain`.
         """
         (asked,) = self.encoder.encode_queries([query])
         tables: dict[int, dict[str, Any]] = {}

@@ -77,7 +77,7 @@ class TokenModel(RepresentationModel):
     dtype: _TokenDtype = 'float16'  # of the stored vectors
 
     def stored_as(self, dtype: str) -> Self:
-        """As in `RepresentationModel`: in int8 with dense vectors in int8, else in float16."""
+        """As in `RepresentationModel`: in int8 with dense vectors in int8, otherwise in float16."""
         return replace(self, dtype=_INT8 if dtype == _INT8 else 'float16')
 
 

@@ -2,7 +2,7 @@
 
 Use it as a second stage, on hundreds of candidates, or in a collection, which stores the vectors of
 tokens: it is a bi-encoder, whose score says which token of the passage each token of the query
-found. Folders are those of `MultiVectorEncoder` of
+found. Folders have the form of `MultiVectorEncoder` of
 sentence-transformers. https://arxiv.org/abs/2004.12832
 """
 

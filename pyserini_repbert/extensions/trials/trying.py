@@ -1,6 +1,6 @@
 """Another encoder, other passages or another language, tried beside the live ones.
 
-`encode_trial` encodes into shards of its own. `use_trial` publishes one generation with them, and
+`encode_trial` encodes into separate shards. `use_trial` publishes one generation with them, and
 keeps what was there. Both are done by the collection's one writer; searches go on meanwhile.
 """
 
@@ -55,7 +55,7 @@ _SHARD_ROWS = 8192
 class TrialGeneration(Generation):
     """The newest generation of a collection, with the vectors and words of its trial.
 
-    It ranks documents. Passages of hits are those of the live generation, which it does not have.
+    It ranks documents. It gives hits no passages, which are the live generation's.
     """
 
     lucene_parent: Path
@@ -94,7 +94,7 @@ def use_trial(collection: Collection) -> GenerationManifest:
     """Search by what was tried, from one new generation on; `go_back` returns.
 
     Only documents that are new since the trial are encoded. Returns the new generation. Raises
-    InputError without a trial, MismatchError where its encoder is another one by now.
+    InputError without a trial, MismatchError if its encoder is another one by now.
     """
     return _switch(collection, Side.TRIAL)
 
@@ -102,7 +102,7 @@ def use_trial(collection: Collection) -> GenerationManifest:
 def go_back(collection: Collection) -> GenerationManifest:
     """Search as before `use_trial`, from one new generation on; that is the trial again.
 
-    Only documents that are new since then are encoded. Raises InputError where there is nothing to
+    Only documents that are new since then are encoded. Raises InputError if there is nothing to
     go back to.
     """
     return _switch(collection, Side.BEFORE)
@@ -238,7 +238,7 @@ def open_trial(folder: Path) -> TrialGeneration:
 
 
 def required_side(folder: Path, side: Side) -> GenerationManifest:
-    """The manifest of a folder beside the generation. Raises InputError where there is none."""
+    """The manifest of a folder beside the generation. Raises InputError if there is none."""
     manifest = read_side(folder, side)
     if manifest is not None:
         return manifest
@@ -256,11 +256,11 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     ----------
     folder : of the collection
     side : its trial, or what was before
-    source : an opened encoder of its is used, if it is the one that is needed; else the one that
-        is named there is opened on its device
+    source : an opened encoder of its is used, if it is the one that is needed; otherwise the one
+        that is named there is opened on its device
 
     What was there is kept as the other side. Only documents that are new since then are encoded.
-    Raises InputError where there is no such side, and MismatchError for another encoder than that
+    Raises InputError if there is no such side, and MismatchError for another encoder than that
     which has encoded it.
     """
     finished = _settle(folder)

@@ -24,7 +24,7 @@ def store_generation(
     ----------
     store : the judgments of the collection
     measured : the figures
-    rankings : the best docids of each question, by qid; those of other generations are dropped
+    rankings : the best docids of each question, by qid; rankings of other generations are dropped
     """
     report = _MEASURED.dump_json(measured).decode()
     with store.writing() as connection:

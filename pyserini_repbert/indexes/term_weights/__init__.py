@@ -1,4 +1,4 @@
-"""Bundles of weights of terms: EPIC's, or a `SparseEncoder`'s."""
+"""Bundles of term weights: EPIC's, or a `SparseEncoder`'s."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 
 
 class TermWeightsKind(IndexKind):
-    """Bundles of weights of terms."""
+    """Bundles of term weights."""
 
     name = 'term_weights'
-    what = 'an index of weights of terms'
+    what = 'an index of term weights'
     takes = frozenset(('max_length',))
 
     def holds(self, folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A first stage by weights of terms, by the names of its index and its encoder."""
+"""A first stage by term weights, by the names of its index and its encoder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_term_weights_searcher(
     precision: Precision | str = Precision.FLOAT32,
     query_length: int | None = None,
 ) -> TermWeightsSearcher:
-    """Open the exact search of a bundle of weights of terms.
+    """Open the exact search of a bundle of term weights.
 
     Parameters
     ----------

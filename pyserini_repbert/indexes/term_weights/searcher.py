@@ -1,4 +1,4 @@
-"""Exact search by weights of terms: inner products of sparse vectors over a vocabulary.
+"""Exact search by term weights: inner products of sparse vectors over a vocabulary.
 
 Use it with a bundle of SPLADE's or EPIC's weights. Only passages that share a term with the query
 are hits. The postings are in memory; for many millions of passages, export the bundle to Lucene.

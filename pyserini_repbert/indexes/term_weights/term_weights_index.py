@@ -1,4 +1,4 @@
-"""`TermWeightsIndex`: the exact search of a bundle of weights of terms."""
+"""`TermWeightsIndex`: the exact search of a bundle of term weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANKING = 'sparse'
 
 
 class TermWeightsIndex(Index):
-    """A bundle of weights of terms."""
+    """A bundle of term weights."""
 
     _searcher: TermWeightsSearcher | None = None
 

@@ -131,7 +131,7 @@ class Interleave(Configured):
     Parameters
     ----------
     systems : transformers that give result frames
-    names : of the systems; default: our retrievers' names, else their numbers from 1
+    names : of the systems; default: our retrievers' names, otherwise their numbers from 1
     num_results : hits of a query
     """
 
@@ -156,7 +156,7 @@ class Interleave(Configured):
         if not n_systems or len(names) != n_systems or len(set(names)) < n_systems:
             raise InputError(
                 f'{n_systems} systems were given with the names {list(names)}: expected '
-                f'at least one system, and a name of its own for each'
+                f'at least one system, and a different name for each'
             )
 
     def transform(self, inp: Any) -> Any:

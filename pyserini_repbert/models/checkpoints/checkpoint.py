@@ -97,7 +97,7 @@ def encoder_folder(name: AnyCheckpoint) -> Path:
     ----------
     name : a catalog name, a folder, a repository of the hub (`folder_of`), or an open checkpoint
 
-    Raises DamagedFileError for files that are not those of the checksums beside them.
+    Raises DamagedFileError for files that differ from the checksums beside them.
     """
     if isinstance(name, Checkpoint) or catalog.find('encoders', str(name)) is not None:
         return open_checkpoint(name).folder

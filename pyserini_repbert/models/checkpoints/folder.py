@@ -82,7 +82,7 @@ class Checkpoint:
         """Open a folder. `ranking` is used if config.json has no such object.
 
         Raises InputError without a config.json, DamagedFileError for one that is not a BERT's. A
-        folder that has no weights yet is opened all the same.
+        folder that has no weights yet is opened anyway.
         """
         from pyserini_repbert.models.bert_config import BertConfig, RankingObject
 
@@ -132,8 +132,8 @@ class Checkpoint:
         """Checksum of the weights: of model.safetensors itself, or over the checksums of several
         files.
 
-        For an adapter: over those of its file and of its base, its scale, and its unit layer if it
-        has one.
+        For an adapter: over the checksums of its file and its base, its scale, and its unit layer
+        if it has one.
         """
         parts = [remembered_digest(file) for file in self._weights_files()]
         if self.base is not None:

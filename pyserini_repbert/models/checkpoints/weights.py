@@ -112,7 +112,7 @@ def read_arrays(file: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name, each in memory of its own, which the caller may
+    """The tensors of a safetensors file by name, each in separate memory, which the caller may
     change or keep.
 
     Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory.
@@ -179,7 +179,7 @@ def merged(
 def merged_arrays(
     base: dict[str, NDArray[np.float32]], adapter: dict[str, NDArray[np.float32]], config_path: Path
 ) -> dict[str, NDArray[np.float32]]:
-    """As `merged`, with arrays; those of `base` stay as they are."""
+    """As `merged`, with arrays. The arrays of `base` do not change."""
     return _with_updates(base, adapter, config_path, np.add)
 
 
@@ -217,7 +217,7 @@ def _with_updates(
 
 
 def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """A BERT's weights, with those of a unit layer, float32, if its config.json names one and they
+    """A BERT's weights, with a unit layer's weights, float32, if its config.json names one and they
     are missing: `unit_layer`.
     """
     if not config.get(UNIT_LAYER):
@@ -236,7 +236,7 @@ def unit_layer(
 ) -> dict[str, NDArray[np.float32]]:
     """The weights of a unit layer, the last of a BERT; none if its config.json names none.
 
-    `shapes` are those of the weights that it has.
+    `shapes` are the shapes of the weights that it has.
 
     RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained
     for cosine, the direction of a mean vector is what it learned, and its length is noise. A unit

@@ -42,7 +42,7 @@ def sizes_of(
     names).
 
     The shapes do not tell the number of attention heads: by default there is one per 64 dimensions.
-    Raises DamagedFileError where weights of a BERT are missing.
+    Raises DamagedFileError if weights of a BERT are missing.
     """
     layers = {name.split('.')[3] for name in tensors if name.startswith('bert.encoder.layer.')}
     try:
@@ -86,6 +86,6 @@ def converted(
 
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
-    """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`."""
+    """The vocab.txt in a folder, otherwise the given one, otherwise `uncased_vocabulary`."""
     beside = folder / 'vocab.txt'
     return beside if beside.is_file() else given or uncased_vocabulary()

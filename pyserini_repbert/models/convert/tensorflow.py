@@ -62,7 +62,7 @@ def convert_tensorflow(
 
     `source` is a .zip, a folder, or a path such as model.ckpt-100000; `checkpoint` is the name of
     the one to convert if there are several. Sizes are taken from the `bert_config.json` beside it,
-    else from the variables' shapes. `ranking` is the object for config.json, None for a BERT
+    otherwise from the variables' shapes. `ranking` is the object for config.json, None for a BERT
     that is a base for training; `vocabulary` is the vocab.txt to use if the source has none.
     """
     check_absent(target)

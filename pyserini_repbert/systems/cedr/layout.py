@@ -42,17 +42,17 @@ class Pair(NamedTuple):
 class PairBatch:
     """n pairs as tensors, with a row for each part of a pair's document.
 
-    q is the length of the longest query, d that of the longest document.
+    q is the length of the longest query, d the length of the longest document.
 
     Attributes
     ----------
-    attention_mask : bool (rows, length), in the host's memory; None where no row is padded
+    attention_mask : bool (rows, length), in the host's memory; None if no row is padded
     input_ids, token_type_ids, position_ids : int64 (rows, length)
-    part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
+    part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, otherwise 0
     query_index : int64 (n, q), positions of query tokens in the flattened output, in the row of the
         first part
     document_index : int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask : bool (n, q), True where there is a token
+    query_mask : bool (n, q), True if there is a token
     document_mask : bool (n, d), likewise
     """
 
@@ -106,7 +106,7 @@ class _TokenIndex:
 
 
 class CedrLayout:
-    """Lays out pairs for a BERT. Raises InputError where the longest query leaves no position
+    """Lays out pairs for a BERT. Raises InputError if the longest query leaves no position
     for a document.
     """
 

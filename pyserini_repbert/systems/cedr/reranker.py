@@ -42,7 +42,7 @@ class CedrReranker(TextReranker, recorded_as='CedrReranker'):
     Parameters
     ----------
     precision : of BERT; similarities and heads are always in float32
-    max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
+    max_length : wordpieces kept of a document; default: the checkpoint's limit, otherwise 800
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
     """
 

@@ -63,7 +63,7 @@ class CedrSettings:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise InputError(
-                    f"CEDR's {name} is {value!r}, a whole number of at least 1 was expected"
+                    f"CEDR's {name} is {value!r}, an integer of at least 1 was expected"
                 )
 
     @classmethod

@@ -86,8 +86,8 @@ class CedrTask(GroupTask):
         """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where
         there is a GPU.
 
-        `groups` are these batches as dictionaries, `ranks` int64 (pairs,) those of the pairs in the
-        sorted order.
+        `groups` are these batches as dictionaries, `ranks` int64 (pairs,) the ranks of the pairs in
+        the sorted order.
         """
         pairs = [
             self.layout.cut(queries[row], text)

@@ -40,7 +40,7 @@ REMEMBERED_MATRICES = 64  # of each duoBERT that remembers
 
 
 def sample_seed(seed: int, query: str) -> tuple[int, int]:
-    """The seed for sampling the pairs of one query: each query has a sample of its own."""
+    """The seed for sampling the pairs of one query: each query has a different sample."""
     return seed, zlib.crc32(query.encode('utf-8'))
 
 
@@ -59,7 +59,7 @@ class DuoBertReranker(CrossEncoderReranker, recorded_as='DuoBertReranker'):
         the third
     method : 'sum', 'binary', 'min', 'max', or 'sample'
     layout : how long texts are cut, 'paper' or 'code' (`TripleLayout`); default: the checkpoint's,
-        else 'paper'
+        otherwise 'paper'
     samples, seed : m of 'sample', and the seed of the sampling
     """
 
@@ -252,7 +252,7 @@ class RememberingDuoBert(DuoBertReranker, recorded_as='RememberingDuoBert'):
         on_progress: Progress = int,
     ) -> list[Matrix]:
         """The logit differences of at least the wanted pairs, float64 (n, n) a query, NaN where
-        not compared. Parameters are those of `DuoBertReranker.pair_differences`: queries, lists,
+        not compared. Parameters are as in `DuoBertReranker.pair_differences`: queries, lists,
         wanted, on_progress.
         """
         matrices = []

@@ -110,7 +110,7 @@ def replay(
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
 
     `aggregate` explains `method`, `samples` and `seed`. `drop_rest` drops the candidates that a
-    stage does not rerank, instead of ranking them below. Raises InputError where a score is needed
+    stage does not rerank, instead of ranking them below. Raises InputError if a score is needed
     that was not saved.
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
@@ -192,7 +192,7 @@ def compared_depth(saved: SavedScores, about: Mapping[str, Any]) -> int:
 def _queries(
     names: _Names, scores: NDArray[Any], differences: NDArray[Any]
 ) -> Iterator[SavedScores]:
-    """The saved scores of each query. Raises ValueError where the arrays do not fit the names."""
+    """The saved scores of each query. Raises ValueError if the arrays do not fit the names."""
     ends = np.cumsum([0, *names['scored']]).tolist()
     pair_ends = np.cumsum([0, *(len(members) ** 2 for members in names['members'])]).tolist()
     has_shapes = scores.shape == (ends[-1],) and differences.shape == (pair_ends[-1],)
@@ -212,7 +212,7 @@ def _check_depth_independence(stage: Reranker) -> None:
     """Raise InputError for a stage whose scores are of one depth alone."""
     why = ''
     if stage.score_share is not None:
-        why = 'mixes its score with that of the stage before'
+        why = 'mixes its score with the score of the stage before'
     elif stage.compares and not isinstance(stage, DuoBertReranker):
         why = 'compares the candidates of a list'
     if why:

@@ -76,7 +76,7 @@ class EpicEncoder(TermWeightsEncoder):
     checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : of BERT and the projection: vectors are always float32
-    max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
+    max_length : wordpieces kept of a passage; default: the checkpoint's limit, otherwise 2000
     """
 
     expands_queries = False

@@ -21,7 +21,7 @@ from pyserini_repbert.systems.epic.encoder import EpicEncoder
 class EpicReranker(TermWeightsReranker, recorded_as='EpicReranker'):
     """Reranks by the weights of an EPIC checkpoint, such as the catalog's 'epic' (EPIC eq. 5).
 
-    If nothing is pruned, only the terms of queries are computed. Parameters and errors are those of
+    If nothing is pruned, only the terms of queries are computed. Parameters and errors are as in
     `TermWeightsReranker`.
     """
 

@@ -23,9 +23,9 @@ class MmrReranker(IndexReranker, recorded_as='MmrReranker'):
 
     That is (1 - D) relevance - D similarity (equation of the paper's section 2, with lambda =
     1 - D). Relevance is the candidate's score, min-max normalised over the candidates. Similarity
-    is the greatest cosine of its vector with those of the candidates that were taken, and 0 where
-    all of them are negative, or it has no vector. Of equal candidates, the first is taken. A score
-    is the number of candidates below, plus 1.
+    is the greatest cosine of its vector with the vectors of the candidates taken before, and 0
+    where all of them are negative, or it has no vector. Of equal candidates, the first is taken. A
+    score is the number of candidates below, plus 1.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class PairLayout(Choice, what='layout'):
         until both fit, from the candidate if they are equally long
     pygaggle_fast_tokenizer : likewise, as Hugging Face's fast tokenizers do it: if both are cut to
         half, an odd wordpiece goes to the one that was longer (the candidate if they were equally
-        long), not to the query; and an empty candidate has no [SEP] of its own
+        long), not to the query; and an empty candidate has no separate [SEP]
     """
 
     PAPER = 'paper'

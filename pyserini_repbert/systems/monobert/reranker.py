@@ -36,10 +36,10 @@ class MonoBertReranker(CrossEncoderReranker, recorded_as='MonoBertReranker'):
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
     layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer'
-        (`PairLayout`); default: the checkpoint's, else 'paper'
+        (`PairLayout`); default: the checkpoint's, otherwise 'paper'
     max_length : tokens of the longest input, special tokens included; default: the checkpoint's,
-        else 512 or BERT's positions if these are fewer
-    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of
+        otherwise 512 or BERT's positions if these are fewer
+    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, scores of
         'onnx-int8' by more
     token_budget : padded tokens in a batch; default: by device
     """

@@ -1,7 +1,7 @@
 """RepBERT's query and document encoders, under Pyserini's contract.
 
-Their first parameters are those of Pyserini's encoders, in the same order. `query_encoder` and
-`document_encoder` of `systems.encoders` open the encoders of any checkpoint.
+Their first parameters are the same as in Pyserini's encoders, in the same order. `query_encoder`
+and `document_encoder` of `systems.encoders` open the encoders of any checkpoint.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     prefix : refused unless empty: RepBERT has none
     fp16 : half-precision weights; the same as precision='float16'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
-    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else
-        the paper's
+    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit,
+        otherwise the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
     open_encoder : of the same checkpoint, if there is one: both share its network
     """

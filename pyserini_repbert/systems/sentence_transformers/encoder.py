@@ -2,7 +2,7 @@
 
 Vectors equal what its `encode_query` and `encode_document` give. Where the folder names cosine as
 its similarity, they are scaled to length 1, so that inner products are its scores. This package's
-engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs everything else.
+engine runs BERT, RoBERTa and XLM-R; sentence-transformers runs all other models.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _SentenceEncoder(TextEncoder):
         return modules[-1].kind == 'Normalize'
 
     def _open_own(self, settings: Mapping[str, Any]) -> _OpenedModel:
-        """The model in this package's engine. Raises Unsupported where it does not run it."""
+        """The model in this package's engine. Raises Unsupported if it does not run it."""
         kept = read_truncation(settings, self.name)
         model = read_bi_encoder(self._folder, self.name)
         prompts = read_prompts(settings, 'SentenceTransformer')

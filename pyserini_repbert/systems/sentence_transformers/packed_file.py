@@ -3,7 +3,7 @@
 The file begins with the sizes of a BERT. A vocabulary follows, of pieces and their scores, then
 what becomes of single characters, then the names, offsets and sizes of tensors. A matrix is cut
 into blocks of 32 weights along its rows: a float16 scale, and 16 bytes. Byte j has weight j in its
-low half, and weight j + 16 in its high half, each 8 above the whole number that the scale
+low half, and weight j + 16 in its high half, each 8 above the integer that the scale
 multiplies. Numbers are little-endian. `e5_parse` in that package's e5.c reads the same.
 """
 
@@ -195,7 +195,7 @@ def _read_replacements(stream: _Stream) -> dict[str, str]:
 
 
 def _text_of(*characters: int) -> str:
-    """The text of characters by their numbers. Raises ValueError where one is not a character."""
+    """The text of characters by their numbers. Raises ValueError if one is not a character."""
     if max(characters, default=0) > sys.maxunicode:
         raise ValueError('a character has too large a number')
     text = ''.join(map(chr, characters))

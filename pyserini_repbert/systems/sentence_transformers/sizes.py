@@ -62,7 +62,7 @@ def check_sizes(folder: Path) -> None:
 
 
 def _extent(folder: Path) -> _Extent | None:
-    """The extent of the weights in a folder and its modules; None where there are none."""
+    """The extent of the weights in a folder and its modules; None if there are none."""
     from safetensors import SafetensorError, safe_open
 
     n_tensors = 0
@@ -82,7 +82,7 @@ def _extent(folder: Path) -> _Extent | None:
 
 
 def _whole_numbers(values: Any, key: str = '') -> Iterator[tuple[str, int]]:
-    """(key, number) of each whole number in JSON, however deep."""
+    """(key, number) of each integer in JSON, however deep."""
     if isinstance(values, dict):
         for name, value in values.items():
             yield from _whole_numbers(value, name)

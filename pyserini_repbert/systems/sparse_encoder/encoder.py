@@ -1,6 +1,6 @@
 """The encoder of a `SparseEncoder` folder, run by sentence-transformers.
 
-A text becomes weights of terms, as from `encode_query` and `encode_document`. SPLADE: Formal,
+A text becomes term weights, as from `encode_query` and `encode_document`. SPLADE: Formal,
 Piwowarski and Clinchant, https://arxiv.org/abs/2107.05720. Inference-free models look the weights
 of a query's terms up: Geng et al., https://arxiv.org/abs/2411.04403
 """
@@ -142,7 +142,7 @@ class SparseTextEncoder(TermWeightsEncoder):
         """Passage vectors with the r largest weights, 0 for all that are not zero.
 
         `on_progress` is called with the number of passages done since the last call. `token_budget`
-        is not used: sentence-transformers makes batches of its own.
+        is not used: sentence-transformers makes its own batches.
         """
         encode = self._model.encode_document
         return TermVectors.of(self._encode(encode, passages, r, self.limit, on_progress))

@@ -1,4 +1,4 @@
-"""Reranking by the weights of terms of a `SparseEncoder`, from an index or on the fly."""
+"""Reranking by the term weights of a `SparseEncoder`, from an index or on the fly."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 class SparseEncoderReranker(TermWeightsReranker, recorded_as='SparseEncoderReranker'):
     """Reranks by the weights of a `SparseEncoder`.
 
-    Parameters and errors are those of `TermWeightsReranker`; `token_budget` does nothing, since
-    sentence-transformers makes batches of its own.
+    Parameters and errors are as in `TermWeightsReranker`; `token_budget` does nothing, because
+    sentence-transformers makes its own batches.
     """
 
     encoder_class = SparseTextEncoder

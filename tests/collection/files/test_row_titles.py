@@ -55,6 +55,14 @@ def test_a_row_has_its_title_once(tmp_path):
     assert (second.title, second.text) == ('', 'code: XX\nDial: 1')
 
 
+def test_a_table_that_describes_things_is_found_by_all_columns(tmp_path):
+    """The part number 'KMC-X11' of a stock list was in no text."""
+    [row] = read_table(tmp_path, 'article;description;count\nKMC-X11;chain 11 speed;310\n')
+    assert (row.title, row.text) == ('chain 11 speed', 'article: KMC-X11\ncount: 310')
+    [row] = read_table(tmp_path, 'title,description,count\nKMC-X11,chain 11 speed,310\n')
+    assert (row.title, row.text) == ('KMC-X11', 'chain 11 speed')
+
+
 @pytest.mark.parametrize(
     ('text', 'title', 'content'),
     [

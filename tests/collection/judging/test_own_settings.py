@@ -55,7 +55,7 @@ def test_what_is_set_counts_and_is_undone(mine):
     assert used(mine).stages == ()
     undo_settings(mine)
     assert sources(mine) == usual
-    with pytest.raises(InputError, match='has no settings of its own'):
+    with pytest.raises(InputError, match='has no stored settings'):
         undo_settings(mine)
 
 
@@ -150,7 +150,7 @@ def test_the_command_sets_shows_and_goes_back(mine, capsys):
     assert '  aggregate  max    (default)\n' in printed.out
     status, printed = command('--go-back')
     assert (status, printed.out) == (2, '')
-    assert 'has no settings of its own' in printed.err
+    assert 'has no stored settings' in printed.err
     status, printed = command('--rerank', 'evil:Class@5')
     assert status == 2
     assert 'name another one when you search' in printed.err

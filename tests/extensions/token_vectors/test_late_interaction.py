@@ -227,7 +227,7 @@ def test_which_folders_are_recognised(colbert, tmp_path):
     [
         (query_encoder, 'an encoder of dense vectors'),
         (document_encoder, 'an encoder of dense vectors'),
-        (term_weights_encoder, 'an encoder of weights of terms'),
+        (term_weights_encoder, 'an encoder of term weights'),
     ],
 )
 def test_it_gives_no_index(open_encoder, expected, colbert):

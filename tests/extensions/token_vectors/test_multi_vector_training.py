@@ -228,7 +228,7 @@ def test_a_projection_of_another_size_begins_anew(tiny_recipe, tmp_path):
 
 def test_wrong_sizes_and_other_folders_are_refused(tiny_recipe, tmp_path):
     recipe = tiny_recipe('multi-vector', ranking={'dimension': 99})
-    with pytest.raises(InputError, match=r'ranking.dimension is 99, expected a whole number'):
+    with pytest.raises(InputError, match=r'ranking.dimension is 99, expected an integer'):
         new_task(recipe, open_base(recipe.base), [])
     with pytest.raises(InputError, match='is not a MultiVectorEncoder'):
         MultiVectorTextEncoder(recipe.base)

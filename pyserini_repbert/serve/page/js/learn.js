@@ -97,7 +97,7 @@ function readiness(now, onlearn) {
 function running({ done, total }) {
   const bar = h('progress', { 'aria-label': 'Learning', max: Math.max(total, 1) });
   if (total > 0) bar.value = done;
-  return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total}` : 'It begins'));
+  return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total} steps` : 'It begins'));
 }
 
 /** What a person would gain, in words: how many questions are answered better and worse, and whether that may be chance. */
@@ -107,7 +107,7 @@ function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: 
   if (winner === baseline || isLearned(winner)) search = 'What was learned';
   let verdict = winner === baseline ? 'The search as it is now is the best.' : 'That may be chance.';
   if (isSure) verdict = 'That is more than chance.';
-  else if (isLikely) verdict = 'That is probably more than chance.';
+  else if (isLikely) verdict = 'That probably helps, but it may be chance.';
   return `${search} would answer ${better} of ${count(total, 'question')} better and ${worse} worse. ${verdict}`;
 }
 
