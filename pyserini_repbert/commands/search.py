@@ -450,16 +450,7 @@ def _answers(
 def _hits_with_texts(
     topic: Query, ranking: Ranking, n_wanted: int, pipeline: Pipeline, watcher: ProgressBars
 ) -> Ranking:
-    """The best hits with their texts: as many as are wanted, without those that are copies.
-
-    Parameters
-    ----------
-    topic : the question
-    ranking : its hits, from the best one on
-    n_wanted : hits of different texts
-    pipeline : has ranked them
-    watcher : is told what is computed
-    """
+    """The best hits of a ranking with their texts, of which `n_wanted` are no copies of others."""
     n_hits = n_wanted
     while True:
         hits = pipeline.with_decisive_texts(topic, ranking[:n_hits], watcher)
