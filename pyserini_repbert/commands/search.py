@@ -79,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command.parser(
         'search',
         'Answer questions in the terminal, or write a run file for topics. Without a question, '
-        'ask at a prompt, or read questions from a pipe, one a line. '
+        'ask at a prompt, or read questions from a pipe, one on each line. '
         '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
         'as bm25@FOLDER or bm25@demo. All rankings are fused, '
         'including the rankings of a collection. --rerank reranks the best hits.',
