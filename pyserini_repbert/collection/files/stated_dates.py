@@ -23,7 +23,7 @@ _FIRST_YEAR = 1989
 
 
 def day_of_name(name: str) -> str:
-    """The day with which the name of a file begins, such as that of a diary; '' for none."""
+    """The day with which the name of a file begins, as a diary's may; '' for none."""
     return _iso_day(_BEGINS_WITH_DAY.match(name))
 
 
@@ -33,7 +33,7 @@ def day_of_pdf(stated: str) -> str:
 
 
 def day_of_office(stream: IO[bytes]) -> str:
-    """The day on which a Word, PowerPoint or Excel file was last saved, if it says so; else ''."""
+    """The day on which a Word, PowerPoint or Excel file was last saved; '' if it says none."""
     try:
         with zipfile.ZipFile(stream) as archive, archive.open(_PROPERTIES) as properties:
             content = properties.read(_MOST_PROPERTIES)
