@@ -1,4 +1,4 @@
-"""Removing what no generation needs any more: after publishing, and never what a reader holds."""
+"""Removing what no generation needs: after publishing, and never what a reader holds."""
 
 from __future__ import annotations
 

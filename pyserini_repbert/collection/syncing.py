@@ -164,7 +164,7 @@ def sync_documents(
 
 @dataclass(frozen=True)
 class _Loss:
-    """How much of a source is not there any more.
+    """How much of a source is gone.
 
     Attributes
     ----------

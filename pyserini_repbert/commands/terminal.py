@@ -255,7 +255,7 @@ def piped_questions() -> Iterator[str]:
     if not n_questions:
         raise InputError(
             'no question was given: give one (--query), a file of topics (--topics), or questions '
-            'through a pipe, one a line'
+            'through a pipe, one on each line'
         )
 
 

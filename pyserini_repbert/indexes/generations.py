@@ -21,7 +21,7 @@ class Generations:
     def has_newer(self) -> bool:
         """Whether another generation is published.
 
-        Raises LostCollectionError if its folder does not hold it any more.
+        Raises LostCollectionError if its folder no longer holds it.
         """
         return False
 

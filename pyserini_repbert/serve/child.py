@@ -116,7 +116,7 @@ class ChildProcess:
 
     def _give_up(self, sending: threading.Thread) -> None:
         self.end()
-        # It ends where nobody reads any more, and needs the connection until then.
+        # It ends when nobody reads, and needs the connection until then.
         sending.join()
         self.stop()
 

@@ -197,7 +197,7 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
-        # By systems that cannot be scanned any more, the rankings that are searched in their place.
+        # By systems that can no longer be scanned, the rankings that are searched instead.
         self._exact: dict[str, str] = {}
         self.known_to_parts: dict[Any, Any] = {}
         self.index_type = index_type_of(alias, settings)
@@ -276,7 +276,7 @@ class ServedIndex:
     def _open_scanned(self, before: Self | None) -> None:
         """Open the rankings that the scans of the settings find.
 
-        One that an earlier generation had, and that cannot be scanned any more, is searched
+        One that an earlier generation had, and that can no longer be scanned, is searched
         exactly. Raises InputError if no ranking can be scanned.
         """
         exact_of = {}
@@ -456,7 +456,7 @@ class ServedIndex:
         """Whether another generation of the collection is published, or another adaptation is in
         use; False of other indexes.
 
-        Raises LostCollectionError if the folder does not hold the collection any more.
+        Raises LostCollectionError if the folder no longer holds the collection.
         """
         if self.index.has_newer():
             return True

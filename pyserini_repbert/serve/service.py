@@ -254,7 +254,7 @@ class Service:
         """The judgments of an index.
 
         Raises the errors of `check_alias`, NotAllowedError for an index that takes none, and
-        LostCollectionError if its folder does not hold the collection any more.
+        LostCollectionError if its folder no longer holds the collection.
         """
         self.check_alias(alias)
         self._check_folder(alias)

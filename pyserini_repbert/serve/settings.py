@@ -233,7 +233,7 @@ def read_keys(path: StrPath) -> list[str]:
     lines = [line.strip() for line in text.splitlines()]
     keys = [line for line in lines if line and not line.startswith('#')]
     if not keys:
-        raise InputError(f'keys file {path} has no keys: write one a line')
+        raise InputError(f'keys file {path} has no keys: write one on each line')
     return keys
 
 

@@ -162,7 +162,7 @@ async def delete_document(write: Write, docid: Docid, wait: Wait = False) -> Res
 
 @router.post(
     '/{index}/documents',
-    summary='Add documents, or replace them: one a line, as JSON',
+    summary='Add documents, or replace them: one on each line, as JSON',
     response_model=models.WriteResponse,
     openapi_extra=_LINES_BODY,
 )

@@ -376,7 +376,7 @@ def read_documents(body: bytes) -> Edit:
         if line.strip():
             documents.append(_identified(_parse(line, f'line {number}')))
     if not documents:
-        raise InputError('the body has no documents: send one a line, as JSON')
+        raise InputError('the body has no documents: send one on each line, as JSON')
     return Edit(put=_documents(documents))
 
 

@@ -70,7 +70,7 @@ def check_order(recipe: Recipe, task: Task, stream: InstanceStream) -> str | Non
     if task.negatives_from_batch:
         raise InputError(
             f'{mixture}, and negatives come from the batch: {remedy}; training.order: grouped '
-            'trains on it all the same'
+            'trains on it anyway'
         )
     return f'{mixture}: {remedy}, or set training.order: grouped'
 

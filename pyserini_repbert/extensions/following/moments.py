@@ -50,7 +50,7 @@ class QuietMoments:
 
     @property
     def have_ended(self) -> bool:
-        """Whether nothing is watched any more."""
+        """Whether watching has ended."""
         return self._ended.is_set()
 
     def end(self) -> None:

@@ -36,7 +36,7 @@ class MeasuredQuestion:
 
 @dataclass(frozen=True, config=_CONFIG)
 class MovedQuestion:
-    """A question that is answered otherwise than in the generation before.
+    """A question whose answer differs from the one in the previous generation.
 
     Attributes
     ----------
