@@ -98,7 +98,7 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
     Raises
     ------
     subprocess.CalledProcessError
-        where a run fails
+        if a run fails
     """
     found: dict[str, list[Figure]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:

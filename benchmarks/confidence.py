@@ -228,7 +228,7 @@ def ask_all(data: Path, work: Path, encoder: str, names: Sequence[str]) -> dict[
 
 
 def fit_prior(asked: Mapping[str, Asked], without: str = '') -> FittedModels | None:
-    """Models of all collections but one; None where there is no other."""
+    """Models of all collections but one; None if there is no other."""
     questions: list[AskedQuestion] = []
     for name, of_collection in asked.items():
         if name != without:
@@ -243,7 +243,7 @@ class Row:
     Attributes
     ----------
     hits, questions : AUC, ECE and Brier score
-    elsewhere : an AUC; None where it was not measured
+    elsewhere : an AUC; None if it was not measured
     """
 
     hits: tuple[float, float, float]

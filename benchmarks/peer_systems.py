@@ -57,7 +57,7 @@ class System(ABC):
             self.search(question)
 
     def search_tenth(self, question: str) -> list[str] | None:
-        """The best hits whose `tenth` is 0; None where there are no filters."""
+        """The best hits whose `tenth` is 0; None if there are no filters."""
         return None
 
     def add(self, document: Document) -> bool:

@@ -99,7 +99,7 @@ def seconds(words: Sequence[str], folder: Path, runs: int) -> float:
     Raises
     ------
     RuntimeError
-        where a run fails
+        if a run fails
     """
     times = []
     for run in range(runs):

@@ -99,7 +99,7 @@ def base(entry: Entry) -> Entry | None:
 def file(kind: str, name: str) -> Path | None:
     """The file of an entry that ships with this package.
 
-    None where the catalog has no such name.
+    None if the catalog has no such name.
     """
     entry = find(kind, name)
     return None if entry is None else resource(entry)

@@ -75,7 +75,7 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
     required : names that the checksums must have
     remembered : as in `compare_digest`
 
-    Returns how many files were compared. Raises DamagedFileError where a file is missing or has
+    Returns how many files were compared. Raises DamagedFileError if a file is missing or has
     another checksum, or where the checksums cannot be read or lack a `required` name.
     """
     path = Path(folder) / CHECKSUMS

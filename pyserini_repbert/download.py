@@ -46,7 +46,7 @@ _FREE_BYTES = 64_000_000
 
 
 def stated_bytes(size: str) -> int | None:
-    """The bytes of a size in words; None where it is unknown.
+    """The bytes of a size in words; None if it is unknown.
 
     Of '987 MB packed, 2.9 GB unpacked', those packed.
     """
@@ -98,7 +98,7 @@ def fetch(
     ----------
     address : of the file
     target : where it is put
-    md5 : None where none is published
+    md5 : None if none is published
     size : '386 MB'; where it has a number, a file of more than about twice that is refused
     name : for messages: 'msmarco'
     on_progress : called with the number of bytes received since its last call
@@ -169,7 +169,7 @@ class _Part:
     path : of the bytes
     address : that the file is fetched from
     has_checksum : whether the whole is compared with a checksum, so that a wrong part is found
-    limit : the most bytes that the file may have; None where its size is not known
+    limit : the most bytes that the file may have; None if its size is not known
     """
 
     path: Path
@@ -267,7 +267,7 @@ def _receive(part: _Part, on_progress: Callable[[int], object]) -> None:
 
 @dataclass(frozen=True)
 class _ContentRange:
-    """The first byte of an answer, and the size of the whole file; None where it is not known."""
+    """The first byte of an answer, and the size of the whole file; None if it is not known."""
 
     first: int
     total: int | None

@@ -264,7 +264,7 @@ def loaded(hook: str) -> Iterator[Any]:
 
 
 def open_by_extension(wanted: str, source: Any, **settings: Any) -> Any:
-    """What an extension opens at a path or name; None where no extension knows it.
+    """What an extension opens at a path or name; None if no extension knows it.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 def cache_folder() -> Path:
     """The folder of downloads and built indexes.
 
-    It is $PYSERINI_REPBERT_CACHE, otherwise ~/.cache/pyserini_repbert. Raises InputError where the
+    It is $PYSERINI_REPBERT_CACHE, otherwise ~/.cache/pyserini_repbert. Raises InputError if the
     first is not set, and the user has no home folder.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
@@ -273,7 +273,7 @@ def atomic_folder(path: StrPath, replaces: FolderForm | None = None) -> Iterator
 
     With `replaces`, a folder of that form goes once the new one is whole; without, it must not be
     there. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
-    are removed. Raises InputError where the folder to replace holds anything of another form.
+    are removed. Raises InputError if the folder to replace holds anything of another form.
     """
     target = Path(path)
     check_link(target)

@@ -65,7 +65,7 @@ class FolderForm:
         return None
 
     def check(self, folder: Path) -> None:
-        """Raise InputError where `folder` holds an entry that this package does not write."""
+        """Raise InputError if `folder` holds an entry that this package does not write."""
         name = self.foreign_entry(folder)
         if name is None:
             return

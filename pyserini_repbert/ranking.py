@@ -59,7 +59,7 @@ class Excerpt:
     headings : the headings below which its part stands, the highest first
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
-    line : of the file at which that part begins, from 1; None where the format has no lines
+    line : of the file at which that part begins, from 1; None if the format has no lines
     row : the number of its record in the file, from 1, where records have no lines; otherwise None
     part : of a passage that headings cut into parts, the characters of the document's text that
         answer the question; None: all of the passage
@@ -206,7 +206,7 @@ class Ranking(Sequence[Candidate]):
     ----------
     docids : distinct
     scores : one for each docid, never increasing
-    texts : one for each docid, None where a text is not known; () until texts are needed
+    texts : one for each docid, None if a text is not known; () until texts are needed
     excerpts : of documents: the best passages of each; () for passages, and until they are needed
     background : the score of a document that has nothing to do with the query: `NO_WORD`, or the
         mean of vectors' scores over a sample of their index; nan where nobody knows it
@@ -505,7 +505,7 @@ class Ranker(StoredTexts, ABC):
         k: int | None = 1000,
         trace: Trace = SILENT,
     ) -> Run:
-        """A ranking for every topic, in their order; empty where nothing is found.
+        """A ranking for every topic, in their order; empty if nothing is found.
 
         Parameters
         ----------
@@ -772,7 +772,7 @@ def normal_form(text: str) -> str:
 
 
 def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:
-    """Topics of texts and qids. Raises InputError where there are not as many qids as queries."""
+    """Topics of texts and qids. Raises InputError if there are not as many qids as queries."""
     if len(queries) != len(qids):
         raise InputError(
             f'{len(queries)} queries and {len(qids)} qids were given: each query needs its own'

@@ -141,7 +141,7 @@ def write_record(output: StrPath, record: Record) -> None:
 
 
 def read_record(output: StrPath) -> Record | None:
-    """The record of an output; None where there is none, or the output has changed since.
+    """The record of an output; None if there is none, or the output has changed since.
 
     Raises DamagedFileError for a file that is not a record.
     """
@@ -158,7 +158,7 @@ def read_record(output: StrPath) -> Record | None:
 def checksum(path: StrPath) -> str | None:
     """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`).
 
-    None where there is no such file. What an open file such as /dev/stdout leads to is not a file
+    None if there is no such file. What an open file such as /dev/stdout leads to is not a file
     of that name.
     """
     file = Path(path)

@@ -153,7 +153,7 @@ def integrity_problems(connection: sqlite3.Connection) -> Iterator[str]:
 def schema_differences(
     connection: sqlite3.Connection, schema: str, may_lack: Container[str] = ()
 ) -> Iterator[str]:
-    """How the tables and indexes of a file differ from those of a schema, a phrase each.
+    """How the tables and indexes of a file differ from a schema's, a phrase each.
 
     `may_lack` has what an earlier release did not make, as "table 'NAME'".
     """

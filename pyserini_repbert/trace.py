@@ -39,12 +39,12 @@ class StageCost:
     inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage
         section 5.3, figure 4)
     seconds : wall-clock time spent in it, summed over devices
-    tokens : in all inputs, without padding; None where the reranker does not count them
+    tokens : in all inputs, without padding; None if the reranker does not count them
     candidates : how many it scored
-    truncated : candidates whose text was cut; None where the reranker does not count them
+    truncated : candidates whose text was cut; None if the reranker does not count them
     stored : candidates scored by stored vectors, without reading their text: not part of `tokens`
         and `truncated`
-    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does
+    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None if the reranker does
         not say
     calls : requests to a language model's address, without answers that were kept from before; None
         for other models
@@ -85,7 +85,7 @@ class StageCost:
     def truncated_share(self) -> float | None:
         """Truncated candidates as a share of those whose text was read.
 
-        None where none was read, and where none was counted.
+        None if none was read, and where none was counted.
         """
         read = self.candidates - self.stored
         if self.truncated is None or not read:

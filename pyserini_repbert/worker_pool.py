@@ -171,7 +171,7 @@ class WorkerPool(ABC):
             self._waiting.append(number)
 
     def _report_no_worker(self) -> None:
-        """Warn that workers take long to start. Raises ClusterError where none is starting."""
+        """Warn that workers take long to start. Raises ClusterError if none is starting."""
         if not self.starting:
             raise ClusterError(
                 'no machine of the cluster has had room for a worker for '

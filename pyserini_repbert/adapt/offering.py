@@ -27,7 +27,7 @@ class OfferedSearch:
 
     Attributes
     ----------
-    query_map : float32 (d, d); None where queries are searched as they are encoded
+    query_map : float32 (d, d); None if queries are searched as they are encoded
     rankings : positions of the rankings that are searched, in the order of fusion; dense is 0
     rerank_weight : the reranker's share of the score; None: nothing is reranked
     fusion : attributes of `search.adapted_folder.AdaptedSearch` that say how they are fused
@@ -72,7 +72,7 @@ def _fusion_values(fusion: RunFusion) -> dict[str, Any]:
 
 
 def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of a collection's rankings that are searched; none where all are, dense first."""
+    """The names of a collection's rankings that are searched; none if all are, dense first."""
     if offered.rankings == tuple(range(len(names))):
         return ()
     # The dense ranking is called after its encoder.

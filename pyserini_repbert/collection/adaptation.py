@@ -75,7 +75,7 @@ def can_be_stored(stage: str) -> bool:
 def learned_folder(folder: Path, learning: Learning) -> Path:
     """The folder of what a collection learned.
 
-    Raises DamagedFileError where the file of judgments names another folder than one of the
+    Raises DamagedFileError if the file of judgments names another folder than one of the
     collection's, and where that names a ranking of another index, or a reranker that
     `can_be_stored` does not allow: both can be code.
     """
@@ -98,7 +98,7 @@ def learned_folder(folder: Path, learning: Learning) -> Path:
 
 
 def why_learn_again(generation: Generation, learning: Learning) -> str | None:
-    """A sentence that says what has changed since a learning; None where that is little."""
+    """A sentence that says what has changed since a learning; None if that is little."""
     if learning.encoder_weights != generation.settings.models_sha256:
         return 'The collection has another encoder or sparse ranking since it learned: learn again.'
     ((new_documents,),) = generation.select(

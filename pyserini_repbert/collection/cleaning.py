@@ -1,4 +1,4 @@
-"""Removing what no generation needs any more: after publishing, and never what a reader holds."""
+"""Removing what no generation needs: after publishing, and never what a reader holds."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None
 def _folders_in(folder: Path, names: re.Pattern[str]) -> list[Path]:
     """The folders of these names in `folder`, unfinished ones among them.
 
-    None where it is a link: what it leads to is not the collection's.
+    None if it is a link: what it leads to is not the collection's.
     """
     if folder.is_symlink() or not folder.is_dir():
         return []

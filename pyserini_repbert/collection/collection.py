@@ -588,7 +588,7 @@ class Collection:
         return self._generation.known
 
     def check_folder(self) -> None:
-        """Raises LostCollectionError where the folder is not what this object has opened."""
+        """Raises LostCollectionError if the folder is not what this object has opened."""
         known = self._known()
         if known is not None:
             known.check(read_known(self.folder))

@@ -403,7 +403,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     ) -> _FoundDocuments | None:
         """The k best documents, and those that tie with the last.
 
-        None where more passages are needed to tell.
+        None if more passages are needed to tell.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         """
         passages = {}
         for docid, excerpts in self.answering_excerpts(query, docids).items():
-            if excerpts:
+            if excerpts and excerpts[0].shown_text.strip():
                 passages[docid] = excerpts[0]
         texts = [passage.shown_text for passage in passages.values()]
         vector = self.vector_of(query)

@@ -131,7 +131,7 @@ def _capacity(encoder: Any, tokenizer: Tokenizer) -> int:
     prompts = encoder.prompts
     prompt = next((prompts[name] for name in _DOCUMENT_PROMPTS if prompts.get(name)), '')
     encoding = tokenizer.encode(prompt, add_special_tokens=False)
-    # Other tokenizers than WordPiece may read the first word of a part otherwise than within its
+    # Other tokenizers than WordPiece may read the first word of a part differently than within its
     # text.
     spare = 0 if isinstance(tokenizer.model, WordPiece) else 2
     return max(1, int(encoder.limit) - special - len(encoding.ids) - spare)

@@ -121,7 +121,7 @@ def _placed_passages(
 def only_excerpts(
     generation: Generation, query: str, docids: Sequence[str]
 ) -> dict[str, Excerpts] | None:
-    """The only passage of each document, by docid; None where a document has several.
+    """The only passage of each document, by docid; None if a document has several.
 
     A document without text has none, and one that is not here is left out. Raises the error of
     `read_excerpts`.

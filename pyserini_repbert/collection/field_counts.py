@@ -44,7 +44,7 @@ class FieldCount:
     Attributes
     ----------
     documents : with any value of it
-    values : the most frequent first; none where there are more than 20 different ones, or long
+    values : the most frequent first; none if there are more than 20 different ones, or long
         ones
     """
 
@@ -109,7 +109,7 @@ class FieldCounter:
         return _field_count(n_documents, n_of_forms.counts())
 
     def _without_own(self, field: str, table: str) -> str:
-        """The condition that a document of a table has no value of its own of a field; '' where
+        """The condition that a document of a table has no value of its own of a field; '' if
         none has.
         """
         if field not in self._generation.own_field_types:

@@ -31,7 +31,7 @@ def file_fields(file: str, modified: int | None) -> dict[str, str]:
     Parameters
     ----------
     file : its path in its source, with slashes
-    modified : when it was last changed, in nanoseconds; None where that is not known
+    modified : when it was last changed, in nanoseconds; None if that is not known
     """
     fields = {TYPE: file_type(file)}
     folder = str(PurePosixPath(file).parent)

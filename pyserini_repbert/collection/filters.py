@@ -88,7 +88,7 @@ class DocumentFilter:
 
 
 def _values_of(text: str, generation: Generation) -> str:
-    """Which values a field has, for a filter of one value; '' where there are too many to name or
+    """Which values a field has, for a filter of one value; '' if there are too many to name or
     to count.
     """
     asked = _ONE_VALUE.fullmatch(text.strip())

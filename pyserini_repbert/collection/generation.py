@@ -72,7 +72,7 @@ class LiveShard:
     Attributes
     ----------
     shard : what several generations share: vectors float32 (n, d), documents and numbers int32 (n,)
-    live : whether each row counts, bool (n,); None where all do
+    live : whether each row counts, bool (n,); None if all do
     """
 
     shard: PassageShard
@@ -477,7 +477,7 @@ class Generation:
         return template.address(file, anchor)
 
     def own_address(self, docid: str, fields: str | None, digest: object) -> str:
-        """The address that a document names; '' for none. `fields` is None where it has no url."""
+        """The address that a document names; '' for none. `fields` is None if it has no url."""
         if fields is None:
             return ''
         return web_address(self._fields(docid, fields, digest).get('url'))
@@ -740,7 +740,7 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
 def read_known(folder: Path) -> KnownCollection:
     """Which collection a folder holds now, as `Generation.known`.
 
-    Raises LostCollectionError where there is none, or none with a generation.
+    Raises LostCollectionError if there is none, or none with a generation.
     """
     if not is_collection(folder):
         raise no_collection()

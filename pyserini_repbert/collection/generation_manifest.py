@@ -73,7 +73,7 @@ class ShardOfGeneration:
         return 0 if mask is None else len(mask) - int(np.count_nonzero(mask))
 
     def live_mask(self) -> NDArray[np.bool_] | None:
-        """Whether each row counts, bool (n,); None where all do.
+        """Whether each row counts, bool (n,); None if all do.
 
         Raises DamagedFileError for bits that do not fit so many rows.
         """
@@ -164,7 +164,7 @@ def manifest_path(folder: Path, number: int) -> Path:
 
 
 def last_published(connection: sqlite3.Connection) -> Published | None:
-    """The newest generation; None where there is none.
+    """The newest generation; None if there is none.
 
     Raises sqlite3.DatabaseError for a row that is not a generation.
     """
@@ -194,7 +194,7 @@ def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:
 def read_manifest(folder: Path, published: Published) -> GenerationManifest:
     """The manifest of a published generation.
 
-    Raises FileNotFoundError where it was removed, DamagedFileError for one that is not whole.
+    Raises FileNotFoundError if it was removed, DamagedFileError for one that is not whole.
     """
     path = manifest_path(folder, published.number)
     content = path.read_bytes()

@@ -35,7 +35,7 @@ class KnownCollection:
     sha256: str
 
     def check(self, now: KnownCollection) -> None:
-        """Raises LostCollectionError where the folder does not hold this collection any more.
+        """Raises LostCollectionError if the folder no longer holds this collection.
 
         `now` is what it holds.
         """

@@ -135,7 +135,7 @@ class JudgmentFile:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to the file; None where another program is about to make its tables."""
+        """A connection to the file; None if another program is about to make its tables."""
         address = file_address(self.path, 'mode=ro')
         with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)

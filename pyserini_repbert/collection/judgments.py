@@ -48,12 +48,12 @@ class Judgment:
     question : its text
     docid : of the document
     grade : 0 for a document that does not answer, up to 127; the page gives 0 to 3
-    judge : who judged; '' where nobody said it
+    judge : who judged; '' if nobody said it
     comment : of the judge
     pool : the pool from which the document was shown; '' for none
     judged : when, in ISO's form and UTC; '' before it is stored
     generation : digest of the collection's generation in which it was seen; '' for a frozen index
-    version : digest of the document's title and text as they were judged; '' where not known
+    version : digest of the document's title and text as they were judged; '' if not known
     """
 
     question: str
@@ -92,7 +92,7 @@ class Agreement:
     ----------
     judges : their names
     documents : pairs of question and document that both judged
-    kappa : Cohen's kappa of their grades (Cohen 1960); None where chance alone would always agree
+    kappa : Cohen's kappa of their grades (Cohen 1960); None if chance alone would always agree
     """
 
     judges: tuple[str, str]
@@ -489,7 +489,7 @@ def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
     ----------
     grades : of both judges for each document, at least one
 
-    None where both gave one and the same grade only, so that chance alone would agree.
+    None if both gave one and the same grade only, so that chance alone would agree.
     """
     n = len(grades)
     agreed = sum(first == second for first, second in grades) / n

@@ -25,7 +25,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.
 def writer_lock(folder: Path) -> Iterator[None]:
     """Be the one writer of a collection.
 
-    Raises BusyError where another process or thread writes it, InputError on a file system without
+    Raises BusyError if another process or thread writes it, InputError on a file system without
     locks, or where the lock file is a link.
     """
     refuse_link(folder / WRITER_LOCK)

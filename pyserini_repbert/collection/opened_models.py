@@ -69,7 +69,7 @@ class FurtherEncoders:
     def get(self, generation: Generation, kind: Representation, device: str) -> Any:
         """The encoder of a generation's model of a kind.
 
-        Raises InputError where it has none.
+        Raises InputError if it has none.
         """
         model: Any = further_model(generation, kind)
         with self._lock:
@@ -83,7 +83,7 @@ class FurtherEncoders:
 
 
 def further_model(generation: Generation, kind: Representation) -> RepresentationModel:
-    """The model of a kind in a generation. Raises InputError where it has none."""
+    """The model of a kind in a generation. Raises InputError if it has none."""
     model = generation.settings.further_models.get(kind)
     if model is None:
         raise InputError(

@@ -176,7 +176,7 @@ class PassageVectors:
     def values(self, kind: Representation, rows: NDArray[np.int64]) -> list[Any]:
         """What a further model made of rows, in their order.
 
-        Raises DamagedFileError where a shard has nothing of it.
+        Raises DamagedFileError if a shard has nothing of it.
         """
         starts = np.cumsum([0, *(len(shard) for shard in self.shards)])
         values = []

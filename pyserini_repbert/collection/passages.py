@@ -150,7 +150,7 @@ class PassageCutter:
         texts: Sequence[str],
         headings: Sequence[Sequence[int]] | None = None,
     ) -> list[list[CutPassage]]:
-        """The passages of each text, in order; none where both title and text are empty.
+        """The passages of each text, in order; none if both title and text are empty.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ def stored_rankings(settings: CollectionSettings) -> tuple[str, ...]:
 
 
 def rescoring_kind(settings: CollectionSettings) -> Representation | None:
-    """What scores the best hits of the first rankings; None where nothing does."""
+    """What scores the best hits of the first rankings; None if nothing does."""
     for kind in settings.further_models:
         if kind.rescores:
             return kind

@@ -276,7 +276,7 @@ class RepresentationSearcher(Searcher):
         return reasons
 
     def _document_query(self, docid: str) -> Any:
-        """A document as a query; None where it is not here, or has no text."""
+        """A document as a query; None if it is not here, or has no text."""
         rows, _ = self._vectors.rows_of(self.generation.docnos([docid]))
         passages = self._vectors.values(self.kind, rows)
         return self.kind.work.document_query(passages) if passages else None

@@ -30,7 +30,7 @@ class SearchedRankings:
     dense : the search of its vectors
     words : its BM25; None without one
     names : of the rankings, by `CollectionRanking`, in their order
-    fusion : of the rankings; None where one of them is the search
+    fusion : of the rankings; None if one of them is the search
     scan : the name of the scan that finds hits of one of them; '' for exact search
     """
 

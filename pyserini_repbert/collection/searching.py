@@ -196,7 +196,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         """A ranking of all documents, whether or not it is among the parts.
 
         With the name of a scan, that finds passages, whatever the settings say. Raises InputError
-        where they cannot be scanned so.
+        if they cannot be scanned so.
         """
         ranking = check_ranking(ranking)
         settings = self._search_settings
@@ -357,7 +357,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         return ranking.with_excerpts(excerpts)
 
     def _only_excerpts(self, query: str, ranking: Ranking) -> dict[str, Excerpts] | None:
-        """The only passage of each hit; None where one has several, or vectors are open.
+        """The only passage of each hit; None if one has several, or vectors are open.
 
         To open them takes longer than to see that there is nothing to choose.
         """

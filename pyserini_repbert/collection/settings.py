@@ -228,7 +228,7 @@ class SparseKind(Choice, what='sparse ranking of a collection'):
 class CollectionSettings:
     """All that decides a collection's vectors, passages and terms.
 
-    The checksums of configuration and tokenizer are None where `weights_sha256` covers them.
+    The checksums of configuration and tokenizer are None if `weights_sha256` covers them.
     """
 
     encoder: Name  # catalog name or folder
@@ -339,7 +339,7 @@ class WantedSettings:
             raise InputError(f'an overlap of {self.overlap} wordpieces: expected at least 0')
 
     def check(self, stored: CollectionSettings) -> None:
-        """Raises MismatchError where a wanted setting differs from the collection's."""
+        """Raises MismatchError if a wanted setting differs from the collection's."""
         for name in _OWN_SETTINGS:
             self._check(name, getattr(self, name), getattr(stored, name))
         for option, name in self.models.items():
@@ -440,7 +440,7 @@ def choose_settings(
     rebuild : let the user's settings replace the stored ones
     default_language : of a new collection
 
-    Raises MismatchError where both differ and nothing is to be rebuilt.
+    Raises MismatchError if both differ and nothing is to be rebuilt.
     """
     if stored is None:
         settings = _new_settings(wanted, source, default_language)
@@ -482,7 +482,7 @@ def _new_settings(
 
 
 def _check_given(wanted: WantedSettings, source: EncoderSource, stored: CollectionSettings) -> None:
-    """Raises MismatchError where what the user gives differs from the collection's settings."""
+    """Raises MismatchError if what the user gives differs from the collection's settings."""
     wanted.check(stored)
     if source.truncate_dim not in (None, stored.dimension):
         raise MismatchError(

@@ -162,7 +162,7 @@ class PassageShard:
         """What a further model made of each row, mapped: generations that share the shard share
         what is computed of it.
 
-        Raises DamagedFileError where there is nothing.
+        Raises DamagedFileError if there is nothing.
         """
         if kind.name not in self._further:
             if kind.name not in self._further_records:

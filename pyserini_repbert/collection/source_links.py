@@ -58,7 +58,7 @@ class LinkTemplate:
 
     @classmethod
     def of_source(cls, name: str, link: str) -> LinkTemplate | None:
-        """The addresses of a source's files; None where they have none.
+        """The addresses of a source's files; None if they have none.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ class WrittenCounts:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A document to be written; `passages` are None where those that are there stay."""
+    """A document to be written; `passages` are None if those that are there stay."""
 
     docno: int
     document: Document

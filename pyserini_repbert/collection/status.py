@@ -25,7 +25,7 @@ class SourceStatus:
     documents : how many the collection has of it
     files : how many files they come from
     rows : how many of the documents are rows of tables
-    synced : when it was synced, in ISO's form; '' where no release has noted that
+    synced : when it was synced, in ISO's form; '' if no release has noted that
     report : what the last sync says
     """
 
@@ -87,7 +87,7 @@ class StoredModel:
 def stored_models(generation: Generation) -> list[StoredModel]:
     """The further models of a collection, with what they take on the disk.
 
-    Raises DamagedFileError where a shard lacks what they made.
+    Raises DamagedFileError if a shard lacks what they made.
     """
     models = []
     for kind, model in generation.settings.further_models.items():

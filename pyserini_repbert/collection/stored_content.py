@@ -53,7 +53,7 @@ def content_differences(generation: Generation) -> Iterator[str]:
     path = generation.folder / STORE
     key = generation.settings.model_key()
     with contextlib.closing(open_for_reading(generation.folder)) as connection:
-        # A text that is not UTF-8 any more is another text, not an error.
+        # A text that is no longer UTF-8 is another text, not an error.
         connection.text_factory = lambda raw: raw.decode('utf-8', 'replace')
         with sqlite_errors(path):
             tables = generation.versioned_tables

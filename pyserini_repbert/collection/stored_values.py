@@ -62,7 +62,7 @@ def fields_fit(fields: object, digest: object) -> bool:
 
 
 def origin_digest(origin: Origin | None) -> bytes | None:
-    """A digest of where a document stands in its source; None where that is not known."""
+    """A digest of where a document stands in its source; None if that is not known."""
     return None if origin is None else _digest(f'{origin.file}\0{origin.rendered()}')
 
 

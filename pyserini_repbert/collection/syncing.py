@@ -124,7 +124,7 @@ def sync_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError where more than half would be deleted, and for a new source whose files have
+    Raises InputError if more than half would be deleted, and for a new source whose files have
     no document, and SourceConflictError for a document of another source. Nothing is published
     then, nor where the documents cannot be read.
     """
@@ -164,7 +164,7 @@ def sync_documents(
 
 @dataclass(frozen=True)
 class _Loss:
-    """How much of a source is not there any more.
+    """How much of a source is gone.
 
     Attributes
     ----------

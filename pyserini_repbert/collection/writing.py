@@ -93,8 +93,8 @@ class Writer:
     file_records : of the source's files, which are stored with it; None: none
     renames : documents that only get another docid with the next generation; judgments follow
 
-    Raises BusyError where another process writes the collection, MismatchError for settings that
-    differ from the collection's, LostCollectionError where the collection is not that which is
+    Raises BusyError if another process writes the collection, MismatchError for settings that
+    differ from the collection's, LostCollectionError if the collection is not that which is
     expected.
     """
 

@@ -137,7 +137,7 @@ def _write_files(
 def _open_report(
     options: argparse.Namespace, measures: Sequence[NamedMeasure], qrels: Qrels
 ) -> HtmlReport | None:
-    """The report of --html, without runs; None where none is asked for."""
+    """The report of --html, without runs; None if none is asked for."""
     if not options.html:
         return None
     from pyserini_repbert.commands.evaluate_report import HtmlReport

@@ -248,7 +248,7 @@ def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> ar
 
 
 def _csv_beside(plot: Path) -> str | None:
-    """The file of the values that a plot shows; None where the plot goes to a pipe."""
+    """The file of the values that a plot shows; None if the plot goes to a pipe."""
     if plot.exists() and not plot.is_file():
         return None
     return str(plot.with_suffix('.csv'))

@@ -84,7 +84,7 @@ class CommandPart:
     def follow(
         self, options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
     ) -> SearchFollower | None:
-        """Of `search`: what follows it; None where nothing is asked of it.
+        """Of `search`: what follows it; None if nothing is asked of it.
 
         Parameters
         ----------

@@ -79,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command.parser(
         'search',
         'Answer questions in the terminal, or write a run file for topics. Without a question, '
-        'ask at a prompt, or read questions from a pipe, one a line. '
+        'ask at a prompt, or read questions from a pipe, one on each line. '
         '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
         'as bm25@FOLDER or bm25@demo. All rankings are fused, '
         'including the rankings of a collection. --rerank reranks the best hits.',
@@ -450,16 +450,7 @@ def _answers(
 def _hits_with_texts(
     topic: Query, ranking: Ranking, n_wanted: int, pipeline: Pipeline, watcher: ProgressBars
 ) -> Ranking:
-    """The best hits with their texts: as many as are wanted, without those that are copies.
-
-    Parameters
-    ----------
-    topic : the question
-    ranking : its hits, from the best one on
-    n_wanted : hits of different texts
-    pipeline : has ranked them
-    watcher : is told what is computed
-    """
+    """The best hits of a ranking with their texts, of which `n_wanted` are no copies of others."""
     n_hits = n_wanted
     while True:
         hits = pipeline.with_decisive_texts(topic, ranking[:n_hits], watcher)
@@ -505,7 +496,7 @@ class _Said:
     ----------
     ranking : the hits that are shown
     lines : of the question
-    marks : of each hit; none where nothing is said
+    marks : of each hit; none if nothing is said
     """
 
     ranking: Ranking

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
+_CODE_LINES = 6
 _STEP = 4  # characters
 _MOST_NAMED = 3
 
@@ -93,7 +94,7 @@ def hits_text(
 def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder | None) -> list[str]:
     """A hit's text, cut to a few lines of a width; of a document, its passage and where that is.
 
-    Empty where the index stores no texts.
+    Empty if the index stores no texts.
     """
     if hit.excerpts:
         best = hit.excerpts[0]
@@ -211,8 +212,12 @@ def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None
     filled = [line.rstrip() for line in text.expandtabs(_STEP).split('\n') if line.strip()]
     whole = textwrap.dedent('\n'.join(filled))
     matches = find(query, whole)
-    cut = snippets.cut_lines_around(whole, _LINES * width, matches, most_lines=_LINES)
-    return [printable(line)[:width] for line in cut.split('\n')]
+    cut = snippets.cut_lines_around(whole, _CODE_LINES * width, matches, most_lines=_CODE_LINES)
+    lines = []
+    for line in cut.split('\n'):
+        indentation = ' ' * (len(line) - len(line.lstrip()))
+        lines.append((indentation + printable(line))[:width])
+    return lines
 
 
 def answer_questions(answer: Callable[[str], str]) -> None:
@@ -250,7 +255,7 @@ def piped_questions() -> Iterator[str]:
     if not n_questions:
         raise InputError(
             'no question was given: give one (--query), a file of topics (--topics), or questions '
-            'through a pipe, one a line'
+            'through a pipe, one on each line'
         )
 
 

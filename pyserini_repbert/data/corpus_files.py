@@ -142,7 +142,7 @@ def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
 
 
 def _guess_folder(asked: CorpusRequest) -> str:
-    """The one format that all files of lines in a folder have; '' where there are several."""
+    """The one format that all files of lines in a folder have; '' if there are several."""
     formats = set()
     for path in _line_files(asked.path):
         formats.add(guess_records(replace(asked, source=path)))

@@ -42,7 +42,7 @@ class Document:
     text : '' for a document that only its fields find
     title : '' if it has none
     fields : values by name, as JSON has them: texts, numbers, truth values, None, lists, mappings
-    origin : where it stands in its source; None where that is not known
+    origin : where it stands in its source; None if that is not known
     """
 
     docid: str

@@ -129,7 +129,7 @@ class Corpus(ABC):
     def count_hint(self) -> int | None:
         """About how many passages there are, for a progress bar.
 
-        None where counting would take long.
+        None if counting would take long.
         """
         return None
 

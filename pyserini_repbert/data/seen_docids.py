@@ -34,7 +34,7 @@ class SeenDocids:
         """Add a docid; returns whether it may have been added before.
 
         The caller has to tell a collision of hashes (for a million docids, of probability
-        3 x 10^-8) from a real duplicate. Raises ExhaustedError where the disk is full.
+        3 x 10^-8) from a real duplicate. Raises ExhaustedError if the disk is full.
         """
         key = hash(docid) or 1
         if self._file is None and self._used * 3 > len(self._slots) * 2:

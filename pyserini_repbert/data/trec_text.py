@@ -31,8 +31,8 @@ class TrecDocument(NamedTuple):
     Attributes
     ----------
     line : its first, from 1
-    docid, text : empty where there is a problem
-    problem : None where there is none
+    docid, text : empty if there is a problem
+    problem : None if there is none
     """
 
     line: int

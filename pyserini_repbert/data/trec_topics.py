@@ -38,7 +38,7 @@ _COMMENT_END = '-->'
 _DECLARATIONS = re.compile(
     r'<\?xml[^<>]*>|<!DOCTYPE[^<>\[]{0,200}(?:\[[^\]]{0,4000}\]\s{0,9})?>', re.IGNORECASE
 )
-# What is not XML, but stands in files all the same: '&' and '<' alone, and entities of HTML.
+# What is not XML, but stands in files nevertheless: '&' and '<' alone, and entities of HTML.
 _NO_XML = re.compile(r'&(?:#?\w{1,40};)?|<(?![a-zA-Z/!?])')
 _XML_NUMBERS = ('number', 'num', 'id', 'qid', 'identifier')
 _XML_QUERIES = ('title', 'query', 'content', 'question', 'summary')

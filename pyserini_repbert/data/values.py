@@ -191,7 +191,7 @@ def first_key(record: Mapping[str, Any], keys: Iterable[str]) -> str:
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
-    Raises ValueError where there is none, or for another type: true would become 'True', and 1e3
+    Raises ValueError if there is none, or for another type: true would become 'True', and 1e3
     '1000.0'.
     """
     key = first_key(record, keys)

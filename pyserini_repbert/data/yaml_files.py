@@ -35,7 +35,7 @@ class YamlFile:
     def written(self, *keys: str | int) -> str:
         """The value at `keys` as it is written, without quotes: '007', '1.10'.
 
-        '' where there is none, and for a list or a mapping.
+        '' if there is none, and for a list or a mapping.
         """
         value = self.node
         for key in keys:

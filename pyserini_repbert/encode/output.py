@@ -43,7 +43,7 @@ def begun_output(
 
     While it lasts, no other process writes into the folder. If it ends with an error before a shard
     is there, nothing is left behind. `overwrite` removes what an earlier run left, which must not
-    be a whole index. Raises InputError where the folder is a file or holds something else, or was
+    be a whole index. Raises InputError if the folder is a file or holds something else, or was
     begun and neither `resume` nor `overwrite` is given.
     """
     if overwrite or not is_begun(folder):
@@ -111,7 +111,7 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
 
 
 def check_settings(folder: Path, before: BundleSettings, settings: BundleSettings) -> None:
-    """Raises MismatchError where an output folder was begun with other settings."""
+    """Raises MismatchError if an output folder was begun with other settings."""
     difference = setting_difference(before, settings)
     if difference:
         advice = 'resume with the same settings, or give another output'
@@ -131,7 +131,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove all parts of an index. Raises BusyError where another process writes one of them."""
+    """Remove all parts of an index. Raises BusyError if another process writes one of them."""
     for path in sorted(folder.glob(f'{PART}*')):
         if re.fullmatch(PART_NAME, path.name) and path.is_dir():
             refuse_link(path)

@@ -66,7 +66,7 @@ class EncodingPart:
 
 
 def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) -> Path:
-    """The folder to encode a part into. Raises InputError where `output` cannot hold it."""
+    """The folder to encode a part into. Raises InputError if `output` cannot hold it."""
     check_place(Path(output))
     if (Path(output) / MANIFEST).is_file() and not overwrite:
         raise InputError(
@@ -82,7 +82,7 @@ def finish_parts(
     """Put the parts of an index together. An index that was there is replaced only now.
 
     If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings.
-    Raises InputError where parts are missing or a docid comes twice, MismatchError where parts were
+    Raises InputError if parts are missing or a docid comes twice, MismatchError if parts were
     made with different settings.
     """
     folder = Path(output)
@@ -114,7 +114,7 @@ def finish_parts(
 
 
 def _check_replaced(folder: Path, overwrite: bool) -> None:
-    """Raises InputError where an index would be replaced unasked."""
+    """Raises InputError if an index would be replaced unasked."""
     if (folder / MANIFEST).is_file() and not overwrite:
         raise InputError(f'{folder} holds a whole index: overwrite it', parameters=('overwrite',))
 
@@ -134,7 +134,7 @@ def _are_put_together(parts: Sequence[Path]) -> bool:
 
 
 def _check_same_settings(parts: Sequence[Path], manifests: Sequence[Manifest[SettingsT]]) -> None:
-    """Raises MismatchError where parts were made with different settings."""
+    """Raises MismatchError if parts were made with different settings."""
     for part, manifest in zip(parts, manifests, strict=True):
         difference = setting_difference(manifests[0].settings, manifest.settings)
         if difference:
@@ -171,7 +171,7 @@ def _plan_moves(
 
 
 def _whole_parts(folder: Path) -> list[Path]:
-    """The folders of all parts, in order. Raises InputError where one is missing or not whole."""
+    """The folders of all parts, in order. Raises InputError if one is missing or not whole."""
     counts = set()
     for path in folder.glob('*'):
         match = _PART.fullmatch(path.name)

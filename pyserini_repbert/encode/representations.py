@@ -277,7 +277,7 @@ class RepresentationWork(ABC):
 
     @abstractmethod
     def matches(self, encoder: Any, query: Any, passage: Any) -> tuple[WordWeight, ...]:
-        """What of a passage made its score, the greatest share first; none where nothing did."""
+        """What of a passage made its score, the greatest share first; none if nothing did."""
 
     def query_vectors(self, query: Any) -> NDArray[np.float32]:
         """The vectors of a query, each of which finds vectors of passages: float32 (q, d)."""

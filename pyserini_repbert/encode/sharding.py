@@ -244,7 +244,7 @@ def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Pa
     """The number of passages of the whole shard in the folder `target`, which was made from these
     passages.
 
-    Raises MismatchError for other passages, and DamagedFileError where a file is not as it was
+    Raises MismatchError for other passages, and DamagedFileError if a file is not as it was
     written.
     """
     path = target / SHARD

@@ -54,12 +54,12 @@ class TextEncoder(ABC):
 
     @property
     def config_sha256(self) -> str | None:
-        """Checksum of the checkpoint's configuration; None where `weights_sha256` covers it."""
+        """Checksum of the checkpoint's configuration; None if `weights_sha256` covers it."""
         return self.checkpoint.config_sha256
 
     @property
     def tokenizer_sha256(self) -> str | None:
-        """Checksum of the tokenizer's files; None where `weights_sha256` covers them."""
+        """Checksum of the tokenizer's files; None if `weights_sha256` covers them."""
         return self.checkpoint.tokenizer_sha256
 
     def runs_model_of(self, other: TextEncoder) -> bool:

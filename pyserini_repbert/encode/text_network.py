@@ -50,7 +50,7 @@ class LazyNetworks:
     Parameters
     ----------
     make : gives the network in PyTorch
-    make_numpy : gives the same in NumPy; None where it cannot compute the model
+    make_numpy : gives the same in NumPy; None if it cannot compute the model
     device_name : where the network in PyTorch runs
     is_float32 : whether its weights are float32: NumPy computes in nothing else
     """

@@ -66,8 +66,8 @@ class RunComparison:
 
     Attributes
     ----------
-    p_holm : p corrected for all comparisons that are made; None where it is the only one
-    interval : of the difference; None where it was not asked for
+    p_holm : p corrected for all comparisons that are made; None if it is the only one
+    interval : of the difference; None if it was not asked for
     """
 
     baseline: str
@@ -151,7 +151,7 @@ def compare_pairs(
 def _interval(
     baseline: Evaluation, other: Evaluation, measure: str, settings: ComparisonSettings
 ) -> Interval | None:
-    """The bootstrap interval of a difference; None where it was not asked for."""
+    """The bootstrap interval of a difference; None if it was not asked for."""
     if settings.confidence is None:
         return None
     pairs = paired_values(baseline, other, measure)

@@ -84,7 +84,8 @@ def _from_json(path: StrPath) -> Folds:
         folds = checked(list[list[str | int]], parse_json(file.read_bytes()))
     except ValueError as error:
         raise InputError(
-            f'{file} is not a JSON list of lists of qids ({error}): give that, or a file a fold'
+            f'{file} is not a JSON list of lists of qids ({error}): give that, or '
+            'one file for each fold'
         ) from error
     return [list(dict.fromkeys(map(str, fold))) for fold in folds]
 

@@ -34,10 +34,10 @@ class RunMarks:
 
     Attributes
     ----------
-    letters : of the baselines, by their names; of all runs where each two are compared; empty where
+    letters : of the baselines, by their names; of all runs where each two are compared; empty if
         there is one baseline
     better : by the name of a run and a measure, the runs with a letter than which it is better
-    worse : the baselines than which it is worse; empty where it has a letter itself, since `better`
+    worse : the baselines than which it is worse; empty if it has a letter itself, since `better`
         of the baseline then has it
 
     Parameters

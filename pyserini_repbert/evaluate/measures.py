@@ -140,7 +140,7 @@ def _unknown_message(name: str, error: Exception) -> str:
 
 
 def _parameter_problem(parameter: str, value: Any) -> str:
-    """What is wrong with a parameter of a measure; '' where it can be computed with."""
+    """What is wrong with a parameter of a measure; '' if it can be computed with."""
     if parameter == 'gains':
         return _gains_problem(value)
     if parameter not in _RANGES:
@@ -155,7 +155,7 @@ def _parameter_problem(parameter: str, value: Any) -> str:
 
 
 def _gains_problem(gains: Mapping[Any, Any]) -> str:
-    """What is wrong with gains by grade; '' where they can be computed with."""
+    """What is wrong with gains by grade; '' if they can be computed with."""
     if all(type(grade) is int and 0 <= grade <= MAX_GRADE for grade in [*gains, *gains.values()]):
         return ''
     return (

@@ -40,7 +40,7 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
 def provenance(
     rankings: Sequence[Sequence[str]], fused: Sequence[str]
 ) -> list[tuple[int | None, ...]]:
-    """The rank, from 1, of each fused document in each ranking; None where it is absent.
+    """The rank, from 1, of each fused document in each ranking; None if it is absent.
 
     A tuple for each document of `fused`, with an entry for each ranking; a docid that a ranking has
     twice counts at its first rank.
@@ -64,7 +64,7 @@ def write_provenance(
 
     A name in .jsonl (or .jsonl.gz) gives JSON lines `{"qid", "docid", "rank", "ranks": {run name:
     rank}}`, in which a run that lacks the document is left out. Any other name gives tab-separated
-    columns with a header: qid, docid, rank and one column of ranks for each run, empty where the
+    columns with a header: qid, docid, rank and one column of ranks for each run, empty if the
     run lacks the document. Ranks count from 1.
 
     Parameters

@@ -64,7 +64,7 @@ class FusionSettings:
     def weights_for(self, n_rankings: int) -> tuple[float, ...]:
         """The weight of each ranking in their interpolation.
 
-        Raises InputError where the weights are of another number of rankings, and for weights that
+        Raises InputError if the weights are of another number of rankings, and for weights that
         are negative, not finite, or all 0.
         """
         weights = self.weights

@@ -99,7 +99,7 @@ class Shard(ABC):
     def text(self, row: int) -> str:
         """The passage's text.
 
-        Raises DamagedFileError where the stored line is missing or of another docid.
+        Raises DamagedFileError if the stored line is missing or of another docid.
         """
         start = int(self._text_offsets[row])
         end = self._texts.find(b'\n', start) if start >= 0 else -1
@@ -108,7 +108,7 @@ class Shard(ABC):
         return self._passage(row, self._texts[start:end]).text
 
     def passages(self) -> Iterator[Passage]:
-        """All passages, in order. Raises DamagedFileError where texts and docids do not match."""
+        """All passages, in order. Raises DamagedFileError if texts and docids do not match."""
         row = 0
         start = 0
         while (end := self._texts.find(b'\n', start)) >= 0:
@@ -219,7 +219,7 @@ class Bundle(Generic[SettingsT, _Shard]):
         return self.shards[position.column].text(position.row)
 
     def passages(self) -> Iterator[Passage]:
-        """All passages, in order. Raises DamagedFileError where no texts are stored."""
+        """All passages, in order. Raises DamagedFileError if no texts are stored."""
         if not self.settings.texts:
             raise DamagedFileError(
                 f'index {self.folder} holds no texts: store them', parameters=('store_text',)

@@ -153,7 +153,7 @@ def check_target(target: Path, overwrite: bool) -> None:
 def _checked(
     kind: LuceneVariant, predictions: object, weights: object, topk: int | None, sqrt: bool
 ) -> LuceneVariant:
-    """The variant; raises InputError where it lacks an addition, or does not take one."""
+    """The variant; raises InputError if it lacks an addition, or does not take one."""
     given = {
         'predictions': predictions is not None,
         'weights': weights is not None,

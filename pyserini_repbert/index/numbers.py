@@ -37,5 +37,5 @@ class DocumentNumbers(ABC):
         """The numbers that are of a document, int64 (n,), ascending."""
 
     def searched(self) -> NDArray[np.bool_] | None:
-        """Whether the document of each number is searched, bool (count,); None where all are."""
+        """Whether the document of each number is searched, bool (count,); None if all are."""
         return None

@@ -21,7 +21,7 @@ class BundlePart:
         """A context in which other shards replace a bundle's; it removes what is of the
         shards before.
 
-        Raises BusyError where another process makes it.
+        Raises BusyError if another process makes it.
         """
         return nullcontext()
 

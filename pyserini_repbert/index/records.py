@@ -87,7 +87,7 @@ class ShardRecord:
 class DenseSettings:
     """How the vectors of a dense bundle were made.
 
-    The checksums of configuration and tokenizer are None where an earlier release or an encoder of
+    The checksums of configuration and tokenizer are None if an earlier release or an encoder of
     another kind made the vectors. `pooling` is 'mean' (RepBERT eq. 2), or 'sentence-transformers':
     as the model's folder says.
     """
@@ -174,7 +174,7 @@ class Manifest(Generic[SettingsT]):
 
     @property
     def overlap(self) -> Overlap | None:
-        """The mean of the shards' overlaps, each by its passages; None where a shard has none."""
+        """The mean of the shards' overlaps, each by its passages; None if a shard has none."""
         queries = 0
         at_10 = 0.0
         at_100 = 0.0

@@ -10,18 +10,18 @@ class Generations:
 
     @property
     def generation_number(self) -> int | None:
-        """Which of its generations it is; None where there is only one."""
+        """Which of its generations it is; None if there is only one."""
         return None
 
     @property
     def known(self) -> Any:
-        """The collection whose generation it is; None where documents never change."""
+        """The collection whose generation it is; None if documents never change."""
         return None
 
     def has_newer(self) -> bool:
         """Whether another generation is published.
 
-        Raises LostCollectionError where its folder does not hold it any more.
+        Raises LostCollectionError if its folder no longer holds it.
         """
         return False
 
@@ -29,5 +29,5 @@ class Generations:
         """Raises LostCollectionError if another index is not a later generation of this one."""
 
     def why_learn_again(self, learning: Any) -> str | None:
-        """A sentence that says what has changed since a learning; None where that is little."""
+        """A sentence that says what has changed since a learning; None if that is little."""
         return None

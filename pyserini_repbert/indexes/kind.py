@@ -184,7 +184,7 @@ class IndexKind(ABC):
         folder : of the index
         on_difference : hears of each difference, before the first becomes an error
 
-        Raises DamagedFileError where something differs.
+        Raises DamagedFileError if something differs.
         """
         from pyserini_repbert.index.check import check_index
 
@@ -205,7 +205,7 @@ class IndexKind(ABC):
 
 
 def refuse_options(given: set[str], what_is_searched: str) -> None:
-    """Raise InputError where options are given that only some kinds of indexes take.
+    """Raise InputError if options are given that only some kinds of indexes take.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class Index(Generations, ABC):
         return None
 
     def fusion_of(self, rankings: Sequence[str]) -> FusionSettings | None:
-        """How these rankings are fused unless a user says; None where the index does not say."""
+        """How these rankings are fused unless a user says; None if the index does not say."""
         return None
 
     def is_open(self, name: str) -> bool:
@@ -309,7 +309,7 @@ class Index(Generations, ABC):
     def within(self, wanted: Any) -> Index:
         """The same index, of the documents that a filter of its kind lets through.
 
-        Raises InputError where documents have no fields, and for a filter that cannot be read.
+        Raises InputError if documents have no fields, and for a filter that cannot be read.
         """
         raise InputError(
             f'{self.description}, and a filter needs the fields of a '
@@ -323,7 +323,7 @@ class Index(Generations, ABC):
 
     @abstractmethod
     def store(self, machine: Machine) -> DocumentStore | None:
-        """The documents, or passages, that it stores; None where it stores none."""
+        """The documents, or passages, that it stores; None if it stores none."""
 
     def numbers(self, machine: Machine) -> DocumentNumbers | None:
         """The numbers of its documents, which stay as long as the index does; None without any."""
@@ -381,7 +381,7 @@ class Index(Generations, ABC):
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
-        None where the index is opened again for it.
+        None if the index is opened again for it.
         """
         return None
 

@@ -32,8 +32,8 @@ class OfferedRankings:
     of_documents : take a document instead of a question
     with_feedback : move a query's vector towards its best hits
     scanned : by name, those whose hits a scan finds
-    usual : is searched where none is named; '' where the first ones of vectors and words are
-    fused : are fused where all are asked for; none where there are no two
+    usual : is searched where none is named; '' if the first ones of vectors and words are
+    fused : are fused where all are asked for; none if there are no two
     """
 
     names: tuple[str, ...]

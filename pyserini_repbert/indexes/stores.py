@@ -23,7 +23,7 @@ class DocumentStore:
 
     Attributes
     ----------
-    digest : of the generation that has the documents; '' where documents never change
+    digest : of the generation that has the documents; '' if documents never change
     keeps_raws : whether documents are stored as they were given, not only their texts
     """
 
@@ -34,7 +34,7 @@ class DocumentStore:
         self._passages = passages
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts, or whole documents, one for each docid; None where it is not here."""
+        """Passage texts, or whole documents, one for each docid; None if it is not here."""
         return self._passages.texts(docids)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
@@ -71,11 +71,11 @@ class DocumentStore:
         return [Origin() for _ in docids]
 
     def addresses(self, docids: Sequence[str]) -> list[str]:
-        """Where documents come from, as addresses; '' where that is not known."""
+        """Where documents come from, as addresses; '' if that is not known."""
         return ['' for _ in docids]
 
     def versions(self, docids: Sequence[str]) -> list[str]:
-        """A digest of each document's title and text; '' where documents never change."""
+        """A digest of each document's title and text; '' if documents never change."""
         return ['' for _ in docids]
 
 
@@ -90,7 +90,7 @@ def document_values(document: Document) -> dict[str, Any]:
 
 
 def raw_document(document: Document | None) -> str | None:
-    """A collection's document as a JSON object with its id; None where there is none."""
+    """A collection's document as a JSON object with its id; None if there is none."""
     if document is None:
         return None
     return json.dumps({'id': document.docid, **document_values(document)}, ensure_ascii=False)

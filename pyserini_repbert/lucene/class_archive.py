@@ -82,7 +82,7 @@ def archive_path(java: Java, jar: Path) -> Path:
 
 
 def archive_options(java: Java, jar: Path) -> list[str]:
-    """Options of Java that read the archive; none where it was not made."""
+    """Options of Java that read the archive; none if it was not made."""
     path = archive_path(java, jar)
     # False also where the cache may not be read.
     if not os.path.isfile(path):
@@ -98,7 +98,7 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
     java, jar : what it is for
     options : of Java, as it will be started
 
-    Returns its path; None where Java cannot make it, or the cache folder is not writable.
+    Returns its path; None if Java cannot make it, or the cache folder is not writable.
     """
     path = archive_path(java, jar)
     try:

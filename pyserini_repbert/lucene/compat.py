@@ -41,7 +41,7 @@ def pyserini_version() -> str:
 def import_pyserini(module: str = 'pyserini') -> ModuleType:
     """Import a module of Pyserini by its full name, 'pyserini.search.lucene'.
 
-    Starts the Java virtual machine first. Raises UnknownNameError where the installed Pyserini has
+    Starts the Java virtual machine first. Raises UnknownNameError if the installed Pyserini has
     no such module, another error of ours for any failure.
     """
     version = pyserini_version()
@@ -113,7 +113,7 @@ def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
     """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS).
 
     A table has an entry for each name. Pyserini 2.x's tables are fetched when a name is looked up,
-    and raise MissingResourceError where that fails.
+    and raise MissingResourceError if that fails.
     """
     info = import_pyserini('pyserini.prebuilt_index_info')
     return {kind: _attribute(info, name) for kind, name in _TABLES.items()}
@@ -144,7 +144,7 @@ def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
     """Pyserini's entries of 'topics' or 'qrels' by name.
 
     `search` is its module pyserini.search._base. The table of 2.x is fetched, and raises
-    MissingResourceError where that fails.
+    MissingResourceError if that fails.
     """
     table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
     if table is None:
@@ -202,7 +202,7 @@ def server_tables() -> ServerTables | None:
 
 
 def _attribute(owner: object, name: str) -> Any:
-    """An attribute of Pyserini. Raises MismatchError where the installed version lacks it."""
+    """An attribute of Pyserini. Raises MismatchError if the installed version lacks it."""
     try:
         return getattr(owner, name)
     except AttributeError as error:

@@ -55,11 +55,11 @@ class DocumentQueries:
         return bool(is_stored())
 
     def of_vector(self, number: int) -> Any:
-        """The query of a document whose terms are stored; None where it has no terms."""
+        """The query of a document whose terms are stored; None if it has no terms."""
         return _with_terms(calling(self._like.like, number))
 
     def of_text(self, text: str) -> Any:
-        """The query of a text; None where it has no terms."""
+        """The query of a text; None if it has no terms."""
         values = java_class('java.util.ArrayList')()
         values.add(text)
         fields = java_class('java.util.HashMap')()

@@ -62,7 +62,7 @@ _WORD = re.compile(r'[^\s\d!-/:-@\[-`{-~\u0964\u060c\u061b\u061f\u00a0-\u00bf\u2
 
 
 def guess_language(texts: Iterable[str]) -> str | None:
-    """The code of the language of most of these texts; None where that is not clear.
+    """The code of the language of most of these texts; None if that is not clear.
 
     It may be one without an analyzer.
     """

@@ -98,7 +98,7 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     command still removes its unfinished files. The maximum heap is Java's default unless the
     environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Where the user has no
     options of Java, it takes little memory, and reads the archive of `prepare_classes`, if there is
-    one. Raises JavaError where no Java starts.
+    one. Raises JavaError if no Java starts.
     """
     _start(_ONE_THREAD, extra_options)
 
@@ -164,7 +164,7 @@ def _start(collector: str, extra_options: Sequence[str], *, ends_soon: bool = Fa
 
 
 def _check_memory(java: Java, options: Sequence[str]) -> None:
-    """Raises ExhaustedError where the memory of this process is limited, and too small for Java.
+    """Raises ExhaustedError if the memory of this process is limited, and too small for Java.
 
     `ulimit -v` limits it. A virtual machine that cannot get its memory ends the process that starts
     it, so another process tries it first.
@@ -234,7 +234,7 @@ def _has_users_options() -> bool:
 def prepare_classes() -> Path | None:
     """Make the archive of classes with which Java starts, unless it is there.
 
-    Returns its path; None where it cannot be made. Raises JavaError where there is no Java.
+    Returns its path; None if it cannot be made. Raises JavaError if there is no Java.
     """
     java = find_java()
     jar = anserini_jar()

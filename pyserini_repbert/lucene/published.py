@@ -30,7 +30,7 @@ class PublishedFile:
     kind : 'topics' or 'qrels'
     file : its name there
     address : of the file, at a commit
-    md5 : None where it is not known
+    md5 : None if it is not known
     size : in words
     reader : Anserini's class that reads topics; '' for judgments
     """

@@ -41,7 +41,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
 
     The index is of words or of impacts. With `download`, it is fetched if Pyserini's cache lacks
     it. Raises UnknownNameError for an unknown name, with the nearest names, MissingResourceError
-    where the index is not there and is not downloaded.
+    if the index is not there and is not downloaded.
     """
     entry = _prebuilt_entry(name)
     util = import_pyserini('pyserini.util')
@@ -93,7 +93,7 @@ def pyserini_topics(name: str) -> list[Query]:
 
     They are ordered as numbers where all qids are numeric. qids are strings here, although
     Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name, with the
-    nearest names, MissingResourceError where Pyserini has to download the topics and cannot,
+    nearest names, MissingResourceError if Pyserini has to download the topics and cannot,
     InputError for topics without text: vectors, images of queries, or docids of articles.
     """
     search = _pyserini_search('topics', name)

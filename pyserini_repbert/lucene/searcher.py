@@ -87,7 +87,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         index's record (DeepCT's has them), otherwise 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
-    Raises MismatchError where feedback needs what the index does not store, or another version of
+    Raises MismatchError if feedback needs what the index does not store, or another version of
     Lucene wrote the index.
 
     Attributes
@@ -213,7 +213,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """As in `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
+        """As in `Ranker`. Raises MismatchError if SDM needs positions and the index has none."""
         if self.rewriting is not None:
             topics = [Query(topic.qid, self.rewriting.words(topic.text)) for topic in topics]
         if self._document_queries is None:
@@ -263,7 +263,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             return DocumentQueries(self._java.reader, self._analyzer).number_of(docid) >= 0
 
     def _document_query(self, queries: DocumentQueries, docid: str) -> Any:
-        """The query of a document; None where it is not here, or no other has a term of it."""
+        """The query of a document; None if it is not here, or no other has a term of it."""
         number = queries.number_of(docid)
         if number < 0:
             return None
@@ -533,7 +533,7 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
 
 
 def _mode_of(path: Path) -> int | None:
-    """What a path is, as `os.stat` says it; None where nothing is."""
+    """What a path is, as `os.stat` says it; None if nothing is."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):

@@ -74,7 +74,7 @@ class LuceneUpdate:
     ) -> None:
         """Add documents, each a docid and its contents.
 
-        Raises InputError where Anserini refuses one, JavaError where Lucene cannot write.
+        Raises InputError if Anserini refuses one, JavaError if Lucene cannot write.
         """
         stream = iter(documents)
         while batch := list(islice(stream, _AT_ONCE)):
@@ -140,7 +140,7 @@ class LuceneUpdate:
 def check_lucene_index(folder: Path, docids: Iterable[str]) -> LuceneCounts:
     """Compare the checksums of an index's files, and look for documents; returns its counts.
 
-    Raises JavaError where Lucene finds a damage, InputError for a docid that the index lacks.
+    Raises JavaError if Lucene finds a damage, InputError for a docid that the index lacks.
     """
     with java_calls():
         quiet_java()

@@ -26,7 +26,7 @@ _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 class PaddedBatch:
     """n sequences in rows of one length; attention reads (n, length, heads, size).
 
-    `mask`, bool (n, length), is True where there is a token, and None where no sequence is padded.
+    `mask`, bool (n, length), is True if there is a token, and None if no sequence is padded.
     `dropout` is the share of attention's weights that training drops, and None outside training.
     """
 
@@ -122,7 +122,7 @@ class PackedCpuBatch(PackedBatch):
     On a CPU, most of the time goes into linear layers, which here compute hardly any padding.
     oneDNN keeps code for each number of tokens. So a few more are added, and few numbers occur.
 
-    `mask`, bool (n, length), is True where there is a token.
+    `mask`, bool (n, length), is True if there is a token.
     """
 
     def __init__(self, ids: Tensor, mask: Tensor) -> None:

@@ -207,7 +207,7 @@ def in_batches(
     memory is halved.
 
     `on_progress` is called with the number of positions done since the last call. Raises
-    torch.OutOfMemoryError where a single position does not fit. In a thread of `ahead` that was
+    torch.OutOfMemoryError if a single position does not fit. In a thread of `ahead` that was
     closed, it stops after a batch.
     """
     waiting = list(batches)[::-1]

@@ -82,7 +82,7 @@ class Bert(nn.Module):
         """The last layer's output, (n, length, h), of the weights' dtype.
 
         `input_ids` and `token_type_ids` are int64 (n, length); `attention_mask`, bool (n, length),
-        best in the host's memory, is True where there is a token, and None where no sequence is
+        best in the host's memory, is True if there is a token, and None if no sequence is
         padded. With `computes_masked`, what no token attends to has an output, too, as the query
         expansion of ColBERT needs; otherwise it may be 0 there. Raises InputError for sequences
         longer than the positions of this BERT.

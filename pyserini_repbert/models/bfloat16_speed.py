@@ -1,7 +1,6 @@
-"""How fast this machine's CPU multiplies in bfloat16, beside float32: measured, not believed.
+"""How fast this machine's CPU multiplies in bfloat16, compared with float32.
 
-Processors say that they have instructions for bfloat16. On some, products in bfloat16 are slower
-all the same.
+It is measured. Some processors have instructions for bfloat16, and are still slower in it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def mean_of_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     Parameters
     ----------
     hidden : the vectors of tokens, float32 (n, length, h)
-    mask : bool (n, length), True where there is a token; None where no sequence is padded
+    mask : bool (n, length), True if there is a token; None if no sequence is padded
     """
     if mask is None:
         return hidden.mean(dim=1)

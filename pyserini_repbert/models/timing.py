@@ -1,7 +1,7 @@
-"""What this machine's CPU does faster: measured once, and kept.
+"""What this machine's CPU does faster: measured once, and stored.
 
-Processors say what instructions they have, and how many cores. What is computed with them may be
-slower all the same.
+Processors say which instructions and how many cores they have. Code that uses them may still be
+slower.
 
 A round counts where other programs did not disturb it: Linux says how long threads that could run
 waited for a core. Where every round of a contender was disturbed, the times serve this process

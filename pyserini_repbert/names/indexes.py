@@ -35,7 +35,7 @@ class NamedIndex:
         return catalog.get('collections', str(self.entry.values['collection']))
 
     def check(self) -> None:
-        """Raises MismatchError where the folder holds another index than the catalog's."""
+        """Raises MismatchError if the folder holds another index than the catalog's."""
         manifest = read_manifest(self.folder, DenseSettings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         wrong = self.difference(manifest.count, digest)

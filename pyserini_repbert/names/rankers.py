@@ -54,7 +54,7 @@ def refuse_code(name: str, file: StrPath, allows: str) -> None:
 
 
 def named_object(name: str) -> Any:
-    """What `MODULE:NAME` names. Raises InputError where Python does not find it."""
+    """What `MODULE:NAME` names. Raises InputError if Python does not find it."""
     module, _, attribute = name.partition(':')
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -112,7 +112,7 @@ def find_sparse(
 ) -> tuple[Path, SparseSettings | None]:
     """The Lucene index that a sparse technique means, and how it is searched.
 
-    The settings are None where the index is searched as it was built for.
+    The settings are None if the index is searched as it was built for.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ def _open_searchers(
 
 
 def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
-    """Let the dense rankings among these take feedback. Raises InputError where there is none."""
+    """Let the dense rankings among these take feedback. Raises InputError if there is none."""
     leaves: list[Any] = []
     for ranker in rankers:
         leaves += ranker.leaves()
@@ -306,7 +306,7 @@ def _open_documents(
 ) -> IndexDocuments:
     """The documents that stages read; arguments are as in `open_chain`.
 
-    Raises InputError where no index is named.
+    Raises InputError if no index is named.
     """
     if spec.save_scores:
         raise InputError(

@@ -194,7 +194,7 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
         """As in `Ranker`; rerankers read the question as it is.
 
-        Raises InputError where no ranking searches for something else.
+        Raises InputError if no ranking searches for something else.
         """
         rewritten: list[Ranker] = []
         if self.first is not None:

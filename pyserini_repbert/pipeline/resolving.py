@@ -40,7 +40,7 @@ class ResolvedSearch:
     ----------
     asked : what the user said
     spec : the same with all that was decided: index, encoder, rankings, fusion, stages
-    index : that `spec.index` names, open until `close`; None where a run is reranked, or only
+    index : that `spec.index` names, open until `close`; None if a run is reranked, or only
         sparse rankings are searched
     """
 

@@ -365,7 +365,7 @@ class PipelineSpec(CheckedValues):
     def scan(self) -> str:
         """The name of the scan of vectors; '' for exact search.
 
-        Raises InputError where several are asked for.
+        Raises InputError if several are asked for.
         """
         return asked_scan({name: getattr(self, name) for name in scans()})
 

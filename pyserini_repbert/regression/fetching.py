@@ -68,7 +68,7 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
 
 
 def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -> None:
-    """Raise DamagedFileError where the file made of downloads is not the one that is expected.
+    """Raise DamagedFileError if the file made of downloads is not the one that is expected.
 
     The file is then removed, unless it is itself the download.
     """

@@ -91,7 +91,7 @@ class PublishedFigure:
     Attributes
     ----------
     published : as printed
-    measured : '' where nothing was measured
+    measured : '' if nothing was measured
     why : what is missing, or what failed
     commands : that measure it
     """
@@ -198,7 +198,7 @@ def _select_missing(
 
 
 def format_score(measured: float | None) -> str:
-    """A measured score to four digits; '' where nothing was measured."""
+    """A measured score to four digits; '' if nothing was measured."""
     if measured is None:
         return ''
     return f'{measured:.4f}'

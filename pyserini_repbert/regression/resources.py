@@ -64,7 +64,7 @@ class MissingResource:
 
     @property
     def n_bytes(self) -> int | None:
-        """Bytes to download; None where the size is unknown.
+        """Bytes to download; None if the size is unknown.
 
         Of '987 MB packed, 2.9 GB unpacked', the packed ones.
         """

@@ -379,7 +379,7 @@ class Expected:
     ----------
     measure : in ir_measures' form, or the name of a recorded figure
     text : the value as published, with all its digits
-    evaluator : how its source computed it; None where the source is this project, or is silent
+    evaluator : how its source computed it; None if the source is this project, or is silent
     tolerance : None for a recorded figure
     cell : its path in the list of published figures, '' for this project's own
     row_and_column : of the source, for readers

@@ -122,7 +122,7 @@ class Workspace:
         """Make a build, unless it is there with the same hash.
 
         The builds that it needs have to be there. Raises CommandFailedError, also if the build has
-        failed before, and InputError where something is in its place that no build made.
+        failed before, and InputError if something is in its place that no build made.
         """
         target = Path(self.paths[build.name])
         self._check_place(target)

@@ -215,7 +215,7 @@ class Reranker(Ranker):
         return np.array([scores_by_docid[docid] for docid in hits.docids], dtype=np.float64)
 
     def reason(self, query: str, hit: Candidate) -> str:
-        """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
+        """Why a hit with a text got its score, in a line; empty if there is nothing to say."""
         scored = f'scored {hit.score:.4f} by {self.recorded_as}'
         if self.score_share is None:
             return scored

@@ -64,7 +64,7 @@ class SearchedDocuments(ABC):
     def with_texts(self, query: str, ranking: Ranking, n_excerpts: int) -> Ranking:
         """The ranking with the texts of its hits, of documents with their best passages.
 
-        Raises InputError where the index stores no texts.
+        Raises InputError if the index stores no texts.
         """
 
     @abstractmethod
@@ -88,7 +88,7 @@ class IndexReranker(Reranker):
 
     @property
     def index(self) -> SearchedDocuments:
-        """The documents. Raises InputError where no index was named."""
+        """The documents. Raises InputError if no index was named."""
         if self.documents is None:
             raise InputError(
                 f"'{self.label}' reads the index that is searched: name one",

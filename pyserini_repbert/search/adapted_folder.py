@@ -163,7 +163,7 @@ def learned_fusion(adapted: AdaptedSearch) -> FusionSettings | None:
 def read_query_map(
     query_encoder: QueryEncoder, adapted: AdaptedSearch, *, folder: StrPath, dimension: int
 ) -> NDArray[np.float32] | None:
-    """The folder's query map, float32 (d, d); None where it has none.
+    """The folder's query map, float32 (d, d); None if it has none.
 
     Parameters
     ----------

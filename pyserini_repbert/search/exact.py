@@ -222,7 +222,7 @@ class ExactIndex:
         return best.results()
 
     def _rounded_products(self, queries: NDArray[np.float32], k: int) -> Products | None:
-        """Products with rounded vectors; None where products in float32 serve better."""
+        """Products with rounded vectors; None if products in float32 serve better."""
         if len(self._index) < max(_ROUNDED_ROWS, 8 * k):
             return None
         if self._device.type != 'cpu' or not has_native_bfloat16(self._device):

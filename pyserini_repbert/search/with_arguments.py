@@ -14,7 +14,7 @@ from pyserini_repbert.ranking import Candidate, Ranker
 def search_of_arguments(
     ranker: Ranker, arguments: Mapping[str, Any], **settings: Any
 ) -> Callable[[str, int], list[Candidate]] | None:
-    """What an extension searches with, as arguments ask; None where none asks for anything.
+    """What an extension searches with, as arguments ask; None if none asks for anything.
 
     Parameters
     ----------

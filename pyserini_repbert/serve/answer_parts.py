@@ -80,7 +80,7 @@ class AnswerPart:
     def follower(
         self, search: Search, index: ServedIndex, rerankers: Rerankers
     ) -> AnswerFollower | None:
-        """What follows a search; None where nothing is asked of it.
+        """What follows a search; None if nothing is asked of it.
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class AnswerSize:
         self._n_bytes = 0
 
     def add(self, values: Any) -> None:
-        """Count values of JSON. Raises InputError where the answer is too long with them."""
+        """Count values of JSON. Raises InputError if the answer is too long with them."""
         text = json.dumps(values, ensure_ascii=False)
         self._n_bytes += len(text.encode('utf-8', 'replace'))
         if self._n_bytes > self._most:
@@ -121,7 +121,7 @@ class ShownDocument(TypedDict):
 def document_fields(
     index: ServedIndex, docids: Sequence[str], options: AnswerOptions, query: str = ''
 ) -> list[ShownDocument]:
-    """For each docid the field `doc`, None where the index lacks it, and `display`, if the options
+    """For each docid the field `doc`, None if the index lacks it, and `display`, if the options
     have it.
 
     Parameters
@@ -202,7 +202,7 @@ def _snippet(index: ServedIndex, excerpts: Excerpts, query: str) -> list[Part]:
 def _hit_documents(
     index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
 ) -> list[ShownDocument]:
-    """For each hit the fields of its document. Raises InputError where they are too long."""
+    """For each hit the fields of its document. Raises InputError if they are too long."""
     documents: list[ShownDocument] = []
     for first in range(0, len(hits), _HITS_AT_ONCE):
         some = hits[first : first + _HITS_AT_ONCE]

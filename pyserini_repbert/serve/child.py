@@ -73,8 +73,8 @@ class ChildProcess:
         arguments : of the function
         seconds : until the work is given up
 
-        Raises LostProcessError where the process was ended from outside or hangs, and OverdueError
-        where it takes too long. The process has ended then.
+        Raises LostProcessError if the process was ended from outside or hangs, and OverdueError
+        if it takes too long. The process has ended then.
         """
         connection = self._started()
         # A process that was stopped reads nothing: to send a large argument would wait for it.
@@ -116,7 +116,7 @@ class ChildProcess:
 
     def _give_up(self, sending: threading.Thread) -> None:
         self.end()
-        # It ends where nobody reads any more, and needs the connection until then.
+        # It ends when nobody reads, and needs the connection until then.
         sending.join()
         self.stop()
 

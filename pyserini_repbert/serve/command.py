@@ -142,8 +142,11 @@ def main(arguments: list[str]) -> None:
         make_mcp(settings).run('stdio', show_banner=False)
         return
     from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.indexes import index_type_of
     from pyserini_repbert.serve.server import listen, serve
 
+    for alias, index in settings.indexes.items():
+        index_type_of(alias, index)
     with_mcp = options.mcp == 'http'
     listener = listen(options.host, options.port)
     host, port = listener.getsockname()[:2]

@@ -14,7 +14,7 @@ from pyserini_repbert.serve.indexes import ServedIndex
 class CurrentIndex:
     """An index whose versions follow each other: a collection has one for each generation.
 
-    A version is closed when a newer one has come and no request uses it any more.
+    A version is closed when a newer one has come and no request uses it.
 
     Attributes
     ----------
@@ -65,5 +65,5 @@ class CurrentIndex:
             before.close()
 
     def close(self) -> None:
-        """Close the newest version, once no request comes any more."""
+        """Close the newest version, once requests have ended."""
         self.newest.close()

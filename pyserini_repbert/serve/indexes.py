@@ -168,7 +168,7 @@ class ServedIndex:
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     default_stages : the rerankers of such a search: those that a collection is set to
     store : the documents, or passages, of the index, or of its base
-    passage_finder : gives hits the passages that fit the query best; None where hits are passages
+    passage_finder : gives hits the passages that fit the query best; None if hits are passages
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
     encoder : name of the encoder of its dense vectors; None without any, or with several
@@ -197,7 +197,7 @@ class ServedIndex:
         self._held = contextlib.ExitStack()
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
-        # By systems that cannot be scanned any more, the rankings that are searched in their place.
+        # By systems that can no longer be scanned, the rankings that are searched instead.
         self._exact: dict[str, str] = {}
         self.known_to_parts: dict[Any, Any] = {}
         self.index_type = index_type_of(alias, settings)
@@ -276,8 +276,8 @@ class ServedIndex:
     def _open_scanned(self, before: Self | None) -> None:
         """Open the rankings that the scans of the settings find.
 
-        One that an earlier generation had, and that cannot be scanned any more, is searched
-        exactly. Raises InputError where no ranking can be scanned.
+        One that an earlier generation had, and that can no longer be scanned, is searched
+        exactly. Raises InputError if no ranking can be scanned.
         """
         exact_of = {}
         for name, ranking in self.index.offered.scanned.items():
@@ -456,7 +456,7 @@ class ServedIndex:
         """Whether another generation of the collection is published, or another adaptation is in
         use; False of other indexes.
 
-        Raises LostCollectionError where the folder does not hold the collection any more.
+        Raises LostCollectionError if the folder no longer holds the collection.
         """
         if self.index.has_newer():
             return True
@@ -652,7 +652,7 @@ class ServedIndex:
     def with_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with their texts: of documents, the passages that fit the query best.
 
-        A hit has none where the index lacks it. `n_excerpts` is how many passages a document has.
+        A hit that the index lacks has none. `n_excerpts` is how many passages a document has.
         """
         if self.passage_finder is not None:
             ranking = self.passage_finder.with_stored_texts(query, ranking, n_excerpts)

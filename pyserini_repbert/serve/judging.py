@@ -110,7 +110,7 @@ def pool_answer(
     pool : what is judged
     options : which fields come with the documents
 
-    Raises InputError where the documents are too long together.
+    Raises InputError if the documents are too long together.
     """
     judgments = store.judgments(pool.judge, pool.question)
     judgment_of = {judgment.docid: judgment for judgment in judgments}

@@ -27,7 +27,7 @@ async def healthz() -> Response:
 @router.api_route('/readyz', methods=PROBED)
 async def readyz(call: Call) -> Response:
     """Says that the indexes are open. Raises NotReadyError until they are, and where the folder of
-    a collection does not hold it any more.
+    a collection no longer holds it.
     """
     call.service.check_ready()
     return json_response({'status': 'ready', 'indexes': list(call.service.served)})

@@ -184,7 +184,7 @@ class JobQueue:
             logger.exception('a batch of the queue %s was not counted', self.name)
 
     def _take_batch(self) -> list[_Job]:
-        """Wait for a job, and take it from the queue with those that share its batch; none where
+        """Wait for a job, and take it from the queue with those that share its batch; none if
         the queue stops.
         """
         with self._changed:

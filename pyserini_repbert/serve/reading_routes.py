@@ -57,7 +57,7 @@ class TextRequest(StrictModel):
     query: str = Field('', description='whose words are found in it')
 
     def part(self) -> PartRequest:
-        """The part. Raises InputError where two of its characters are named."""
+        """The part. Raises InputError if two of its characters are named."""
         named = [name for name in ('start', 'end', 'at') if getattr(self, name) is not None]
         if len(named) > 1:
             raise InputError(f"'{named[0]}' and '{named[1]}' were given: give one of them")

@@ -290,7 +290,7 @@ class Search:
 
     Attributes
     ----------
-    query : a question; empty where a document is given
+    query : a question; empty if a document is given
     hits : of the answer
     systems : fused in this order; empty: the index's default
     spec : the fusion with its settings, the stages, BM25's k1 and b, feedback of dense search, and

@@ -22,7 +22,7 @@ _QID = '0'
 
 
 class GoneError(Exception):
-    """Ends work whose answer nobody waits for any more."""
+    """Ends work whose answer nobody waits for."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RequestTrace(Trace):
 
     Attributes
     ----------
-    gone : whether nobody waits for the answer any more
+    gone : whether nobody waits for the answer
     progress : of the stage that reranks; None before the first one
     """
 

@@ -205,7 +205,7 @@ class Service:
     def _open_writers(self) -> None:
         """Let clients write into the collections that the settings say.
 
-        Raises InputError where no key may write.
+        Raises InputError if no key may write.
         """
         for alias in self._current:
             if not self.settings.indexes[alias].writable:
@@ -254,7 +254,7 @@ class Service:
         """The judgments of an index.
 
         Raises the errors of `check_alias`, NotAllowedError for an index that takes none, and
-        LostCollectionError where its folder does not hold the collection any more.
+        LostCollectionError if its folder no longer holds the collection.
         """
         self.check_alias(alias)
         self._check_folder(alias)
@@ -273,7 +273,7 @@ class Service:
         return learner
 
     def _check_folder(self, alias: str) -> None:
-        """Raises LostCollectionError where the folder of an index is not what was opened."""
+        """Raises LostCollectionError if the folder of an index is not what was opened."""
         self._current[alias].newest.index.has_newer()
 
     def check_ready(self) -> None:

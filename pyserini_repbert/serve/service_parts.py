@@ -40,7 +40,7 @@ class ServicePart:
     limits: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
 
     def error_body(self, path: str, status: int, message: str) -> dict[str, Any] | None:
-        """The JSON object of an error at an address of the extension; None where it is as at other
+        """The JSON object of an error at an address of the extension; None if it is as at other
         addresses.
 
         Parameters
@@ -68,9 +68,9 @@ class ServicePart:
         return {}
 
     def start(self, service: Service) -> RunningPart | None:
-        """Begin to work; None where the settings ask for nothing.
+        """Begin to work; None if the settings ask for nothing.
 
-        It is called once the indexes are open, and may take a while. Raises InputError where that
+        It is called once the indexes are open, and may take a while. Raises InputError if that
         cannot be; the service ends then.
         """
         return None

@@ -174,7 +174,7 @@ class FileSettings(_Settings):
     Attributes
     ----------
     indexes : by alias
-    api_keys : accepted keys; empty where none is needed
+    api_keys : accepted keys; empty if none is needed
     write_keys : keys that may also write into collections that are `writable`
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it
@@ -233,7 +233,7 @@ def read_keys(path: StrPath) -> list[str]:
     lines = [line.strip() for line in text.splitlines()]
     keys = [line for line in lines if line and not line.startswith('#')]
     if not keys:
-        raise InputError(f'keys file {path} has no keys: write one a line')
+        raise InputError(f'keys file {path} has no keys: write one on each line')
     return keys
 
 

@@ -124,7 +124,7 @@ class WriteCall:
 async def get_write_call(client: Call, request: Request, index: IndexName) -> WriteCall:
     """The dependency of each route.
 
-    Raises UnknownNameError for an unknown index, and NotAllowedError where the client, or anybody,
+    Raises UnknownNameError for an unknown index, and NotAllowedError if the client, or anybody,
     may not write.
     """
     client.service.check_alias(index)
@@ -162,7 +162,7 @@ async def delete_document(write: Write, docid: Docid, wait: Wait = False) -> Res
 
 @router.post(
     '/{index}/documents',
-    summary='Add documents, or replace them: one a line, as JSON',
+    summary='Add documents, or replace them: one on each line, as JSON',
     response_model=models.WriteResponse,
     openapi_extra=_LINES_BODY,
 )

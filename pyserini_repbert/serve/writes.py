@@ -141,7 +141,7 @@ class CollectionWriter:
     def submit(self, edit: Edit) -> WriteJob:
         """Queue an edit.
 
-        Raises OverloadedError where too many edits wait.
+        Raises OverloadedError if too many edits wait.
         """
         job = WriteJob(edit)
         with self._changed:
@@ -376,7 +376,7 @@ def read_documents(body: bytes) -> Edit:
         if line.strip():
             documents.append(_identified(_parse(line, f'line {number}')))
     if not documents:
-        raise InputError('the body has no documents: send one a line, as JSON')
+        raise InputError('the body has no documents: send one on each line, as JSON')
     return Edit(put=_documents(documents))
 
 

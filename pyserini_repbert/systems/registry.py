@@ -135,7 +135,7 @@ def _defined() -> Iterable[System]:
 
 
 def recognised_system(name: Any) -> System | None:
-    """The system of a name, or one that recognises a folder by its files; None where none does.
+    """The system of a name, or one that recognises a folder by its files; None if none does.
 
     `name` is a catalog name, whose entry says its system, a folder, or an open checkpoint.
     """

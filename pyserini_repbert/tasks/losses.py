@@ -81,7 +81,7 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
 
     Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR
     2021), eq. 3. Its other candidates are drawn from the first stage's hits. `scores` are floating
-    (groups, candidates); `present`, bool, is False where a group has fewer candidates. For no
+    (groups, candidates); `present`, bool, is False if a group has fewer candidates. For no
     groups the loss is 0.
     """
     if not len(scores):
@@ -115,7 +115,7 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
     Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the
     candidates of a query as in Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if
     all differences of scores equal the teacher's. Both are logits, floating (groups, candidates);
-    `present`, bool, is False where a group has fewer candidates.
+    `present`, bool, is False if a group has fewer candidates.
     """
     log_shares = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
     aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)

@@ -215,7 +215,7 @@ def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch
     Parameters
     ----------
     ids, types : int64 (n, length)
-    mask : bool (n, length), False at padding; None where nothing is padded
+    mask : bool (n, length), False at padding; None if nothing is padded
     prefix : of the names
     """
     batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}

@@ -48,7 +48,7 @@ def write_digests(work: Path, digests: Digests) -> None:
 
 
 def check_digests(work: Path, digests: Digests) -> None:
-    """Raise MismatchError where an input is another than when the training began."""
+    """Raise MismatchError if an input is another than when the training began."""
     try:
         before = dict(json.loads((work / INPUTS).read_text(encoding='utf-8')))
     except (OSError, TypeError, ValueError) as error:

@@ -53,7 +53,7 @@ def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any
 
 
 def new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """The recipe's optimizer. Raises InputError where nothing would be trained."""
+    """The recipe's optimizer. Raises InputError if nothing would be trained."""
     groups = parameter_groups(model, recipe.training)
     if not groups:
         raise InputError(

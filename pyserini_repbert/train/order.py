@@ -57,7 +57,7 @@ def check_order(recipe: Recipe, task: Task, stream: InstanceStream) -> str | Non
 
     Candidates that a teacher scores are not counted, since its scores are dear.
 
-    Raises InputError where negatives come from a batch that has few different queries.
+    Raises InputError if negatives come from a batch that has few different queries.
     """
     is_uncounted = recipe.teacher is not None or not task.reads_queries
     if recipe.training.order == 'grouped' or is_uncounted:
@@ -70,7 +70,7 @@ def check_order(recipe: Recipe, task: Task, stream: InstanceStream) -> str | Non
     if task.negatives_from_batch:
         raise InputError(
             f'{mixture}, and negatives come from the batch: {remedy}; training.order: grouped '
-            'trains on it all the same'
+            'trains on it anyway'
         )
     return f'{mixture}: {remedy}, or set training.order: grouped'
 

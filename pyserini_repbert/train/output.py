@@ -88,7 +88,7 @@ class TrainingOutput:
         return Trained.from_log(self.target, read_log(self.target / LOG))
 
     def check_apart(self, base: Checkpoint) -> None:
-        """Raise InputError where the output would replace something that the training reads."""
+        """Raise InputError if the output would replace something that the training reads."""
         names = [self.recipe.base]
         names += [source.name for source in self.recipe.inputs()]
         while base.base is not None:
@@ -104,7 +104,7 @@ class TrainingOutput:
                 )
 
     def check_inputs(self, digests: Digests) -> None:
-        """Raise MismatchError where the training to resume began with other inputs.
+        """Raise MismatchError if the training to resume began with other inputs.
 
         The first of several processes answers for the inputs, as for the state.
         """

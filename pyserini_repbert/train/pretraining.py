@@ -110,7 +110,7 @@ class PreTrainingTask(Task):
     def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
         """BERT with the heads of pre-training.
 
-        Raises DamagedFileError where the base has no [MASK].
+        Raises DamagedFileError if the base has no [MASK].
         """
         self.max_tokens = limit(
             self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings

@@ -61,10 +61,10 @@ def check_states(work: Path) -> States:
 
 
 def newest_state(work: Path) -> Path | None:
-    """The state to go on from, and a warning where a newer one is damaged; None where none was
+    """The state to go on from, and a warning where a newer one is damaged; None if none was
     saved to its end.
 
-    Raises DamagedFileError where states were saved and none is whole.
+    Raises DamagedFileError if states were saved and none is whole.
     """
     states = check_states(work)
     newest = states.newest

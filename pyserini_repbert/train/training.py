@@ -275,7 +275,7 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool = False) -> None:
-    """Raise MissingDependencyError or InputError where packages or the device do not allow what
+    """Raise MissingDependencyError or InputError if packages or the device do not allow what
     is asked for.
     """
     import torch

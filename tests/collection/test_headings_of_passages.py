@@ -245,6 +245,26 @@ def test_a_hit_shows_the_section_that_answers(tmp_path, open_collection, questio
     assert ('A cat.' in hits_text(question, [hit])) == (heading == 'Dog')
 
 
+def test_a_hit_of_a_program_shows_the_function_that_answers(tmp_path, open_collection):
+    """It showed the passage from its first line, as one line of text."""
+    lines = ['def one():', '    1', '', '', 'def two():', '    dog']
+    folder = write_files(tmp_path / 'docs', {'run.py': '\n'.join(lines)})
+    with open_collection(passage_tokens=60, overlap=0) as collection:
+        collection.sync(folder)
+        (hit,) = collection.search('dog')
+    assert hit.excerpts[0].line == 5
+    shown = hits_text('dog', [hit]).splitlines()
+    assert shown[2:] == ['      run.py:5', '      def two():', '          dog']
+
+
+def test_a_document_of_a_title_alone_has_no_nearest_sentence(open_collection):
+    """Its sentence was empty."""
+    with open_collection() as collection:
+        collection.add([{'id': 'a', 'title': 'cat', 'text': ''}, {'id': 'b', 'text': 'A cat sat.'}])
+        reasons = collection.searcher().dense.reasons('cat', ['a', 'b'])
+    assert list(reasons) == ['b']
+
+
 def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_collection):
     files = {
         'a/cat.md': '# Cat\n\nA cat sat.\n',

@@ -49,7 +49,9 @@ PHRASES = (
     Phrase(r'\bbut for\b', '"except"'),
     Phrase(r'\bas (?:it|they) stands? there\b|\bwhat stands\b', 'what it is'),
     Phrase(r'\banew\b', '"again", or "from the start"'),
-    Phrase(r'\bnot any more\b|\bnot \w+ any more\b', '"no longer"'),
+    Phrase(r'\bany more\b', '"no longer"'),
+    Phrase(r'\botherwise than\b', '"differently from", or what differs'),
+    Phrase(r'\ball the same\b', '"anyway", or "still"'),
     Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
     Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
     Phrase(r'\blearnt\b', '"learned"'),
@@ -59,6 +61,7 @@ PHRASES = (
     Phrase(r'\bis there twice\b', '"occurs twice"'),
     Phrase(r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b', '"complete"'),
     Phrase(r', as no \w+ does\b', '"which no … does", or "too much for a …"'),
+    Phrase(r"\b(?:None|\w+Error) where\b|(?<!\S)'' where\b", '"if"'),
     Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
     # "Anything else." is right.
     Phrase(

@@ -157,7 +157,7 @@ def test_characters_are_replaced_as_the_file_says(converted):
         ({'inner': 96}, 'tensor l0.fi.w has 2048 weights, not 3072'),
         ({'hidden': 2**31 - 1}, r'tensor emb.word has 608 weights, not \d+'),
         ({'tensors': tiny_tensors() | {'emb.ln.b': [np.nan] * 32}}, 'that is not finite'),
-        ({'rules': {'a': 'b'}}, 'replaces U[+]0061 otherwise than NFKC does'),
+        ({'rules': {'a': 'b'}}, 'replaces U[+]0061 differently from NFKC'),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(change, problem, tmp_path):

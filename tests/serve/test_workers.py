@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -146,3 +147,11 @@ def test_what_one_process_serves():
 def test_mcp_over_stdio_has_one_process():
     with pytest.raises(InputError, match='MCP over stdio'):
         main(['serve', '--index', 'demo', '--workers', '2', '--mcp', 'stdio'])
+
+
+def test_a_missing_index_is_said_before_the_address(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(main, ['serve', '--index', 'nope', '--port', '0']) == 2
+    assert capsys.readouterr().err == (
+        "error: index 'nope': 'nope' is neither a folder nor an index of the catalog\n"
+    )

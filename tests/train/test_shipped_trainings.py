@@ -128,7 +128,7 @@ def test_negatives_of_one_query_are_refused(shipped, tmp_path):
     message = (
         r'1\.\d different queries in a batch of 13, 12\.\d if the first 4,800 instances were '
         r'mixed, and negatives come from the batch: mix the file \(shuf\), or raise '
-        r'training\.shuffle; training\.order: grouped trains on it all the same'
+        r'training\.shuffle; training\.order: grouped trains on it anyway'
     )
     with pytest.raises(InputError, match=message):
         train(recipe, tmp_path / 'out', device='cpu')

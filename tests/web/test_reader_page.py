@@ -324,7 +324,7 @@ def test_confidence_that_is_gone_is_said(mine):
 
     mine.page.route('**/v1/indexes', about)
     page = mine.open(ASKED, '.hit')
-    said = page.locator('.note').first.inner_text()
+    said = page.locator('.found .note').first.inner_text()
     assert said.endswith('is not told any more: confidence was learned for another search.')
 
 
@@ -393,7 +393,9 @@ def test_a_document_keeps_title_file_and_question_in_sight(mine):
 
 
 SECTIONED = '# Shed\n\n' + ''.join(
-    f'## {name}\n\n{text}\n\n' + 'The shed is locked in the evening, and opened at seven. ' * 30
+    f'## {name}\n\n{text}\n\n'
+    + 'The shed is locked in the evening, and opened at seven. ' * 30
+    + '\n\n'
     for name, text in {
         'Tools': 'A spade.',
         'Slugs': 'A copper band stops slugs. ' * 12,

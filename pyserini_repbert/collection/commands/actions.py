@@ -330,7 +330,7 @@ def _encoder_weights(index: str) -> str | None:
 
 
 def _shown_total(options: argparse.Namespace, corpus: Corpus) -> int | None:
-    """How many documents a bar counts to; None where no bar is shown: files need not be opened."""
+    """How many documents a bar counts to; None if no bar is shown: files need not be opened."""
     is_shown = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
     return corpus.count_hint() if is_shown else None
 

@@ -18,7 +18,7 @@ class WritePart(CommandPart):
     """What an extension does in a command that writes; its flags stand among the command's."""
 
     def begin(self, options: argparse.Namespace) -> Callable[[Changes], int] | None:
-        """What follows the write, begun before it; None where nothing is asked of it.
+        """What follows the write, begun before it; None if nothing is asked of it.
 
         It is called with what was written, and returns the exit status. Raises InputError for
         flags that the collection cannot serve.

@@ -46,7 +46,7 @@ def try_bfloat16(
     passages_a_second : how fast the encoder is
     seconds : that its rounds may take, about
 
-    Returns None where the machine does not compute faster in bfloat16.
+    Returns None if the machine does not compute faster in bfloat16.
     """
     import torch
 

@@ -46,7 +46,7 @@ def say_unknown(
     Parameters
     ----------
     index : the collection's folder
-    unknown : those documents; None where there are none
+    unknown : those documents; None if there are none
     settings : of the collection
     has_new_encoder : whether the command has made the collection, or has given it another encoder
     """

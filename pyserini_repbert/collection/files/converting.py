@@ -110,7 +110,7 @@ class FileConverter:
         return self._converted(file).content
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The documents of a file. Raises UnreadableFile where it cannot be read."""
+        """The documents of a file. Raises UnreadableFile if it cannot be read."""
         conversion = self._converted(file)
         with self._changed:
             # Where the file is asked for again, it is read again.

@@ -55,7 +55,7 @@ class FileKind(ABC):
         return look_at(file.path)
 
     def count_hint(self, path: Path) -> int | None:
-        """About how many documents a file has; None where counting would take long."""
+        """About how many documents a file has; None if counting would take long."""
         return 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from pyserini_repbert.collection.files.converting import CONVERTED, FileConverte
 from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
+from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
@@ -90,10 +92,19 @@ class FolderCorpus(Corpus):
     def _documents_in(
         self, kind: FileKind, file: FileToRead
     ) -> Iterator[tuple[str, Document | BadPassage]]:
-        """The documents of a file, each with the file's path in the corpus."""
+        """The documents of a file, each with the file's path in the corpus.
+
+        The document of a whole file has the day with which the file's name begins, unless it has a
+        date of its own.
+        """
         path = name_in_corpus(self.name, file.path)
+        day = day_of_name(file.path.name)
         for location, item in kind.documents(file):
-            yield location, item.in_file(path) if isinstance(item, Document) else item
+            if isinstance(item, Document):
+                item = item.in_file(path)
+                if day and item.docid == file.docid and DATE not in item.fields:
+                    item = replace(item, fields={**item.fields, DATE: day})
+            yield location, item
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the files hold, in their order; one that cannot be read is noted, or refused."""
@@ -105,7 +116,7 @@ class FolderCorpus(Corpus):
                 self._note(file, _unreadable(error))
 
     def _documents_of_changed_file(self) -> Iterator[Document]:
-        """The documents of the file that is the whole corpus; none where it is as it was."""
+        """The documents of the file that is the whole corpus; none if it is as it was."""
         self.skipped = 0
         for planned in self._changed_files():
             way = self._way_of(planned)
@@ -167,7 +178,7 @@ class FolderCorpus(Corpus):
         return changed
 
     def _way_of(self, file: PlannedFile) -> str:
-        """How a file is read; '' where nobody knows, as by a user's own reader."""
+        """How a file is read; '' if nobody knows, as by a user's own reader."""
         if file.reader is not None:
             return ''
         way = ' '.join([file.kind, *self._fields])

@@ -197,7 +197,7 @@ def _parts_of(tree: LexborHTMLParser, root: LexborNode) -> list[_Part]:
 
 
 def _unused_characters(text: str) -> tuple[str, str]:
-    """Two characters that a text does not have. Raises UnreadableFile where it has them all."""
+    """Two characters that a text does not have. Raises UnreadableFile if it has them all."""
     used = set(text)
     unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
     if len(unused) < 2:

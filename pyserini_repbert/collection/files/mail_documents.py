@@ -115,7 +115,7 @@ class _Mail:
 
     Attributes
     ----------
-    sender : the names of who sent it; '' where it does not say so
+    sender : the names of who sent it; '' if it does not say so
     subject : '' for none
     body : its text; '' for none
     fields : of its header

@@ -16,6 +16,7 @@ from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.read_page import titled_text
 from pyserini_repbert.collection.files.reader_process import SECONDS, ReaderProcess
+from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size
@@ -59,7 +60,7 @@ class OfficeReader:
         self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile where it cannot be read."""
+        """The document of a file. Raises UnreadableFile if it cannot be read."""
         check_sizes(file.path)
         suffix = file.path.suffix.lower()
         process = self._pdf if suffix == '.pdf' else self._office
@@ -79,7 +80,9 @@ class OfficeReader:
         page = read_office(suffix, str(answer['text']))
         titled = titled_text(page, title)
         placed = titled.placed
-        document = Document(file.docid, placed.text, titled.title, origin=placed.origin)
+        day = day_of_name(file.path.name) or str(answer.get('day') or '')
+        fields = {DATE: day} if day else {}
+        document = Document(file.docid, placed.text, titled.title, fields, placed.origin)
         yield document.without_lines()
 
 

@@ -2,9 +2,9 @@
 
 `office_documents.py` starts it.
 
-It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{"title", "text"}`, or
-`{"problem"}`. It has a limit of memory, opens no connection, starts no other process and writes no
-file. It ends with its standard input.
+It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{"title", "text",
+"day"}`, or `{"problem"}`. It has a limit of memory, opens no connection, starts no other process
+and writes no file. It ends with its standard input.
 
 With the argument `pdf`, it reads PDF alone, and starts in a tenth of the time.
 """
@@ -26,6 +26,7 @@ from pyserini_repbert.collection.files.outlook_message import mail_of_outlook
 from pyserini_repbert.collection.files.pdf_text import NeedsPasswordError, read_pdf
 from pyserini_repbert.collection.files.read_file import ReadFile
 from pyserini_repbert.collection.files.reader_process import INSTALL
+from pyserini_repbert.collection.files.stated_dates import day_of_office
 from pyserini_repbert.collection.files.word_wrappers import without_wrappers
 from pyserini_repbert.data.markup import parse_page
 from pyserini_repbert.data.page_encodings import decode_page
@@ -83,17 +84,18 @@ def _converter() -> Callable[[str], ReadFile]:
         if suffix == '.msg':
             return ReadFile(mail_of_outlook(path))
         with open(path, 'rb') as stream:
+            day = day_of_office(stream)
             if suffix == '.xlsx':
                 workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-                return ReadFile(_text_of_sheets(workbook))
+                return ReadFile(_text_of_sheets(workbook), day=day)
             if suffix == '.docx':
-                return ReadFile(_html_of_word(stream))
+                return ReadFile(_html_of_word(stream), day=day)
             info = StreamInfo(extension=suffix)
             if suffix == '.epub':
                 return _html_of_book(books, stream, info)
             # What a file's text has in common with Markdown is not a mark.
             result = slides.convert(stream, info, escape_misc=True)
-            return ReadFile(result.markdown, result.title or '')
+            return ReadFile(result.markdown, result.title or '', day)
 
     return convert
 
@@ -171,7 +173,7 @@ def _text_of_sheets(workbook: Any) -> str:
 
 
 def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
-    """The title and the text of a file, or what the problem is."""
+    """The title, the text and the day of a file, or what the problem is."""
     try:
         result = convert(path)
     except NeedsPasswordError as error:
@@ -188,7 +190,7 @@ def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
         return {'problem': f'it has more than {_MOST_TEXT:,} characters of text'}
     # Half of a surrogate pair is not a character.
     text = text.encode('utf-8', 'replace').decode()
-    return {'title': result.title, 'text': text}
+    return {'title': result.title, 'text': text, 'day': result.day}
 
 
 def _reason(error: Exception) -> str:

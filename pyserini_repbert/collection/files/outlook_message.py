@@ -100,7 +100,7 @@ def _quoted_names(shown: str) -> str:
 
 
 def _date_sent(properties: Any) -> str:
-    """When a message was sent; '' where it does not say so, or names a time of no calendar."""
+    """When a message was sent; '' if it does not say so, or names a time of no calendar."""
     from oxmsg.domain import constants
 
     try:

@@ -72,7 +72,7 @@ class PandocReader:
             self._process.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile where it cannot be read."""
+        """The document of a file. Raises UnreadableFile if it cannot be read."""
         for suffix, form in PACKED_FORMATS.items():
             if has_suffix(file.path.name, (suffix,)):
                 check_sizes(file.path)

@@ -11,6 +11,7 @@ import unicodedata
 from typing import Any
 
 from pyserini_repbert.collection.files.read_file import ReadFile
+from pyserini_repbert.collection.files.stated_dates import day_of_pdf
 
 # PDFium's sign for a hyphen at the end of a line, which it joins with the line below.
 _CUT = re.compile(r'(\w{1,80})(?:\ufffe|\x02)(\w{1,80})')
@@ -40,12 +41,14 @@ def read_pdf(path: str) -> ReadFile:
         if 'password' in str(error).lower():
             raise NeedsPasswordError('it needs a password') from error
         raise
-    title = str(document.get_metadata_dict().get('Title', ''))
+    stated = document.get_metadata_dict()
+    title = str(stated.get('Title', ''))
+    day = day_of_pdf(str(stated.get('CreationDate', '')))
     pages = [_text_of_page(page) for page in document]
     text = '\f'.join(pages)
     if _n_letters(text) < _LEAST * len(pages):
         text = _more_text(path, text)
-    return ReadFile(_mended(text), title if _is_title(title, text) else '')
+    return ReadFile(_mended(text), title if _is_title(title, text) else '', day)
 
 
 def _text_of_page(page: Any) -> str:

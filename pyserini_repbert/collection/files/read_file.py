@@ -13,7 +13,9 @@ class ReadFile:
     ----------
     text : in the form of its suffix (`office_text.py`)
     title : that it states; '' for none
+    day : that it states as its own, as an ISO date; '' for none
     """
 
     text: str
     title: str = ''
+    day: str = ''

@@ -35,7 +35,7 @@ class ReaderProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, question: Mapping[str, str]) -> dict[str, Any]:
-        """What the process answers about a file. Raises UnreadableFile where it ends or hangs."""
+        """What the process answers about a file. Raises UnreadableFile if it ends or hangs."""
         process = self._started()
         line = self._exchange(process, json.dumps(question).encode() + b'\n', self._seconds)
         if line.endswith(b'\n'):

@@ -113,7 +113,7 @@ def _grid_cells(line: str, borders: Sequence[int]) -> list[str]:
 
 
 def simple_table_rows(lines: Sequence[str], start: int) -> SimpleTable | None:
-    """The table that begins at a row; None where no row ends it."""
+    """The table that begins at a row; None if no row ends it."""
     indent = indent_of(lines[start])
     columns = _starts(_COLUMN, lines[start])
     rows: list[_LinesOfRow] = []

@@ -414,7 +414,7 @@ class _Table:
         return () if present == {DESCRIPTION} else TEXT_COLUMNS
 
     def _title_name(self, rows: Sequence[_NumberedRow], text_columns: Sequence[str]) -> str:
-        """The column that is the title of rows; '' where a column says so, or has their text."""
+        """The column that is the title of rows; '' if a column says so, or has their text."""
         chosen = self._file.title_column
         named = {name.lower() for name in self._names}
         if chosen.lower() in named - {''}:

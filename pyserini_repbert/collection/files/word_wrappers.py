@@ -24,8 +24,16 @@ _SPOKEN = re.compile(
     rb'<w:rubyPr>(?:(?!</?w:rubyPr>)[\s\S]){0,4000}</w:rubyPr>'
 )
 # A run of text, what may stand around its properties, and the property that hides it.
-_RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish)((?:\s[^<>]{0,4000})?)/?>')
+_RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish|rStyle|pStyle)((?:\s[^<>]{0,4000})?)/?>')
 _NOT_HIDDEN = re.compile(rb'w:val\s*=\s*["\'](?:0|false|off)["\']')
+# What a style is of.
+_ELEMENT_OF_STYLE = {b'rStyle': b'r', b'pStyle': b'p'}
+_HIDING = (b'vanish', *_ELEMENT_OF_STYLE)
+# A style of the document, and the property that hides what has it.
+_STYLE_TAG = re.compile(rb'<(/?)w:(style|vanish|pPr)((?:\s[^<>]{0,4000})?)/?>')
+_STYLE_ID = re.compile(rb'\bw:styleId\s*=\s*["\']([^"\']{1,253})["\']')
+_VALUE = re.compile(rb'\bw:val\s*=\s*["\']([^"\']{1,253})["\']')
+_STYLES = 'word/styles.xml'
 _TEXT = re.compile(rb'<w:t(?:\s[^<>]{0,4000})?>[^<]*</w:t>')
 _PARTS = re.compile(r'word/(?:document\d*|footnotes|endnotes)\.xml')
 _SIGNS = (b'<w:fldSimple', b'<w:ruby>', b'<w:customXml', b'<w:dir', b'<w:bdo', b'<w:vanish')
@@ -44,26 +52,47 @@ def without_wrappers(stream: IO[bytes]) -> IO[bytes]:
     """A Word file as a stream; the given one, if it has no such element and no hidden text."""
     with zipfile.ZipFile(stream) as archive:
         changed: dict[str, bytes] = {}
+        styles = _hidden_styles(archive)
         for name in archive.namelist():
             if _PARTS.fullmatch(name):
                 content = archive.read(name)
-                if any(sign in content for sign in _SIGNS):
+                if any(sign in content for sign in (*_SIGNS, *styles)):
                     unwrapped = _WRAPPERS.sub(b'', _SPOKEN.sub(b'', content))
-                    changed[name] = _without_hidden_text(unwrapped)
+                    changed[name] = _without_hidden_text(unwrapped, styles)
         if changed:
             return _rewritten(archive, changed)
     stream.seek(0)
     return stream
 
 
-def _without_hidden_text(content: bytes) -> bytes:
-    """A part of a document without the text of hidden runs.
+def _hidden_styles(archive: zipfile.ZipFile) -> frozenset[bytes]:
+    """The names of the styles whose text is hidden."""
+    if _STYLES not in archive.namelist():
+        return frozenset()
+    hidden = set()
+    style = b''
+    is_of_end = False
+    for tag in _STYLE_TAG.finditer(archive.read(_STYLES)):
+        slash, name, attributes = tag.groups()
+        if name == b'style':
+            identifier = None if slash else _STYLE_ID.search(attributes)
+            style = b'' if identifier is None else identifier[1]
+        elif name == b'pPr':
+            # Within a paragraph's own properties, it hides only the sign of its end.
+            is_of_end = not slash and not tag[0].endswith(b'/>')
+        elif style and not is_of_end and not _NOT_HIDDEN.search(attributes):
+            hidden.add(style)
+    return frozenset(hidden)
+
+
+def _without_hidden_text(content: bytes, styles: frozenset[bytes]) -> bytes:
+    """A part of a document without the text of hidden runs; `styles` hide what has them.
 
     The runs stay: mammoth refuses a field whose end is there without its beginning.
     """
     parts = []
     position = 0
-    for run in _hidden_runs(content):
+    for run in _hidden_runs(content, styles):
         parts.append(content[position : run.start])
         parts.append(_TEXT.sub(b'', content[run.start : run.end]))
         position = run.end
@@ -71,17 +100,15 @@ def _without_hidden_text(content: bytes) -> bytes:
     return b''.join(parts)
 
 
-def _hidden_runs(content: bytes) -> list[TextSpan]:
-    """Where hidden runs begin and end, in bytes; none of them is within another."""
+def _hidden_runs(content: bytes, styles: frozenset[bytes]) -> list[TextSpan]:
+    """Where hidden runs or paragraphs begin and end, in bytes; none of them is within another."""
     hidden: list[TextSpan] = []
     open_elements: list[_OpenElement] = []
     for tag in _RUN_TAG.finditer(content):
         slash, name, attributes = tag.groups()
-        if name == b'vanish':
-            # Within a paragraph's own properties, it hides only the sign of its end.
-            is_of_run = bool(open_elements) and open_elements[-1].name == b'r'
-            if is_of_run and not slash and not _NOT_HIDDEN.search(attributes):
-                open_elements[-1].is_hidden = True
+        if name in _HIDING:
+            if open_elements and not slash:
+                _hide(open_elements[-1], name, attributes, styles)
         elif not slash:
             if not tag[0].endswith(b'/>'):
                 open_elements.append(_OpenElement(name, tag.start()))
@@ -92,6 +119,21 @@ def _hidden_runs(content: bytes) -> list[TextSpan]:
                     hidden.pop()
                 hidden.append(TextSpan(element.start, tag.end()))
     return hidden
+
+
+def _hide(element: _OpenElement, name: bytes, attributes: bytes, styles: frozenset[bytes]) -> None:
+    """Note what a property, or a style, says of the element around it.
+
+    Within a paragraph's own properties, those of a run are about the sign of its end.
+    """
+    if name == b'vanish':
+        if element.name == b'r':
+            element.is_hidden = not _NOT_HIDDEN.search(attributes)
+        return
+    style = _VALUE.search(attributes)
+    is_own = element.name == _ELEMENT_OF_STYLE[name]
+    if is_own and style is not None and style[1] in styles:
+        element.is_hidden = True
 
 
 def _rewritten(archive: zipfile.ZipFile, changed: dict[str, bytes]) -> IO[bytes]:

@@ -88,7 +88,7 @@ class CollectionAnswers:
     generation : that was asked
     run : of the search, with the rerankers to which a person set the collection
     runs : of each ranking of it
-    answered : P(answered) of each question, by qid; empty where it is not known
+    answered : P(answered) of each question, by qid; empty if it is not known
     """
 
     generation: Generation

@@ -37,7 +37,7 @@ def learning_state(folder: Path, is_starting: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def learning_lock(folder: Path) -> Iterator[None]:
-    """Be the one program that learns. Raises BusyError where another one does."""
+    """Be the one program that learns. Raises BusyError if another one does."""
     from filelock import FileLock, Timeout
 
     refuse_link(folder / LEARNING_LOCK)

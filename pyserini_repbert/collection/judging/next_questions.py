@@ -30,7 +30,7 @@ class _Asked:
     ----------
     topic : the question
     agreement : the mean rank-biased overlap of each two rankings; 1 of a single ranking
-    doubt : how far P(answered) is from a half, 0 to .5; None where it is not known
+    doubt : how far P(answered) is from a half, 0 to .5; None if it is not known
     """
 
     topic: Query

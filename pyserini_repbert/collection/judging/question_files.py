@@ -31,7 +31,9 @@ def read_questions(path: StrPath) -> list[str]:
         if text:
             asked[text] += 1
     if not asked:
-        raise InputError(f'{path} has no questions: write one a line, or give a log of searches')
+        raise InputError(
+            f'{path} has no questions: write one on each line, or give a log of searches'
+        )
     if is_log:
         return [text for text, _ in asked.most_common()]
     return list(asked)

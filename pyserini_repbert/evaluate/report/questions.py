@@ -27,8 +27,8 @@ class ShownHit:
 
     Attributes
     ----------
-    title : of the document, '' where it has none or is not known
-    parts : its text around the words of the question; none where it is not known
+    title : of the document, '' if it has none or is not known
+    parts : its text around the words of the question; none if it is not known
     grade : None: not judged
     """
 
@@ -64,8 +64,8 @@ class ShownQuestion:
 
     Attributes
     ----------
-    text : its words, '' where they are not known
-    difference : of the second run from the first; None where there is one run
+    text : its words, '' if they are not known
+    difference : of the second run from the first; None if there is one run
     relevant : the relevant documents, the highest grades first
     n_relevant : how many there are, with those that are not shown
     """

@@ -28,7 +28,7 @@ class RankingRow:
     Attributes
     ----------
     means : one a measure
-    judged_share : of its top hits; None where it has no hits
+    judged_share : of its top hits; None if it has no hits
     n_without_hits : questions
     """
 
@@ -40,7 +40,7 @@ class RankingRow:
 
 @dataclass(frozen=True)
 class RunFile:
-    """Where a run comes from; `command` wrote it, '' where no record says so."""
+    """Where a run comes from; `command` wrote it, '' if no record says so."""
 
     name: str
     path: str

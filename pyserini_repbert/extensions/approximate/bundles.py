@@ -66,7 +66,7 @@ def build_bundle_ann(
     overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 
-    Raises InputError where no setting reaches the recall; nothing is written then.
+    Raises InputError if no setting reaches the recall; nothing is written then.
     """
     check_count(len(bundle), bundle.folder)
     with ann_lock(bundle.folder, overwrite):

@@ -51,7 +51,7 @@ class CoveredShard:
 class CollectionAnnRecord(AnnRecord):
     """The record of a collection's approximate index; its shards are in the order of their rows.
 
-    Raises ValueError where `count` is not the number of their rows.
+    Raises ValueError if `count` is not the number of their rows.
     """
 
     shards: tuple[CoveredShard, ...]
@@ -124,7 +124,7 @@ def _read_record(folder: Path) -> CollectionAnnRecord:
 def copy_collection_ann(source: Path, target: Path) -> None:
     """Copy the approximate index in a folder, if it has one, into another folder.
 
-    Raises BusyError where other processes replace it all the time.
+    Raises BusyError if other processes replace it all the time.
     """
     for _ in range(_TRIES):
         if not (source / ANN).is_dir():

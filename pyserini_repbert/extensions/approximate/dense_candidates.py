@@ -59,7 +59,7 @@ def best_of(
     rows : the candidates of each query, int64 (n, m), padded with -1
     k : how many
 
-    Raises NotFiniteError where a score is not finite.
+    Raises NotFiniteError if a score is not finite.
     """
     # Sorted, neighbouring rows are read together.
     rows = np.sort(rows, axis=1)

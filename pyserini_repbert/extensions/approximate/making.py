@@ -126,7 +126,7 @@ def check_count(count: int, folder: Path) -> None:
 def ann_lock(folder: Path, overwrite: bool) -> Iterator[None]:
     """A context in which this process alone builds the approximate index of the index `folder`.
 
-    Raises BusyError where another process builds it, InputError where it is there and must not be
+    Raises BusyError if another process builds it, InputError if it is there and must not be
     replaced, or holds what this package does not write.
     """
     with locked(folder / LOCK, f'the approximate index of {folder}'):
@@ -154,7 +154,7 @@ def make_ann(
     measure : of the recall
     on_progress : called with the number of vectors added since the last call
 
-    Raises InputError where no setting reaches the recall.
+    Raises InputError if no setting reaches the recall.
     """
     kind = AnnKind(settings.kind or measure.usual)
     count = len(vectors)

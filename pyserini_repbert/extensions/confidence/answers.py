@@ -221,7 +221,7 @@ def _estimator(
     systems : their names, in the order of fusion
     spec : their fusion, the feedback of the dense one, and the stages that rerank
 
-    Raises InputError where that is not known.
+    Raises InputError if that is not known.
     """
     from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
 

@@ -100,7 +100,7 @@ class ConfidenceEstimator:
     model : default: what the collection learned
     stages : the rerankers of the search, as NAME@K
 
-    Raises InputError where there is no model whose numbers can be believed.
+    Raises InputError if there is no model whose numbers can be believed.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
     search : its rankings and their fusion
     stages : its rerankers, as NAME@K
 
-    Raises InputError where there is none, and where tests do not support its numbers; where another
+    Raises InputError if there is none, and where tests do not support its numbers; where another
     search has one that is shown, ConfidenceLostError.
     """
     settings = search.dense.generation.settings
@@ -253,7 +253,7 @@ def open_search(
 def open_answered(
     first: CollectionSearcher, rerankers: Mapping[str, Reranker]
 ) -> Callable[[Sequence[Query], Run, Notes], dict[str, float]] | None:
-    """What gives P(answered) of each question, by qid; None where nothing was learned that could
+    """What gives P(answered) of each question, by qid; None if nothing was learned that could
     tell it.
 
     Parameters

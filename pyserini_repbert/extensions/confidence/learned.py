@@ -172,7 +172,7 @@ def _questions_elsewhere(topics: Sequence[Query]) -> list[Query]:
 
 def why_confidence_is_lost(folder: Path) -> str | None:
     """Why searches of a collection show no probabilities, where another search of it had some; None
-    where they show some, and where the collection never learned them.
+    if they show some, and where the collection never learned them.
     """
     if not any(learning.report.get('confidence') for learning in judgments_of(folder).learned()):
         return None

@@ -70,9 +70,9 @@ class Reliability:
     Attributes
     ----------
     n : how many there are
-    auc : None where all outcomes are the same
+    auc : None if all outcomes are the same
     brier, ece : as in `reliability`
-    chance_auc : an AUC above it is more than chance, as in `models`; None where there is none
+    chance_auc : an AUC above it is more than chance, as in `models`; None if there is none
     """
 
     n: int
@@ -119,7 +119,7 @@ class LearnedConfidence:
     questions : of P(answered): each question as it is, and with its answers removed
     counts_unjudged : whether unjudged hits counted as not relevant
     elsewhere_auc : how often a question held out has a greater P(answered) than a question of
-        another collection; None where none was asked
+        another collection; None if none was asked
     """
 
     models: FittedModels

@@ -80,7 +80,7 @@ class HeldOutTest:
 
     Attributes
     ----------
-    auc : how often a true one has the greater probability; None where all outcomes are the same
+    auc : how often a true one has the greater probability; None if all outcomes are the same
     chance : the AUC that chance reaches in one of forty tests, see `chance_auc`
     """
 

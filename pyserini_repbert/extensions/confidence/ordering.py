@@ -30,7 +30,7 @@ def order_by_doubt(
     docids : of the pool, in random order
     trace : learns how far the search is
 
-    Raises InputError where confidence is not known.
+    Raises InputError if confidence is not known.
     """
     from pyserini_repbert.serve.requests import SearchedRequest
 

@@ -31,7 +31,7 @@ class QuietMoments:
     ----------
     corpus : as given
 
-    Raises InputError where there is neither, MissingDependencyError without the package
+    Raises InputError if there is neither, MissingDependencyError without the package
     `watchfiles`.
     """
 
@@ -50,7 +50,7 @@ class QuietMoments:
 
     @property
     def have_ended(self) -> bool:
-        """Whether nothing is watched any more."""
+        """Whether watching has ended."""
         return self._ended.is_set()
 
     def end(self) -> None:
@@ -76,7 +76,7 @@ class QuietMoments:
             next(self._changes)
 
     def _watch(self) -> Iterator[set[Any]]:
-        """The changes since the last look; none where nothing has changed for a while."""
+        """The changes since the last look; none if nothing has changed for a while."""
         with needs('watchfiles', 'following a folder', 'follow'):
             from watchfiles import watch
 
@@ -102,7 +102,7 @@ class QuietMoments:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder it is; None where there is none."""
+    """Which folder it is; None if there is none."""
     try:
         found = os.stat(folder)
     except OSError:

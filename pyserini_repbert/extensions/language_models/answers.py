@@ -86,7 +86,7 @@ class AnswerFile:
         self.path = path
 
     def find(self, digest: str) -> ModelAnswer | None:
-        """The stored answer; None where there is none."""
+        """The stored answer; None if there is none."""
         if not self.path.is_file():
             return None
         with self._connected() as connection:

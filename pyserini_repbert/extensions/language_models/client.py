@@ -31,7 +31,7 @@ class ModelAnswer:
     text : without lone surrogates
     prompt_tokens, answer_tokens : as the server counts them; 0 where it does not
     top_tokens : the likeliest first tokens of the answer with the natural logarithm of their
-        probabilities; empty where they were not asked for, or the server has none
+        probabilities; empty if they were not asked for, or the server has none
     """
 
     text: str
@@ -168,7 +168,7 @@ class _Refused:
 
 
 def _refused_part(body: Mapping[str, Any], reason: str) -> _Refused | None:
-    """What of a body a server's message refuses; None where it names nothing that can change."""
+    """What of a body a server's message refuses; None if it names nothing that can change."""
     named = re.findall('[a-z_]+', reason)
     for name in _REFUSABLE:
         if name not in body or name not in named:
@@ -192,7 +192,7 @@ def _read_key() -> str:
 
 
 def _reason_of(body: bytes) -> str:
-    """What an error's body says, in one short line; '' where it says nothing.
+    """What an error's body says, in one short line; '' if it says nothing.
 
     The forms of OpenAI, of Ollama (a text), of FastAPI (`detail`), and `message` alone.
     """

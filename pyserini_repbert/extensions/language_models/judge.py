@@ -70,7 +70,7 @@ class LanguageModelJudge:
         self.work = JudgingWork()
 
     def grade(self, question: str, passage: str) -> int | None:
-        """The grade of a passage, 0 to 3; None where the model gives none in `TRIES` answers.
+        """The grade of a passage, 0 to 3; None if the model gives none in `TRIES` answers.
 
         A further request has a reminder of the form, so that its answer is kept, too. Raises the
         errors of `LanguageModel.ask`.
@@ -92,7 +92,7 @@ class LanguageModelJudge:
 
 
 def parse_grade(text: str) -> int | None:
-    """The grade in an answer; None where it gives none, or one beyond 0 to 3.
+    """The grade in an answer; None if it gives none, or one beyond 0 to 3.
 
     A stated number counts, 'the grade is 1' or 'answer: 2'; otherwise a number after 'grade' or
     'score'. Of several, the last one counts. Without these words, the number which the answer has

@@ -173,7 +173,7 @@ def _pools(
 
 
 def _check_not_circular(folder: Path, store: JudgmentStore, model: str) -> None:
-    """Raises InputError where the model's grades taught how the collection is searched."""
+    """Raises InputError if the model's grades taught how the collection is searched."""
     in_use = store.in_use()
     teacher = None if in_use is None else teacher_of(folder / in_use.folder)
     if teacher is not None and model_of(teacher) == model:

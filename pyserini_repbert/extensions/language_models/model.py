@@ -41,7 +41,7 @@ class Reply:
     Attributes
     ----------
     answer : of the model
-    is_new : False where it was kept from before
+    is_new : False if it was kept from before
     """
 
     answer: ModelAnswer
@@ -85,7 +85,7 @@ class LanguageModel:
         top_tokens : how many of the likeliest first tokens are asked for; 0: none
         sampling : how the answer is drawn
 
-        Raises LanguageModelError where no answer is kept and none may be asked for, and the
+        Raises LanguageModelError if no answer is kept and none may be asked for, and the
         errors of `ChatClient.complete` and of `AnswerFile`.
         """
         body: dict[str, object] = {

@@ -54,7 +54,7 @@ def parse_permutation(text: str, n: int) -> Permutation:
 
 
 def _last_whole_order(answer: str, n: int) -> tuple[int, ...] | None:
-    """The last order of all passages in an answer; None where it has none."""
+    """The last order of all passages in an answer; None if it has none."""
     orders: dict[int, list[str]] = {}
     for form in (_CHAIN_OF_BRACKETS, _CHAIN):
         for match in form.finditer(answer):

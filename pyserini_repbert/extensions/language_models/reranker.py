@@ -226,7 +226,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
 
 
 def yes_log_odds(answer: ModelAnswer) -> float | None:
-    """ln P(yes) - ln P(no) of an answer's first token; None where both are not among the likeliest.
+    """ln P(yes) - ln P(no) of an answer's first token; None if both are not among the likeliest.
 
     Tokens that differ in case, and in white space, quotes or signs of a blank around them, are one.
     Where one of the two is not among the likeliest, it is taken to be as likely as the least likely
@@ -241,7 +241,7 @@ def yes_log_odds(answer: ModelAnswer) -> float | None:
 
 
 def _log_probability(answer: ModelAnswer, word: str) -> float | None:
-    """ln of the probability of a word as the first token; None where it is not listed."""
+    """ln of the probability of a word as the first token; None if it is not listed."""
     logprobs = []
     for token, logprob in answer.top_tokens:
         if token.strip().strip(_SIGNS_AROUND).casefold() == word:

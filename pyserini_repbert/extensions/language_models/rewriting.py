@@ -185,7 +185,7 @@ class _Rewriting(QueryRewriting):
 
 
 def _passage_of(reply: Reply) -> str:
-    """The passage in an answer, single spaces between its words; '' where it has none."""
+    """The passage in an answer, single spaces between its words; '' if it has none."""
     return ' '.join(without_thought(reply.answer.text).split())
 
 

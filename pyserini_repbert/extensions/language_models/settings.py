@@ -59,7 +59,7 @@ class LanguageModelSettings:
 def named_model(
     model: str | None, address: str | None, answers: str | None
 ) -> LanguageModelSettings | None:
-    """The language model that a user names; None where none is named.
+    """The language model that a user names; None if none is named.
 
     Arguments are as of `LanguageModelSettings`. Raises InputError for an address or a file of
     answers without a model, too.

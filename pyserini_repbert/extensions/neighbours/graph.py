@@ -172,7 +172,7 @@ def write_neighbours(
     record : what is known of it except for the sha256 of its file
     overwrite : replace a graph that is there
 
-    Returns the record as written. Raises the errors of `check_target`, and BusyError where another
+    Returns the record as written. Raises the errors of `check_target`, and BusyError if another
     process writes the graph.
     """
     with locked(folder / LOCK, f'the graph of neighbours of {folder}'):
@@ -185,7 +185,7 @@ def write_neighbours(
 
 
 def check_target(folder: Path, overwrite: bool) -> None:
-    """Raise InputError where an index has a graph that must not be replaced, a link in its place,
+    """Raise InputError if an index has a graph that must not be replaced, a link in its place,
     or what this package does not write.
     """
     target = folder / NEIGHBOURS

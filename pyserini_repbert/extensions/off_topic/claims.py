@@ -42,7 +42,7 @@ class TopicCheck:
     def of(cls, ranker: Ranker) -> Self | None:
         """The check for a search of a collection.
 
-        None where nothing is claimed: the search computes no vector of the question, or another
+        None if nothing is claimed: the search computes no vector of the question, or another
         one than the fixed questions have; or the generation has no threshold.
         """
         dense = dense_ranking(ranker)
@@ -61,7 +61,7 @@ class TopicCheck:
         Parameters
         ----------
         query : the question
-        ranking : its dense ranking; None where it is not at hand
+        ranking : its dense ranking; None if it is not at hand
         docids : of the best hits
         """
         return self._is_far(query, ranking) and not self._has_all_words(query, docids)
@@ -103,7 +103,7 @@ def _has_words(query: str, wanted: Set[str], text: str) -> bool:
 
 
 def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bool | None:
-    """Whether a question is not about a collection; None where nothing is claimed.
+    """Whether a question is not about a collection; None if nothing is claimed.
 
     `notes` are what the search reported.
     """

@@ -90,7 +90,7 @@ def write_kept(folder: Path, kept: KeptQuestions) -> None:
 
 
 def read_threshold(folder: Path, generation: str) -> Threshold | None:
-    """The threshold of a generation, by its sha256; None where there is none.
+    """The threshold of a generation, by its sha256; None if there is none.
 
     Raises DamagedFileError for a file that is not as it was written.
     """
@@ -122,7 +122,7 @@ def _read_threshold(folder: Path, written: int) -> _ThresholdOfGeneration | None
 
 
 def read_kept(folder: Path) -> KeptQuestions | None:
-    """All that a collection keeps; None where there is no file. Raises as `read_threshold`."""
+    """All that a collection keeps; None if there is no file. Raises as `read_threshold`."""
     names = [field.name for field in fields(FixedVectors)]
     kept = _read(folder, [*names, 'rows', 'scores'])
     if kept is None:
@@ -144,7 +144,7 @@ class _FileParts:
 
 
 def _read(folder: Path, names: list[str]) -> _FileParts | None:
-    """The record and some arrays of the file; None where there is none."""
+    """The record and some arrays of the file; None if there is none."""
     path = folder / FILE
     if not path.is_file():
         return None

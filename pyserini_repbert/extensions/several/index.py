@@ -76,7 +76,7 @@ class SeveralIndexes(Index):
     def _common_rankings(self) -> tuple[str, ...]:
         """The rankings that are searched: of those of the first collection, the ones that all have.
 
-        Raises InputError where there are none.
+        Raises InputError if there are none.
         """
         first, *others = self.parts.values()
         common = []

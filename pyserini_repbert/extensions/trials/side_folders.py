@@ -54,7 +54,7 @@ class Side(StrEnum):
 
 
 def read_side(folder: Path, side: str) -> GenerationManifest | None:
-    """The manifest of a folder beside the generation; None where there is none.
+    """The manifest of a folder beside the generation; None if there is none.
 
     Raises DamagedFileError for one that is not a manifest.
     """

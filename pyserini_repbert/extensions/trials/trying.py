@@ -94,7 +94,7 @@ def use_trial(collection: Collection) -> GenerationManifest:
     """Search by what was tried, from one new generation on; `go_back` returns.
 
     Only documents that are new since the trial are encoded. Returns the new generation. Raises
-    InputError without a trial, MismatchError where its encoder is another one by now.
+    InputError without a trial, MismatchError if its encoder is another one by now.
     """
     return _switch(collection, Side.TRIAL)
 
@@ -102,7 +102,7 @@ def use_trial(collection: Collection) -> GenerationManifest:
 def go_back(collection: Collection) -> GenerationManifest:
     """Search as before `use_trial`, from one new generation on; that is the trial again.
 
-    Only documents that are new since then are encoded. Raises InputError where there is nothing to
+    Only documents that are new since then are encoded. Raises InputError if there is nothing to
     go back to.
     """
     return _switch(collection, Side.BEFORE)
@@ -238,7 +238,7 @@ def open_trial(folder: Path) -> TrialGeneration:
 
 
 def required_side(folder: Path, side: Side) -> GenerationManifest:
-    """The manifest of a folder beside the generation. Raises InputError where there is none."""
+    """The manifest of a folder beside the generation. Raises InputError if there is none."""
     manifest = read_side(folder, side)
     if manifest is not None:
         return manifest
@@ -260,7 +260,7 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
         that is named there is opened on its device
 
     What was there is kept as the other side. Only documents that are new since then are encoded.
-    Raises InputError where there is no such side, and MismatchError for another encoder than that
+    Raises InputError if there is no such side, and MismatchError for another encoder than that
     which has encoded it.
     """
     finished = _settle(folder)

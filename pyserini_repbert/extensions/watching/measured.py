@@ -24,7 +24,7 @@ class MeasuredQuestion:
     qid, question : of the judgments
     ndcg : nDCG@10; unjudged documents count as not relevant
     condensed : nDCG@10 of the judged documents alone
-    answered : P(answered); None where it is not known
+    answered : P(answered); None if it is not known
     """
 
     qid: str
@@ -36,7 +36,7 @@ class MeasuredQuestion:
 
 @dataclass(frozen=True, config=_CONFIG)
 class MovedQuestion:
-    """A question that is answered otherwise than in the generation before.
+    """A question whose answer differs from the one in the previous generation.
 
     Attributes
     ----------
@@ -94,9 +94,9 @@ class MeasuredGeneration:
     asked : digest of the judgments, and of the way of searching
     judged_share : of the documents among the best ten
     ndcg, condensed : means of the questions' values
-    answered : mean P(answered); None where it is not known
+    answered : mean P(answered); None if it is not known
     questions : those with a relevant document, in the order of the judgments
-    change : since the generation before; None where that was not measured by the same judgments
+    change : since the generation before; None if that was not measured by the same judgments
     without_relevant : the judged questions of which nobody judged a document relevant; they found
         nothing, and no measure has a value for them
     """

@@ -107,7 +107,7 @@ class Retriever(Configured):
         return hits_frame(inp, rankings, columns)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts, one for each docid, None where the index stores none."""
+        """Passage texts, one for each docid, None if the index stores none."""
         return self.ranker.texts(docids)
 
     def fuse_rank_cutoff(self, k: int) -> Any:
@@ -271,7 +271,7 @@ class HybridRetriever(Retriever):
 
     @property
     def ranked_by(self) -> tuple[str, ...]:
-        """Names of the retrievers, with `provenance`. Raises InputError where two are the same."""
+        """Names of the retrievers, with `provenance`. Raises InputError if two are the same."""
         return self._named_parts()
 
     def _fused(self) -> Ranker:

@@ -82,7 +82,7 @@ class Checkpoint:
         """Open a folder. `ranking` is used if config.json has no such object.
 
         Raises InputError without a config.json, DamagedFileError for one that is not a BERT's. A
-        folder that has no weights yet is opened all the same.
+        folder that has no weights yet is opened anyway.
         """
         from pyserini_repbert.models.bert_config import BertConfig, RankingObject
 

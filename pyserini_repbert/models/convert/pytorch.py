@@ -42,7 +42,7 @@ def sizes_of(
     names).
 
     The shapes do not tell the number of attention heads: by default there is one per 64 dimensions.
-    Raises DamagedFileError where weights of a BERT are missing.
+    Raises DamagedFileError if weights of a BERT are missing.
     """
     layers = {name.split('.')[3] for name in tensors if name.startswith('bert.encoder.layer.')}
     try:

@@ -46,13 +46,13 @@ class PairBatch:
 
     Attributes
     ----------
-    attention_mask : bool (rows, length), in the host's memory; None where no row is padded
+    attention_mask : bool (rows, length), in the host's memory; None if no row is padded
     input_ids, token_type_ids, position_ids : int64 (rows, length)
     part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, otherwise 0
     query_index : int64 (n, q), positions of query tokens in the flattened output, in the row of the
         first part
     document_index : int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask : bool (n, q), True where there is a token
+    query_mask : bool (n, q), True if there is a token
     document_mask : bool (n, d), likewise
     """
 
@@ -106,7 +106,7 @@ class _TokenIndex:
 
 
 class CedrLayout:
-    """Lays out pairs for a BERT. Raises InputError where the longest query leaves no position
+    """Lays out pairs for a BERT. Raises InputError if the longest query leaves no position
     for a document.
     """
 

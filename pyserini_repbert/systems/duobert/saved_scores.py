@@ -110,7 +110,7 @@ def replay(
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
 
     `aggregate` explains `method`, `samples` and `seed`. `drop_rest` drops the candidates that a
-    stage does not rerank, instead of ranking them below. Raises InputError where a score is needed
+    stage does not rerank, instead of ranking them below. Raises InputError if a score is needed
     that was not saved.
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
@@ -192,7 +192,7 @@ def compared_depth(saved: SavedScores, about: Mapping[str, Any]) -> int:
 def _queries(
     names: _Names, scores: NDArray[Any], differences: NDArray[Any]
 ) -> Iterator[SavedScores]:
-    """The saved scores of each query. Raises ValueError where the arrays do not fit the names."""
+    """The saved scores of each query. Raises ValueError if the arrays do not fit the names."""
     ends = np.cumsum([0, *names['scored']]).tolist()
     pair_ends = np.cumsum([0, *(len(members) ** 2 for members in names['members'])]).tolist()
     has_shapes = scores.shape == (ends[-1],) and differences.shape == (pair_ends[-1],)

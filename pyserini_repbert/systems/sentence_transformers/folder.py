@@ -267,7 +267,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def read_settings(folder: Path) -> Mapping[str, Any]:
-    """The settings of a whole model: prompts, similarity; empty where there is no such file."""
+    """The settings of a whole model: prompts, similarity; empty if there is no such file."""
     path = folder / SETTINGS
     if not path.is_file():
         return {}
@@ -318,7 +318,7 @@ def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
 
 
 def read_body_settings(folder: Path) -> Mapping[str, Any]:
-    """What sentence-transformers would read of a body; empty where there is no such file."""
+    """What sentence-transformers would read of a body; empty if there is no such file."""
     for file in _BODY_SETTINGS:
         if (folder / file).is_file():
             settings = _read_values(folder / file)
@@ -338,7 +338,7 @@ def _read_config(folder: Path) -> Mapping[str, Any]:
 
 
 def read_values_if_there(path: Path) -> Mapping[str, Any]:
-    """A JSON object, empty where there is no such file. Raises Unsupported for another one."""
+    """A JSON object, empty if there is no such file. Raises Unsupported for another one."""
     return _read_values(path) if path.is_file() else {}
 
 

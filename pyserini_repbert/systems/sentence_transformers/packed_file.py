@@ -195,7 +195,7 @@ def _read_replacements(stream: _Stream) -> dict[str, str]:
 
 
 def _text_of(*characters: int) -> str:
-    """The text of characters by their numbers. Raises ValueError where one is not a character."""
+    """The text of characters by their numbers. Raises ValueError if one is not a character."""
     if max(characters, default=0) > sys.maxunicode:
         raise ValueError('a character has too large a number')
     text = ''.join(map(chr, characters))

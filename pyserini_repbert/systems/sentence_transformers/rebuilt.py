@@ -124,11 +124,11 @@ def check_as_rebuilt(
     ----------
     backend : the tokenizer of tokenizer.json, or of vocab.txt where there is none
     folder : with the files of the tokenizer
-    file : what tokenizer.json says beside its model; empty where there is none
+    file : what tokenizer.json says beside its model; empty if there is none
     name : of the tokenizer's class
     settings : what tokenizer_config.json says
 
-    Raises Unsupported where it may give others.
+    Raises Unsupported if it may give others.
     """
     kind = tokenizer_class(name)
     unknown = [key for key in settings if key not in _KNOWN_KEYS]

@@ -15,7 +15,7 @@ SETTINGS = 'config_sentence_transformers.json'
 
 
 def module_types(folder: Path) -> list[str]:
-    """The classes of the modules that a folder lists; none where it has no such list."""
+    """The classes of the modules that a folder lists; none if it has no such list."""
     try:
         modules: Any = parse_json((folder / MODULES).read_text(encoding='utf-8'))
     except (OSError, ValueError):

@@ -133,7 +133,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         self._prepared: dict[Hashable, Any] = {}
 
     def _open_own(self, device: torch.device, precision: Precision) -> _OpenedModel:
-        """The model in this package's engine. Raises Unsupported where it does not run it."""
+        """The model in this package's engine. Raises Unsupported if it does not run it."""
         model = read_cross_encoder(self.checkpoint.folder, self.name)
         tokenizer = open_tokenizer(model.body)
         # Refuses a folder whose pairs depend on the release of transformers.
@@ -185,7 +185,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         return _OpenedModel(engine, SCORE_ACTIVATIONS.get(named, 'identity'))
 
     def _label_number(self, label: str | None) -> int:
-        """The number of the label that counts. Raises MismatchError where that is not said."""
+        """The number of the label that counts. Raises MismatchError if that is not said."""
         n_labels = self._engine.n_outputs
         named = self.checkpoint.config.get('id2label') or {}
         names = [str(named.get(str(number), f'LABEL_{number}')) for number in range(n_labels)]

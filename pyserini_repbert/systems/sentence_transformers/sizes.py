@@ -62,7 +62,7 @@ def check_sizes(folder: Path) -> None:
 
 
 def _extent(folder: Path) -> _Extent | None:
-    """The extent of the weights in a folder and its modules; None where there are none."""
+    """The extent of the weights in a folder and its modules; None if there are none."""
     from safetensors import SafetensorError, safe_open
 
     n_tensors = 0

@@ -109,7 +109,7 @@ class _Form:
 
 
 def _read_beside_model(path: Path) -> Mapping[str, Any]:
-    """What a tokenizer.json says beside its model; empty where there is no such file.
+    """What a tokenizer.json says beside its model; empty if there is no such file.
 
     The vocabulary of a model takes longer to read than anything else, and the tokenizer has it. The
     package tokenizers writes the model last. A file in another order is read whole. Raises
@@ -217,7 +217,7 @@ def _form_of(backend: Tokenizer) -> _Form:
 
 
 def _name_of(backend: Tokenizer, number: int) -> str:
-    """The name of a token. Raises Unsupported where it has none, or another token's."""
+    """The name of a token. Raises Unsupported if it has none, or another token's."""
     name = backend.id_to_token(number)
     if name is None or backend.token_to_id(name) != number:
         raise Unsupported(f'its special token {number} is named {name}')

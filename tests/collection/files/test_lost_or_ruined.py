@@ -214,6 +214,44 @@ def test_wrappers_of_word():
 VANISH = '<w:rPr><w:vanish/></w:rPr>'
 
 
+STYLES = f"""<w:styles>
+<w:style w:type="character" w:styleId="Secret"><w:name w:val="Secret"/>{VANISH}</w:style>
+<w:style w:type="paragraph" w:styleId="Margin"><w:pPr/>{VANISH}</w:style>
+<w:style w:type="paragraph" w:styleId="End"><w:pPr>{VANISH}</w:pPr></w:style>
+<w:style w:type="character" w:styleId="Shown"><w:rPr><w:vanish w:val="0"/></w:rPr></w:style>
+</w:styles>"""
+
+
+@pytest.mark.parametrize(
+    ('style', 'shown'), [('Secret', 'b'), ('Margin', ''), ('End', 'ab'), ('Shown', 'ab')]
+)
+def test_text_that_a_style_hides_is_not_text(style, shown):
+    """Mammoth reads it as any other."""
+    run_style = f'<w:rPr><w:rStyle w:val="{style}"/></w:rPr>'
+    paragraph_style = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
+    runs = f'<w:r>{run_style}<w:t>a</w:t></w:r><w:r><w:t>b</w:t></w:r>'
+    is_of_run = style in ('Secret', 'Shown')
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, 'w') as archive:
+        paragraph = f'<w:p>{"" if is_of_run else paragraph_style}{runs}</w:p>'
+        archive.writestr('word/document.xml', paragraph)
+        archive.writestr('word/styles.xml', STYLES)
+    stream.seek(0)
+    with zipfile.ZipFile(without_wrappers(stream)) as archive:
+        read = archive.read('word/document.xml').decode()
+    assert ''.join(re.findall('<w:t[^>]*>([^<]*)', read)) == shown
+
+
+def test_what_is_shown_within_a_hidden_style_is_text():
+    shown = '<w:rPr><w:rStyle w:val="Secret"/><w:vanish w:val="0"/></w:rPr>'
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, 'w') as archive:
+        archive.writestr('word/document.xml', f'<w:p><w:r>{shown}<w:t>a</w:t></w:r></w:p>')
+        archive.writestr('word/styles.xml', STYLES)
+    with zipfile.ZipFile(without_wrappers(stream)) as archive:
+        assert b'<w:t>a</w:t>' in archive.read('word/document.xml')
+
+
 @pytest.mark.parametrize(
     ('xml', 'shown'),
     [

@@ -97,7 +97,7 @@ function readiness(now, onlearn) {
 function running({ done, total }) {
   const bar = h('progress', { 'aria-label': 'Learning', max: Math.max(total, 1) });
   if (total > 0) bar.value = done;
-  return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total}` : 'It begins'));
+  return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total} steps` : 'It begins'));
 }
 
 /** What a person would gain, in words: how many questions are answered better and worse, and whether that may be chance. */

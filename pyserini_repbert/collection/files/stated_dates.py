@@ -1,0 +1,58 @@
+"""The day that a file states as its own: in its name, or in what PDF and Office store of it."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from datetime import date
+from typing import IO
+
+# Of a document, as mail and the front matter of notes have it.
+DATE = 'date'
+_BEGINS_WITH_DAY = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?!\d)')
+_OF_PDF = re.compile(r'(?:D:)?(\d{4})(\d{2})(\d{2})')
+_MODIFIED = re.compile(
+    rb'<(?:\w{1,20}:)?modified\b[^>]{0,200}>\s{0,20}(\d{4})-(\d{2})-(\d{2})(T[\d:]{8})?'
+)
+# The days of the templates with which python-docx and python-pptx begin every file.
+_OF_TEMPLATES = (b'T23:15:00 2013-12-23', b'T09:14:16 2013-01-27')
+_PROPERTIES = 'docProps/core.xml'
+_MOST_PROPERTIES = 1 << 20  # bytes
+# Before it, there was neither PDF nor Word for Windows: a clock was not set.
+_FIRST_YEAR = 1989
+
+
+def day_of_name(name: str) -> str:
+    """The day with which the name of a file begins, as a diary's may; '' for none."""
+    return _iso_day(_BEGINS_WITH_DAY.match(name))
+
+
+def day_of_pdf(stated: str) -> str:
+    """The day of a date as PDF has them, 'D:20240503101500Z'; '' for none."""
+    return _iso_day(_OF_PDF.match(stated))
+
+
+def day_of_office(stream: IO[bytes]) -> str:
+    """The day on which a Word, PowerPoint or Excel file was last saved; '' if it says none."""
+    try:
+        with zipfile.ZipFile(stream) as archive, archive.open(_PROPERTIES) as properties:
+            content = properties.read(_MOST_PROPERTIES)
+    except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
+        return ''
+    finally:
+        stream.seek(0)
+    modified = _MODIFIED.search(content)
+    if modified is None:
+        return ''
+    time_and_day = b'%s %s-%s-%s' % (modified[4] or b'', *modified.groups()[:3])
+    return '' if time_and_day in _OF_TEMPLATES else _iso_day(modified)
+
+
+def _iso_day(match: re.Match[str] | re.Match[bytes] | None) -> str:
+    """The day of a year, a month and a day, as an ISO date; '' for none of the calendar."""
+    if match is None or int(match[1]) < _FIRST_YEAR:
+        return ''
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
+    except ValueError:
+        return ''

@@ -1,0 +1,91 @@
+"""A document's date is the day that its file states: in its name, in PDF and in Office files."""
+
+import io
+import zipfile
+
+import pytest
+
+from pyserini_repbert.collection.files.stated_dates import day_of_name, day_of_office, day_of_pdf
+from pyserini_repbert.names.corpora import open_corpus
+from tests.collection.files.mixed_files import write_files
+
+
+@pytest.mark.parametrize(
+    ('name', 'day'),
+    [
+        ('2024-05-03.md', '2024-05-03'),
+        ('2024-05-03 Meeting.pdf', '2024-05-03'),
+        ('2024-05-031.md', ''),
+        ('2024-13-03.md', ''),
+        ('0001-01-01.md', ''),
+        ('a 2024-05-03.md', ''),
+        ('2024-05.md', ''),
+    ],
+)
+def test_the_day_of_a_name(name, day):
+    assert day_of_name(name) == day
+
+
+@pytest.mark.parametrize(
+    ('stated', 'day'),
+    [
+        ("D:20240503101500+02'00'", '2024-05-03'),
+        ('20240503', '2024-05-03'),
+        ('D:19700101000000Z', ''),
+        ('D:20241399', ''),
+        ('', ''),
+    ],
+)
+def test_the_day_of_a_pdf(stated, day):
+    assert day_of_pdf(stated) == day
+
+
+def office(modified):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, 'w') as archive:
+        archive.writestr('docProps/core.xml', f'<cp:x>{modified}</cp:x>')
+    stream.seek(0)
+    return stream
+
+
+@pytest.mark.parametrize(
+    ('modified', 'day'),
+    [
+        (
+            '<dcterms:modified xsi:type="d:W3CDTF">2024-05-03T10:15:00Z</dcterms:modified>',
+            '2024-05-03',
+        ),
+        ('<dcterms:modified>2024-05-03</dcterms:modified>', '2024-05-03'),
+        # As python-docx's template has it.
+        ('<dcterms:modified>2013-12-23T23:15:00Z</dcterms:modified>', ''),
+        ('<dcterms:created>2024-05-03T10:15:00Z</dcterms:created>', ''),
+        ('', ''),
+    ],
+)
+def test_the_day_of_an_office_file(modified, day):
+    stream = office(modified)
+    assert day_of_office(stream) == day
+    assert stream.tell() == 0
+
+
+def test_no_office_file_has_no_day():
+    assert day_of_office(io.BytesIO(b'no zip')) == ''
+
+
+def test_a_date_of_its_own_comes_before_that_of_a_name(tmp_path):
+    """Notes of a diary were filed under the year of their file's last change."""
+    files = {
+        '2024-05-03.md': '# Rain\n\nIt rained.',
+        '2024-05-04.md': '---\ndate: 2023-01-02\n---\nSun.',
+        '2024-05-05.csv': 'name,n\nhoe,1\nfork,2\n',
+        '2024-05-06.txt': 'Wind.',
+    }
+    write_files(tmp_path, files)
+    dates = {item.docid: item.fields.get('date') for item in open_corpus(tmp_path).documents()}
+    assert dates == {
+        '2024-05-03.md': '2024-05-03',
+        '2024-05-04.md': '2023-01-02',
+        '2024-05-05.csv#1': None,
+        '2024-05-05.csv#2': None,
+        '2024-05-06.txt': '2024-05-06',
+    }
