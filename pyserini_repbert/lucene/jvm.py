@@ -88,7 +88,8 @@ _logs_plainly = False
 def jvm_runs() -> bool:
     """Whether pyjnius has started a virtual machine in this process."""
     config = sys.modules.get('jnius_config')
-    return bool(config is not None and config.vm_running)
+    # While another thread imports it, the module is there without its names.
+    return bool(getattr(config, 'vm_running', False))
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:

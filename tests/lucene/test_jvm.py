@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,12 @@ print(found)
 """
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ('[6, 6]\n', '')
+
+
+def test_a_module_that_is_being_imported_runs_no_machine(monkeypatch):
+    """A thread that starts Java imports it, and another asks meanwhile."""
+    monkeypatch.setitem(sys.modules, 'jnius_config', types.ModuleType('jnius_config'))
+    assert not jvm.jvm_runs()
 
 
 @pytest.mark.jvm
