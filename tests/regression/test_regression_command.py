@@ -242,7 +242,7 @@ def test_the_pages_count_what_the_committed_report_counts(committed_report):
     readme = ' '.join((ROOT / 'README.md').read_text(encoding='utf-8').split())
     guide = (ROOT / 'docs' / 'guides' / 'reproducing.md').read_text(encoding='utf-8')
     assert f'{n_others} scores agree with figures that others published' in readme
-    assert f'{n_guards} more only guard against change' in readme
+    assert f'Another {n_guards} scores only guard against change' in readme
     assert f'**{n_others} scores agree with figures that others published**: {n_made} for' in guide
     assert f'{n_evaluated} for published runs evaluated here' in guide
     assert f'**{n_guards} scores guard against change**' in guide
