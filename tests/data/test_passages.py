@@ -244,7 +244,7 @@ def test_a_title_leads_and_a_generator_is_read_once():
     ('given', 'message'),
     [
         ([('a', 'x'), 7], r'passage 2: 7 is not a passage: expected a pair of texts'),
-        ([{'id': date(2020, 1, 2), 'text': 'x'}], 'passage 1: \'id\' is "2020-01-02", not a text or'),
+        ([{'id': date(2020, 1, 2), 'text': 'x'}], 'passage 1: \'id\' is "2020-01-02", not a text'),
         ([{'text': 'x'}], "passage 1: no 'id'"),
         ([{'id': 'a', 'text': None}], "passage 1: passage 'a' has no 'text' that is a text"),
         ([('a b', 'x')], "passage 1: docid 'a b' "),
