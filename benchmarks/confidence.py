@@ -228,7 +228,7 @@ def ask_all(data: Path, work: Path, encoder: str, names: Sequence[str]) -> dict[
 
 
 def fit_prior(asked: Mapping[str, Asked], without: str = '') -> FittedModels | None:
-    """Models of all collections but one; None if there is no other."""
+    """Models of all other collections; None for the only collection."""
     questions: list[AskedQuestion] = []
     for name, of_collection in asked.items():
         if name != without:
