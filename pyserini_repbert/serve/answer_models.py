@@ -569,6 +569,10 @@ class OutlineResponse(OfIndex):
     file: Annotated[str, Field(description="its file in its source; '' if unknown")]
     url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
+    fields: Annotated[
+        dict[str, Any],
+        Field(description='of a collection: its fields, such as the sender of a mail'),
+    ]
     headings: Annotated[
         list[OutlinedHeading],
         Field(description='in their order; without the lower levels if there are many'),

@@ -80,7 +80,7 @@ Fields = Annotated[
     list[str],
     Field(
         max_length=100,
-        description=f'of a collection: the fields that come with hits, by name; '
+        description=f'of a collection: the fields that come with documents, by name; '
         f'{ALL_FIELDS}: all; empty: none',
     ),
 ]
