@@ -131,6 +131,12 @@ class CandidateResponse(TypedDict):
             Field(description='of a collection: the requested fields of the document'),
         ]
     ]
+    also_in: NotRequired[
+        Annotated[
+            list[str],
+            Field(description='with group_copies=true: docids of other files with the same text'),
+        ]
+    ]
     score: Annotated[float, Field(description='score in the last ranking')]
     rank: Annotated[int, Field(description='rank, from 1')]
     display: NotRequired[

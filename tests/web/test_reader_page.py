@@ -486,7 +486,7 @@ TITLES = """async () => {
   });
   const candidates = [
     hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'),
-    hit('Recipes', 'y/two.md', 'c'), hit('Recipes', 'copy/two.md', 'c'),
+    { ...hit('Recipes', 'y/two.md', 'c'), also_in: ['copy/two.md'] },
     hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
     { ...hit('', 't.csv', 'code: LI\\nname: Liechtenstein\\nDial: 423'), docid: 't.csv#2' },
   ];

@@ -114,7 +114,7 @@ function questionKey() {
 
 function search(shown) {
   const filter = filterOf(state, about);
-  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
+  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true'], ['group_copies', 'true']];
   if (filter) parameters.push(['filter', filter]);
   parameters.push(...partsOf('asking', about).flat());
   let answer = null;
