@@ -18,7 +18,7 @@ from pyserini_repbert.fusion import fuse
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking
+from pyserini_repbert.ranking import NO_HITS, Background, Query, Ranking
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -249,11 +249,11 @@ def test_cosines_of_two_encoders_count_as_shares_of_what_is_above_their_backgrou
         def vector_of(self, text):
             return np.array([0.6, 0.8])
 
-    ranking = Ranking(['a', 'b'], [0.9, 0.7], background=0.8)
+    ranking = Ranking(['a', 'b'], [0.9, 0.7], background=Background(0.8))
     topic = Query('0', 'cat')
     shares = shares_of_greatest(ranking, Encoder(), topic)
     np.testing.assert_allclose(shares.scores, [0.5, -0.5])
-    assert shares.background == 0
+    assert shares.background == Background(0.0, 0.0)
     # Without the greatest score of all, the best hit has 1.
     np.testing.assert_allclose(shares_of_greatest(ranking, object(), topic).scores, [1, -1])
     assert shares_of_greatest(NO_HITS, Encoder(), topic) is NO_HITS
