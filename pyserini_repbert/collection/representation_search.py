@@ -193,7 +193,7 @@ class RepresentationSearcher(Searcher):
         """`Ranking.background`, by the scores of the sample of passages."""
         if not self.kind.work.scores_all:
             return NO_WORD
-        return background_of(scores, len(self._vectors))
+        return background_of(scores, int(np.count_nonzero(self._counted)))
 
     def _of_candidates(self, scan: CandidateScan, query: Any, k: int) -> Ranking:
         """The ranking of the documents that a scan finds, k deep."""

@@ -201,6 +201,11 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def n_searched(self) -> int:
+        """How many vectors are compared with a query."""
+        return len(self.index)
+
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         with torch_threads(self.threads), self._threads_of_scan():
             if self.takes_docids:
@@ -401,7 +406,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         with_backgrounds = []
         for ranking, vector in zip(rankings, vectors, strict=True):
             # Each by itself: a product in a batch may be rounded otherwise.
-            background = background_of(sample @ vector, len(self.index), float(mean @ vector))
+            background = background_of(sample @ vector, self.n_searched, float(mean @ vector))
             with_backgrounds.append(ranking.with_background(background))
         return with_backgrounds
 

@@ -1,4 +1,4 @@
-"""Questions about persons' folders and test collections: what chance changes in the default fusion.
+"""Questions about folders of persons: what chance changes in the default fusion.
 
     python regressions/studies/small_folders.py regressions/studies/folders/*.txt --work FOLDER
       [--encoders e5-small minilm] [--languages en de]
