@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.data.origins import docid_of_path
 
 _READ_AT_ONCE = 500  # documents
 _DIGEST_BYTES = 16
@@ -68,6 +70,46 @@ def find_renames(
             old = _take_likest(before, candidate)
             renames.append(Rename(old.docid, candidate.docid))
     return renames
+
+
+def find_lost(
+    connection: sqlite3.Connection,
+    generation: int,
+    source: int,
+    gone: Sequence[int],
+    *,
+    renames: Sequence[Rename],
+) -> list[str]:
+    """The docids of documents that are gone, and that no new document of the same file replaces.
+
+    A file may be read as other documents than before: by rows that have other docids, or as one
+    document.
+
+    Parameters
+    ----------
+    connection : of the writer, which has staged what the source has
+    generation : the one that is staged
+    source : its number
+    gone : the numbers of the documents that it no longer has
+    renames : documents that only got another docid
+    """
+    passed_over = {docid for rename in renames for docid in (rename.old, rename.new)}
+    n_new: Counter[str] = Counter()
+    whole_files = set()
+    for docid, file in _read_new_files(connection, generation, source):
+        if docid not in passed_over:
+            n_new[file] += 1
+        if docid.endswith(docid_of_path(file)):
+            whole_files.add(file)
+    lost = []
+    for docid, file in _read_files(connection, gone):
+        if docid in passed_over or file in whole_files:
+            continue
+        if n_new[file] > 0:
+            n_new[file] -= 1
+        else:
+            lost.append(docid)
+    return lost
 
 
 def find_moves(
@@ -284,6 +326,35 @@ def _read_new(
         {'generation': generation, 'source': source},
     )
     yield from _digested(rows)
+
+
+def _read_new_files(
+    connection: sqlite3.Connection, generation: int, source: int
+) -> Iterator[tuple[str, str]]:
+    """The docid and the file of each staged document that the generation before did not have.
+
+    Documents that come from no file are left out.
+    """
+    yield from connection.execute(
+        'SELECT docid, file FROM staged CROSS JOIN fields USING (docno) '
+        f'JOIN origins ON origins.docno = staged.docno AND origins.until = {FOREVER} '
+        'JOIN documents ON documents.docno = staged.docno '
+        f'WHERE fields.since = :generation AND fields.until = {FOREVER} '
+        "AND fields.source = :source AND file > '' AND NOT EXISTS (SELECT 1 FROM fields AS before "
+        'WHERE before.docno = staged.docno AND before.until = :generation) ORDER BY staged.docno',
+        {'generation': generation, 'source': source},
+    )
+
+
+def _read_files(connection: sqlite3.Connection, docnos: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The docid and the file of live documents; '' for one that comes from no file."""
+    for first in range(0, len(docnos), _READ_AT_ONCE):
+        yield from connection.execute(
+            "SELECT docid, COALESCE(file, '') FROM documents LEFT JOIN origins "
+            f'ON origins.docno = documents.docno AND until = {FOREVER} '
+            'WHERE documents.docno IN (SELECT value FROM json_each(?)) ORDER BY documents.docno',
+            [json.dumps(docnos[first : first + _READ_AT_ONCE])],
+        )
 
 
 def _digested(rows: sqlite3.Cursor) -> Iterator[tuple[bytes, _Candidate]]:

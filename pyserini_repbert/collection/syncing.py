@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.collection.known_words import UnknownDocuments
-from pyserini_repbert.collection.renaming import Rename, find_renames
+from pyserini_repbert.collection.renaming import find_lost, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.source_files import documents_of_files
 from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
@@ -138,18 +138,21 @@ def sync_documents(
     gone, n_before = _missing_documents(writer, source.number, seen, kept)
     staging = writer.staging
     renames = find_renames(staging.connection, staging.generation, source.number, gone)
-    n_lost = len(gone) - len(renames)
+    n_renamed = len(renames)
+    n_deleted = len(gone) - n_renamed
+    lost = find_lost(staging.connection, staging.generation, source.number, gone, renames=renames)
     before = writer.sources.find(source.name)
     if source.prefix != before.prefix:
         # All have other docids now.
-        n_lost = max(0, n_before - counts.total)
-    if 2 * n_lost > n_before and not delete_most:
-        raise _loss_error(writer, source, gone, _Loss(n_lost, n_before, counts.added, renames))
+        n_deleted = max(0, n_before - counts.total)
+        lost = lost[:n_deleted]
+    if 2 * len(lost) > n_before and not delete_most:
+        loss = _Loss(lost, n_before, n_renamed=n_renamed, n_new=counts.added - n_renamed)
+        raise _loss_error(source, loss)
     staging.remove(gone)
     writer.renames = renames
     writer.source = replace(source, report=SyncReport.of(corpus.unread))
-    changes = _finish(writer, counts, deleted=n_lost, merge=merge)
-    n_renamed = len(renames)
+    changes = _finish(writer, counts, deleted=n_deleted, merge=merge)
     main_content = source.reading.main_content
     has_other_content = before.is_known and main_content != before.reading.main_content
     changes = replace(
@@ -168,35 +171,29 @@ class _Loss:
 
     Attributes
     ----------
-    lost : how many documents
-    before : how many there were
-    added : how many are new, renamed ones included
-    renames : those that only got another docid
+    docids : of the documents that are lost
+    n_before : how many documents there were
+    n_renamed : how many documents only got another docid
+    n_new : how many documents are new
     """
 
-    lost: int
-    before: int
-    added: int
-    renames: Sequence[Rename]
+    docids: Sequence[str]
+    n_before: int
+    n_renamed: int
+    n_new: int
 
 
-def _loss_error(
-    writer: Writer, source: DocumentSource, gone: Sequence[int], loss: _Loss
-) -> InputError:
+def _loss_error(source: DocumentSource, loss: _Loss) -> InputError:
     """The error for a source that has lost most of its documents; it says from where."""
-    renamed = {rename.old for rename in loss.renames}
-    docids = [docid for docid in writer.staging.rows.docids(gone) if docid not in renamed]
-    besides = [f'most of them {_common_place(docids)}'] if docids else []
-    if loss.renames:
-        besides.append(f'{len(loss.renames)} others renamed')
-    n_new = loss.added - len(loss.renames)
-    if n_new:
-        besides.append(f'{n_new} new')
-    details = f' ({"; ".join(besides)})' if besides else ''
+    besides = [f'most of them {_common_place(loss.docids)}']
+    if loss.n_renamed:
+        besides.append(f'{loss.n_renamed} others renamed')
+    if loss.n_new:
+        besides.append(f'{loss.n_new} new')
     return InputError(
-        f'source {source.name} has lost {loss.lost} of {loss.before} documents{details}: check the '
-        'source, whose disk may not be mounted, or allow the deletion of more than half; nothing '
-        'was changed',
+        f'source {source.name} has lost {len(loss.docids)} of {loss.n_before} documents '
+        f'({"; ".join(besides)}): check the source, whose disk may not be mounted, or allow the '
+        'deletion of more than half; nothing was changed',
         parameters=('delete_most',),
     )
 
