@@ -137,9 +137,9 @@ def _absence(ranking: str, available: Sequence[str]) -> str:
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
-    Two are interpolated, what each score has above its ranking's background as a share of the best
-    one's (`Normalization.BACKGROUND`), that which is first in `_by_strength` with a weight of
-    `DENSE_SHARE`; more have equal weights.
+    Two are interpolated: what each score has above its ranking's background, as a share of the best
+    one's or of the best by chance (`Normalization.BACKGROUND`). The one that is first in
+    `_by_strength` has a weight of `DENSE_SHARE`. More have equal weights.
     """
     if len(rankings) < 2:
         return FusionSettings()
