@@ -57,7 +57,7 @@ class Background:
 
 UNKNOWN_BACKGROUND = Background()
 # Of words and of weights of terms: a document without any of the query's has a score of 0.
-NO_WORD = Background(0.0)
+NO_WORD = Background(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
