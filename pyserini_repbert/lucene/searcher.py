@@ -56,7 +56,7 @@ _Value = TypeVar('_Value')
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
 _SHOWN = 60
-# Of so many last queries, the words are kept where they are few.
+# The words of so many last queries are kept, if they are few.
 _LAST_QUERIES = 64
 _FEW_WORDS = 1_000
 # Queries of so many words never reach Lucene's limit, which takes some milliseconds to lift: the
@@ -93,7 +93,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     Attributes
     ----------
     rewriting : gives the words that are searched for instead of a question's; None: these
-    word_forms : in which form the index has the words of its texts, and questions are asked
+    word_forms : the form of words in the index and in questions
     """
 
     rewriting: QueryRewriting | None = None
@@ -149,7 +149,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
-                # Anserini's filter keeps terms of Latin letters without accents alone.
+                # Anserini's filter keeps only terms of Latin letters without accents.
                 settings.language == ENGLISH,
             )
         if settings.rocchio:
@@ -401,7 +401,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return len(set(self._words(query)))
 
     def _words(self, query: str) -> Sequence[str]:
-        """The words that the analyzer leaves; those of the last queries are kept."""
+        """The words that the analyzer leaves. They are kept for the last queries."""
         if not query.strip():
             return ()
         last_queries = self._open_index.words
@@ -563,7 +563,7 @@ def _ranking(hits: Any) -> Ranking:
 
 
 def _term_weights(explained: Any) -> list[WordWeight]:
-    """The terms that a document has of a query, with what they add, in Lucene's explanation."""
+    """The query's terms that a document has, with what each adds, from Lucene's explanation."""
     if not explained.isMatch():
         return []
     named = _TERM_EXPLAINED.match(explained.getDescription())
