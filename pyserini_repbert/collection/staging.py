@@ -35,7 +35,7 @@ from pyserini_repbert.collection.stored_values import (
 )
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_types import is_table
+from pyserini_repbert.data.file_types import is_table, is_workbook
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
@@ -128,7 +128,10 @@ def _heading_starts(document: Document) -> list[int]:
 
 def _is_row(document: Document) -> bool:
     """Whether a document is a row of a table."""
-    return document.origin is not None and is_table(document.origin.file)
+    origin = document.origin
+    if origin is None:
+        return False
+    return is_table(origin.file) or (is_workbook(origin.file) and origin.row > 0)
 
 
 class Staging:

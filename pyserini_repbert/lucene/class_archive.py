@@ -25,7 +25,7 @@ from pyserini_repbert.lucene.java_home import Java
 logger = logging.getLogger(__name__)
 
 # In a separate process, which lists the classes that two indexes and two searches load. Lucene
-# reads an index of one document, or a list of fewer than 128, by other classes than longer ones.
+# reads an index of one document, or a list of fewer than 128, with other classes than longer ones.
 _LIST_CLASSES = """
 import sys
 from pathlib import Path

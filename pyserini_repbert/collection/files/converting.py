@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +23,7 @@ from pyserini_repbert.collection.files.pandoc_documents import PandocReader
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, look_at
 
-CONVERTED = ('office', 'pandoc')  # the kinds of planned files that are converted
+CONVERTED = ('office', 'workbook', 'pandoc')  # the kinds of planned files that are converted
 # Characters of documents that nobody has asked for yet: encoding 1,024 passages takes a million.
 _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
@@ -123,7 +123,7 @@ class FileConverter:
         yield from conversion.documents
 
     def _planned(self, file: FileToRead) -> _Conversion:
-        own = FileToRead(file.path, file.docid, file.fields, file.is_alone)
+        own = replace(file, encodings={})
         return _Conversion(self._kinds[file.path], own)
 
     def _converted(self, file: FileToRead) -> _Conversion:
@@ -174,7 +174,7 @@ class FileConverter:
             with self._changed:
                 self._readers += [office, pandoc]
             while conversion := self._next(is_first):
-                reader = office if conversion.kind == 'office' else pandoc
+                reader = pandoc if conversion.kind == 'pandoc' else office
                 self._convert(conversion, reader)
 
     def _next(self, waits: bool) -> _Conversion | None:

@@ -23,7 +23,7 @@ from pyserini_repbert.errors import InputError
 # What a file raises that cannot be read: somebody may have removed it meanwhile.
 _FILE_ERRORS = (UnreadableFile, InputError, OSError)
 # Kinds whose rows may get their titles from a column.
-_TABLES = frozenset(('table', 'parquet'))
+_TABLES = frozenset(('table', 'parquet', 'workbook'))
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]

@@ -150,9 +150,10 @@ def _html_of_book(converter: Any, stream: IO[bytes], info: Any) -> ReadFile:
 
 
 def _text_of_sheets(workbook: Any) -> str:
-    """The cells of a workbook: the name of each sheet, then its rows, each behind a tab.
+    """The cells of a workbook: the name of each sheet, then its rows.
 
-    A sheet without cells has no name.
+    Of a row, its number in the sheet stands first, and a tab before each cell. A sheet without
+    cells is left out.
     """
     lines = []
     size = 0
@@ -160,10 +161,10 @@ def _text_of_sheets(workbook: Any) -> str:
         # What the file says of a sheet's size may be wrong.
         sheet.reset_dimensions()
         names = [' '.join(sheet.title.split())]
-        for row in sheet.iter_rows():
+        for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row]
             if any(cells):
-                line = '\t' + '\t'.join(cells).rstrip('\t')
+                line = f'{number}\t' + '\t'.join(cells).rstrip('\t')
                 size += len(line)
                 lines += [*names, line]
                 names = []

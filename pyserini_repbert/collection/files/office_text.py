@@ -1,5 +1,6 @@
 """The text of PDF and Office files, from what the process that reads them answers.
 
+Of workbooks, `sheet_tables.py` has the text.
 Word files and EPUB come as HTML. The others come as lines, whose words are not Markdown: an address
 in angle brackets is text, and so is '<!--'.
 """
@@ -101,24 +102,9 @@ def _read_slides(text: str) -> ReadPage:
     return lines.page
 
 
-def _read_sheets(text: str) -> ReadPage:
-    """The sheets of a workbook, each with a heading. Each row begins with a tab."""
-    page = ReadPage()
-    is_tight = False
-    for number, line in enumerate(text.split('\n'), 1):
-        if line.startswith('\t'):
-            page.add_row(line[1:].split('\t'), number, is_tight=is_tight)
-            is_tight = True
-        elif line:
-            page.add_heading(2, line, '', number)
-            is_tight = False
-    return page
-
-
 _READERS: Mapping[str, Callable[[str], ReadPage]] = {
     '.pdf': _read_printed,
     '.docx': read_html,
     '.pptx': _read_slides,
-    '.xlsx': _read_sheets,
     '.epub': read_html,
 }

@@ -33,6 +33,7 @@ from pyserini_repbert.data.suffixes import (
     RESTRUCTURED,
     SOURCES,
     TYPESET,
+    WORKBOOKS,
     has_suffix,
     has_suffix_or_packed,
     is_read,
@@ -66,10 +67,12 @@ _PACKED_KINDS = {
 _OTHER_KINDS = {
     PARQUET: 'parquet',
     OFFICE: 'office',
+    WORKBOOKS: 'workbook',
     OPEN_DOCUMENTS: 'pandoc',
 }
 _CAN_READ: Mapping[str, Callable[[], bool]] = {
     'office': can_read_office,
+    'workbook': can_read_office,
     'pandoc': can_read_pandoc,
 }
 _OWN = 'own'
@@ -85,7 +88,7 @@ class PlannedFile:
     ----------
     path : of the file
     docid : of the file
-    kind : a name of `file_kinds.KINDS`, 'office', 'pandoc', or 'own'
+    kind : a name of `file_kinds.KINDS`, 'office', 'workbook', 'pandoc', or 'own'
     reader : the user's own, if the kind is 'own'
     """
 

@@ -71,13 +71,13 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
         rows = _rows_with_values(lines, named[1], first=2)
     else:
         rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
-    header = next(rows, _NumberedRow(()))
-    yield from _Table(file, header.values).documents(rows)
+    header = next(rows, NumberedRow(()))
+    yield from Table(file, header.values).documents(rows)
 
 
 def _rows_with_values(
     lines: Iterable[str], delimiter: str, first: int = 1
-) -> Iterator[_NumberedRow]:
+) -> Iterator[NumberedRow]:
     """The rows of a table that have a value, the header among them.
 
     `first` is the number of the first line in the file.
@@ -98,7 +98,7 @@ def _rows_with_values(
             if len(lines_of_row) > 1:
                 _check_quotes(lines_of_row, delimiter, number)
             if any(cell.strip() for cell in row):
-                yield _NumberedRow(row, number)
+                yield NumberedRow(row, number)
             lines_of_row.clear()
             number = rows.line_num + first
     except csv.Error as error:
@@ -128,7 +128,7 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
         with parquet.ParquetFile(file.path) as table:
             _check_unpacked(file.path, table.metadata)
             rows = _parquet_rows(table)
-            yield from _Table(file, table.schema_arrow.names).documents(rows)
+            yield from Table(file, table.schema_arrow.names).documents(rows)
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).partition('\n')[0]
         raise UnreadableFile(f'not a complete Parquet file ({reason})') from error
@@ -145,12 +145,12 @@ def _check_unpacked(path: Path, metadata: Any) -> None:
         raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, too much for a table')
 
 
-def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
+def _parquet_rows(table: Any) -> Iterator[NumberedRow]:
     rows = count(1)
     for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
         columns = [column.to_pylist(maps_as_pydicts='lossy') for column in batch.columns]
         for values in zip(*columns, strict=True):
-            yield _NumberedRow(values, row=next(rows))
+            yield NumberedRow(values, row=next(rows))
 
 
 def json_documents(file: FileToRead) -> Iterator[Document]:
@@ -177,7 +177,7 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
     docids = _Docids(file)
     for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
-        row = _Row(_distinct(record), list(record.values()))
+        row = _Row(distinct_names(record), list(record.values()))
         yield row.document(docids, file.fields or TEXT_COLUMNS, identifier).at_line(line)
 
 
@@ -268,7 +268,7 @@ def _delimiter_of(file: FileToRead, header: str) -> str:
     return max(_DELIMITERS, key=names_alone.count)
 
 
-class _NumberedRow(NamedTuple):
+class NumberedRow(NamedTuple):
     """The values of a row, and its location.
 
     Attributes
@@ -367,7 +367,7 @@ def _named_cells(values: Mapping[str, Any], but: str) -> str:
     return '\n'.join(f'{name}: {_text_of(value)}' for name, value in shown.items())
 
 
-class _Table:
+class Table:
     """A table whose columns have names.
 
     Parameters
@@ -380,7 +380,7 @@ class _Table:
         self._file = file
         if len(names) > MAX_FIELDS:
             raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
-        self._names = _distinct(names)
+        self._names = distinct_names(names)
         known = {name.strip().lower() for name in names}
         for field in file.fields:
             if field.lower() not in known:
@@ -390,7 +390,7 @@ class _Table:
             shown = ', '.join(names)[:80]
             raise UnreadableFile(f"it has no column '{file.title_column}', but {shown}")
 
-    def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
+    def documents(self, rows: Iterable[NumberedRow]) -> Iterator[Document]:
         """The documents of the rows, in their order."""
         docids = _Docids(self._file)
         remaining = iter(rows)
@@ -413,7 +413,7 @@ class _Table:
         # A list of stock has a description beside the article, number and shelf of each thing.
         return () if present == {DESCRIPTION} else TEXT_COLUMNS
 
-    def _title_name(self, rows: Sequence[_NumberedRow], text_columns: Sequence[str]) -> str:
+    def _title_name(self, rows: Sequence[NumberedRow], text_columns: Sequence[str]) -> str:
         """The column that is the title of rows; '' if a column says so, or has their text."""
         chosen = self._file.title_column
         named = {name.lower() for name in self._names}
@@ -428,13 +428,13 @@ class _Table:
 class _FirstRows:
     """The first rows of a table, and what reading the one behind them raised."""
 
-    rows: Sequence[_NumberedRow]
+    rows: Sequence[NumberedRow]
     error: Exception | None
 
 
-def _read_first(rows: Iterator[_NumberedRow]) -> _FirstRows:
+def _read_first(rows: Iterator[NumberedRow]) -> _FirstRows:
     """The rows that decide which column is the title."""
-    first: list[_NumberedRow] = []
+    first: list[NumberedRow] = []
     size = 0
     try:
         for row in islice(rows, _ROWS_OF_TITLES):
@@ -448,7 +448,7 @@ def _read_first(rows: Iterator[_NumberedRow]) -> _FirstRows:
     return _FirstRows(first, None)
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """The names of columns, where another one has a name with their number: 'tag', 'tag_3'."""
     distinct: list[str] = []
     for number, name in enumerate(names, 1):
