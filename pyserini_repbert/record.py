@@ -179,7 +179,7 @@ def _summary(folder: Path) -> Path:
 
 @cache
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files.
+    """The first digits of the SHA-256 over this package's .py, .toml and .yaml files.
 
     The regressions' own code does not count.
     """
@@ -192,7 +192,7 @@ def code_version() -> str:
         parts = Path(folder).relative_to(root).parts
         if parts[:1] == ('regression',):
             continue
-        files += [(*parts, name) for name in names if name.endswith(('.py', '.yaml'))]
+        files += [(*parts, name) for name in names if name.endswith(('.py', '.toml', '.yaml'))]
     total = hashlib.sha256()
     for inside in sorted(files):
         content = root.joinpath(*inside).read_bytes()

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -41,7 +42,7 @@ from pyserini_repbert.commands.terminal import (
     say_device,
     scores_in_rankings,
 )
-from pyserini_repbert.data.copies import copies_of
+from pyserini_repbert.data.copies import DistinctHits, depths_of, distinct_hits
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import MissingResourceError
@@ -424,40 +425,76 @@ def _answers(
     from pyserini_repbert.lucene.query_words import word_finder
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    # Hits with the same text are shown as one, so that others take their places.
-    n_hits = max([2 * options.hits, *(follower.n_hits for follower in followers)])
-    with ProgressBars(options) as watcher:
-        run = pipeline.rank(topics, None, n_hits, watcher)
-    _warn_of_queries(topics, pipeline, watcher)
-    find_words = word_finder(language_of(pipeline))
-    shown = []
+    answers = _find_distinct(topics, pipeline, options, followers)
+    find_words = _find_no_words if options.like else word_finder(language_of(pipeline))
+    texts = []
     for topic in topics:
-        said = _follow(topic, run[topic.qid], followers, watcher)
-        hits = _hits_with_texts(topic, said.ranking, options.hits, pipeline, watcher)
+        answer = answers[topic.qid]
+        hits = answer.distinct.hits
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or _asks_at_prompt(options):
-            reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
-        scores = _shown_scores(topic, hits, pipeline, watcher)
-        question = topic.text
-        if options.like:
-            question = f'like {readable_docid(topic.text)}'
-            find_words = _find_no_words
-        lines = said.lines if hits else [*said.lines, without_hits]
-        shown.append(hits_text(question, hits, reasons, find_words, lines, said.marks, scores))
-    return shown
+            reasons = _reasons(topic, hits, pipeline, options, answer.watcher, depth)
+        question = f'like {readable_docid(topic.text)}' if options.like else topic.text
+        text = hits_text(
+            question,
+            hits,
+            reasons,
+            find_words,
+            lines_below=answer.lines if hits else [*answer.lines, without_hits],
+            marks=answer.marks,
+            scores=_shown_scores(topic, hits, pipeline, answer.watcher),
+            copies=answer.distinct.copies,
+        )
+        texts.append(text)
+    return texts
 
 
-def _hits_with_texts(
-    topic: Query, ranking: Ranking, n_wanted: int, pipeline: Pipeline, watcher: ProgressBars
-) -> Ranking:
-    """The best hits of a ranking with their texts; `n_wanted` of them are not copies of others."""
-    n_hits = n_wanted
-    while True:
-        hits = pipeline.with_decisive_texts(topic, ranking[:n_hits], watcher)
-        n_needed = n_wanted + sum(map(len, copies_of(hits).values()))
-        if n_hits >= min(n_needed, len(ranking)):
-            return hits
-        n_hits = n_needed
+@dataclass(frozen=True)
+class _ShownHits:
+    """The answer to a question.
+
+    Attributes
+    ----------
+    distinct : the hits that are shown
+    lines : what extensions say about the question
+    marks : of each hit; none if nothing is said
+    watcher : has the intermediate runs
+    """
+
+    distinct: DistinctHits
+    lines: Sequence[str]
+    marks: Sequence[Sequence[str]]
+    watcher: ProgressBars
+
+
+def _find_distinct(
+    topics: Sequence[Query],
+    pipeline: Pipeline,
+    options: argparse.Namespace,
+    followers: Sequence[SearchFollower],
+) -> dict[str, _ShownHits]:
+    """The answer to each question by its qid, with `--hits` hits of different texts."""
+    answers: dict[str, _ShownHits] = {}
+    waiting = topics
+    for depth in depths_of(options.hits):
+        n_hits = max([depth, *(follower.n_hits for follower in followers)])
+        with ProgressBars(options) as watcher:
+            run = pipeline.rank(waiting, None, n_hits, watcher)
+        if not answers:
+            _warn_of_queries(topics, pipeline, watcher)
+        short = []
+        for topic in waiting:
+            said = _follow(topic, run[topic.qid], followers, watcher)
+            add_texts = partial(pipeline.with_decisive_texts, topic, notes=watcher)
+            distinct = distinct_hits(said.ranking, options.hits, add_texts)
+            marks = [said.marks[row] for row in distinct.rows] if said.marks else ()
+            answers[topic.qid] = _ShownHits(distinct, said.lines, marks, watcher)
+            if distinct.are_too_few(options.hits, said.ranking, n_hits):
+                short.append(topic)
+        if not short:
+            break
+        waiting = short
+    return answers
 
 
 def _without_hits(resolved: ResolvedSearch) -> str:

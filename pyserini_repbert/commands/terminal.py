@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.origins import docid_of_path, readable_docid
 from pyserini_repbert.data.suffixes import (
     PAGES,
@@ -50,6 +49,7 @@ def hits_text(
     lines_below: Sequence[str] = (),
     marks: Sequence[Sequence[str]] = (),
     scores: Sequence[str] = (),
+    copies: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """The query and its hits as lines of text, each hit's reasons below it.
 
@@ -62,26 +62,21 @@ def hits_text(
     lines_below : lines about the question
     marks : a mark for each hit, beside its score
     scores : of each hit; default: its score
+    copies : the docids of files with the same text, by the docid of a hit; None: none
     """
     lines = [f'? {printable(query)}']
     lines += [f'   {line}' for line in lines_below]
     width = max(40, min(shutil.get_terminal_size().columns, 110))
-    copies = copies_of(hits)
-    are_copies = {docid for docids in copies.values() for docid in docids}
-    titles = [hit.title for hit in hits if hit.docid not in are_copies]
-    number = 0
+    titles = [hit.title for hit in hits]
     for row, hit in enumerate(hits):
-        if hit.docid in are_copies:
-            continue
-        number += 1
         said = [scores[row] if scores else score_text(hit.score)]
         if marks:
             said += marks[row]
         score = f'({", ".join(said)})'
         name = printable(readable_docid(hit.docid))
-        lines.append(f'{number:4d}. {name}  {score}{_title_text(hit, titles)}')
+        lines.append(f'{row + 1:4d}. {name}  {score}{_title_text(hit, titles)}')
         below = []
-        if hit.docid in copies:
+        if copies and hit.docid in copies:
             others = ', '.join(map(readable_docid, copies[hit.docid]))
             below.append(printable(f'the same in {others}'))
         below += _text_lines(hit, query, width - len(_INDENT), find_words)

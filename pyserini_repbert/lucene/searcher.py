@@ -22,7 +22,7 @@ from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.document_queries import DocumentQueries
-from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
+from pyserini_repbert.lucene.json_values import ByteLists, HitsReader, java_list
 from pyserini_repbert.lucene.jvm import (
     calling,
     java_calls,
@@ -385,8 +385,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _batch_hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of topics that Lucene searches at once."""
-        texts = self._strings(topic.text for topic in topics)
-        qids = self._strings(topic.qid for topic in topics)
+        texts = java_list(topic.text for topic in topics)
+        qids = java_list(topic.qid for topic in topics)
         hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
         run: Run = {}
         for qid, own in calling(self._open_index.hits_reader.read, hits).items():
@@ -435,19 +435,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             documents = int(self._java.reader.docFreq(term))
         return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
-    def _strings(self, values: Any) -> Any:
-        strings = java_class('java.util.ArrayList')()
-        for value in values:
-            strings.add(value)
-        return strings
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks.
 
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            distinct = self._strings(dict.fromkeys(docids))
+            distinct = java_list(dict.fromkeys(docids))
             stored = calling(self._java.batch_get_docs, distinct, self.threads)
             texts: dict[str, str | None] = {}
             for entry in stored.entrySet().toArray():
