@@ -67,7 +67,7 @@ class VectorIndex(Blocks, Protocol):
 
     @property
     def sample(self) -> NDArray[np.float32] | None:
-        """A sample of the vectors, float32 (m, d); None where they cannot be read."""
+        """A sample of the vectors, float32 (m, d); None if they cannot be read."""
 
     @property
     def sample_mean(self) -> NDArray[np.float32] | None:
