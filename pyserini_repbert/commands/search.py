@@ -1,9 +1,8 @@
 """`python -m pyserini_repbert.search`: answer questions, or write a run file for topics.
 
-The way of a query: the flags become a `PipelineSpec` (what is asked) and a `Machine` (where it
-runs). `resolve` decides what is searched, and opens the index. `open_resolved` opens its rankings.
-The pipeline ranks all questions or topics together.
-Their hits are printed, or written as a run.
+The way of a query: the flags become a `PipelineSpec` (the request) and a `Machine` (where it runs).
+`resolve` decides what is searched, and opens the index. `open_resolved` opens its rankings. The
+pipeline ranks all questions or topics together. Their hits are printed, or written as a run.
 """
 
 from __future__ import annotations
@@ -246,7 +245,7 @@ def main(arguments: list[str]) -> None:
         resolved = resolve(spec, machine)
         held.callback(resolved.close)
         if options.like:
-            # Those of the collection's own settings read a question.
+            # The collection's own rerankers read a question.
             resolved = resolved.without_stages()
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
@@ -266,7 +265,8 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
 
 
 def _teacher_of(resolved: ResolvedSearch) -> dict[str, str]:
-    """The language model whose grades taught the search, for the record; empty without one."""
+    """The language model from whose grades the search learned, for the record; empty without
+    one."""
     teacher = None if resolved.index is None else resolved.index.taught_by()
     return {} if teacher is None else {TAUGHT_BY: teacher}
 
@@ -320,7 +320,7 @@ def _start_engines(
     options : the command's flags
     resolved : what is searched
     machine : where
-    held : ends what was started
+    held : closes what was opened
     """
     if resolved.needs_java:
         from pyserini_repbert.lucene.jvm import started_ahead
@@ -410,7 +410,7 @@ def _answers(
     followers: Sequence[SearchFollower] = (),
     without_hits: str = 'no hits',
 ) -> list[str]:
-    """The hits of each question as text, with reasons if they are asked for.
+    """The hits of each question as text, with reasons on request.
 
     Parameters
     ----------
@@ -456,9 +456,9 @@ class _ShownHits:
     Attributes
     ----------
     distinct : the hits that are shown
-    lines : what extensions say of the question
+    lines : what extensions say about the question
     marks : of each hit; none if nothing is said
-    watcher : has the runs on the way
+    watcher : has the intermediate runs
     """
 
     distinct: DistinctHits
@@ -498,12 +498,12 @@ def _find_distinct(
 
 
 def _without_hits(resolved: ResolvedSearch) -> str:
-    """What is said of a question that finds nothing."""
+    """The message for a question without hits."""
     index = resolved.index
     if index is None or resolved.spec.sparse:
         return 'no hits'
     of_models = index.offered.of_models
-    # What has vectors is expected to find by meaning.
+    # From an index with vectors, users expect hits by meaning.
     if of_models and of_models.isdisjoint(index.rankings):
         return 'no hits: this search is by words alone'
     return 'no hits'
@@ -595,7 +595,7 @@ def _reasons(
 def _open_followers(
     options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
 ) -> list[SearchFollower]:
-    """What extensions say of hits, as far as flags ask for it. Raises the errors of
+    """What extensions say about hits, if flags ask for it. Raises the errors of
     `CommandPart.follow`.
     """
     followers = []
@@ -607,7 +607,7 @@ def _open_followers(
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:
-    """No word of a text: the name of a document has no meaning."""
+    """No word of a document's text: its name has no meaning."""
     return []
 
 
@@ -645,7 +645,7 @@ def last_reranker(pipeline: Pipeline) -> Reranker | None:
 
 
 def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
-    """Write the run of all topics, and what else was asked for; say what it took."""
+    """Write the run of all topics and the other requested outputs; print times and costs."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics

@@ -129,8 +129,8 @@ def scores_in_rankings(hits: Ranking, rankings: Mapping[str, Ranking]) -> list[s
 def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     """Where a passage is, in up to two lines: its headings with its file, and its address.
 
-    A passage at the beginning of a file has no first line: the docid says where it is. That of a
-    record, such as a row of a table, does not, nor which of its printed pages answers.
+    A passage at the beginning of a file has no first line: the docid says where it is. A record's
+    docid, such as a table row's, does not say it, nor on which printed page the answer is.
     """
     lines = []
     start, _ = passage.shown_span
@@ -143,13 +143,13 @@ def _place_lines(docid: str, passage: Excerpt) -> list[str]:
 
 
 def _names_file(docid: str, file: str) -> bool:
-    """Whether a docid is that of a file as a whole, which may have a prefix."""
+    """Whether a docid, possibly with a prefix, belongs to a whole file."""
     name = docid_of_path(file)
     return docid.endswith((name, without_suffix(name, PAGES)))
 
 
 def _place_text(passage: Excerpt) -> str:
-    """The headings of a passage, and where it is in its file; '' if neither is known."""
+    """The headings of a passage, and its location in its file; '' if neither is known."""
     place = passage.file
     if passage.line is not None:
         place += f':{passage.line}'
@@ -172,8 +172,8 @@ def _page_text(passage: Excerpt) -> str:
 def _title_text(hit: Candidate, titles: Sequence[str]) -> str:
     """The title of a document, after its docid and score; '' if it has none.
 
-    A docid that is no path says nothing beside a title that other hits have, too: the file's name
-    comes with it. `titles` are those of all hits.
+    If other hits have the same title, a docid that is not a path does not tell them apart. Then the
+    file's name is added. `titles` are all hits' titles.
     """
     title = hit.title
     if not title:
@@ -185,7 +185,7 @@ def _title_text(hit: Candidate, titles: Sequence[str]) -> str:
 
 
 def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A few lines of a passage: all of it, or what stands around the words of the query."""
+    """A few lines of a passage: all of it, or the part around the query's words."""
     from pyserini_repbert.data.snippets import cut_around
     from pyserini_repbert.data.spelling import mended
 
@@ -200,7 +200,7 @@ def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | N
 
 
 def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A few lines of a program: the first, or what stands around the words of the query."""
+    """A few lines of a program: the first ones, or those around the query's words."""
     from pyserini_repbert.data import snippets
 
     find = find_words or snippets.find_words
@@ -233,7 +233,7 @@ def answer_questions(answer: Callable[[str], str]) -> None:
 def piped_questions() -> Iterator[str]:
     """The questions that come through a pipe, one a line; empty lines are passed over.
 
-    Raises InputError for a line that is not UTF-8, and where there is no question at all.
+    Raises InputError for a line that is not UTF-8, and if there is no question at all.
     """
     n_questions = 0
     lines: Iterable[bytes] = () if sys.stdin is None else sys.stdin.buffer
@@ -291,7 +291,7 @@ class ProgressBars(contextlib.ExitStack, Notes):
         self._bar.update(n)
 
     def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
-        """Say on stderr what is built; returns a progress callback."""
+        """Say on stderr what is being built; returns a progress callback."""
         from pyserini_repbert.names.indexes import NamedIndex
 
         if not isinstance(index, NamedIndex):
@@ -342,9 +342,7 @@ def say_encodings(encodings: Mapping[Path, str]) -> None:
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:
-    """The costs as lines of text, one a stage, with a line of sums where there are several
-    stages.
-    """
+    """The costs as lines of text, one per stage, and a line of sums if there are several stages."""
     lines = [_cost_text(cost) for cost in costs]
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)

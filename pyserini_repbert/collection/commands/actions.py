@@ -372,7 +372,7 @@ def _files_text(state: SourceStatus) -> str:
 
 
 def _rows_text(changes: Changes) -> str:
-    """How many of the added documents are rows of tables; '' for few."""
+    """How many of the added documents are rows of tables; '' if there are few."""
     if changes.added_rows < _MANY_ROWS:
         return ''
     return f'; {changes.added_rows} of the added documents are rows of tables'
