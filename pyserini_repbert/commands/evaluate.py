@@ -25,6 +25,7 @@ from pyserini_repbert.commands.flags import (
     write_values,
 )
 from pyserini_repbert.commands.model_grades import check_model_grades
+from pyserini_repbert.commands.outputs import OutputFile
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table
@@ -196,11 +197,13 @@ def _make_parser() -> Parser:
     )
     add(
         '--per-query',
+        type=OutputFile,
         metavar='FILE',
         help='write the values of each topic to a file; - prints them instead of the table',
     )
     add(
         '--html',
+        type=OutputFile,
         metavar='FILE',
         help='write a page: rankings side by side, gains and losses, and the questions to look '
         'at, by the first of --measures',

@@ -17,6 +17,7 @@ from pyserini_repbert.commands.command import (
 )
 from pyserini_repbert.commands.console import json_text, printable, shaded
 from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.outputs import OutputFile
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError
@@ -83,6 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--output',
         nargs='+',
         default=[],
+        type=OutputFile,
         metavar='FILE',
         help='.html pages or .png pictures to write',
     )

@@ -27,6 +27,7 @@ from pyserini_repbert.commands.flags import (
     record_output,
     used_fusion,
 )
+from pyserini_repbert.commands.outputs import OutputFile, RanksFile
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec
@@ -63,10 +64,16 @@ def make_parser() -> argparse.ArgumentParser:
         help='fuse documents, from runs of passages named DOCID#NUMBER; the value says how '
         'passage scores become the score of a document',
     )
-    add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    add(
+        '--output',
+        required=True,
+        type=OutputFile,
+        help='run file to write; a name that ends in .gz is compressed',
+    )
     add_flags(flags, 'overwrite', 'output_format', 'tag')
     add(
         '--provenance',
+        type=RanksFile,
         metavar='FILE',
         help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl",
     )
@@ -209,6 +216,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
     add_flags(flags, 'hits')
     add(
         '--output',
+        type=OutputFile,
         metavar='RUN',
         help='write the held-out run: each topic is fused as the other folds choose',
     )

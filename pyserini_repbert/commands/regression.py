@@ -21,6 +21,7 @@ from pyserini_repbert.commands.command import (
     refuse,
 )
 from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
@@ -57,10 +58,10 @@ _FORMS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 @argument_type
-def _report_name(path: str) -> str:
+def _report_name(path: str) -> OutputPath:
     if Path(path).suffix not in _FORMS:
         raise ValueError(f"report '{path}': a name that ends in .md, .html or .json was expected")
-    return path
+    return OutputPath(path)
 
 
 def main(arguments: list[str]) -> int:
