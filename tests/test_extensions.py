@@ -161,14 +161,11 @@ def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, cap
     (installed / 'older' / 'generations.txt').unlink()
     testing = pytest.importorskip('starlette.testclient')
     settings = pytest.importorskip('pyserini_repbert.serve.settings')
-    from pyserini_repbert.serve.app import create_app
 
     served = {
         name: settings.IndexSettings(path=str(installed / name)) for name in ('mine', 'older')
     }
-    with testing.TestClient(create_app(settings.ServeSettings(indexes=served))) as client:
-        while client.get('/readyz').status_code == 503:
-            pass
+    with testing.ready_client(settings.ServeSettings(indexes=served)) as client:
         assert client.get('/v1/mine/generations').json() == {'noted': 2}
         assert client.get('/v1/older/generations').json() == {'noted': 0}
         assert client.get('/v1/mine/generations?k=1').status_code == 400

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.flags import add_flags, record_output
-from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.files import check_replaced
@@ -48,7 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--qrels',
         help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
-    add('--output', type=OutputPath, metavar='FOLDER', help='the folder to write')
+    add('--output', type=outputs.OutputPath, metavar='FOLDER', help='the folder to write')
     add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
         '--seed',

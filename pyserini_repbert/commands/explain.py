@@ -8,13 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import (
-    parser,
-    positive_int,
-    refuse,
-    utf8_text,
-    zero_or_more,
-)
+from pyserini_repbert.commands.command import parser, positive_int, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.console import json_text, printable, shaded
 from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.outputs import OutputFile

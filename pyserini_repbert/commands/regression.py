@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.commands.command import (
-    argument_type,
-    parser,
-    positive_int,
-    progress,
-    refuse,
-)
+from pyserini_repbert.commands.command import argument_type, parser, positive_int, progress, refuse
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.data.values import parse_json

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
@@ -26,7 +26,6 @@ from pyserini_repbert.commands.flags import (
     record_output,
     used_fusion,
 )
-from pyserini_repbert.commands.outputs import OutputFile, RanksFile
 from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import (
     add_stage_arguments,
@@ -138,11 +137,11 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
         action='store_true',
         help="show each hit's rank in each ranking, and what the rankings and rerankers saw in it",
     )
-    add('--output', type=OutputFile, help='with --topics: the run file to write')
+    add('--output', type=outputs.OutputFile, help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add(
         '--provenance',
-        type=RanksFile,
+        type=outputs.RanksFile,
         metavar='FILE',
         help="write each hit's rank in each ranking, as FILE.tsv or FILE.jsonl",
     )

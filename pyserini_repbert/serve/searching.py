@@ -170,7 +170,6 @@ def answer_search(
     added: dict[str, Any] = {}
     for addition in additions:
         added |= addition.fields
-        warnings += addition.warnings
     of_hits = [_fields_of_hit(row, additions) for row in rows]
     return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), added, of_hits)
 

@@ -12,10 +12,9 @@ from pyserini_repbert.collection.commands.model_grades import (
     print_model_agreements,
     refuse_model_grades,
 )
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
-from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import add_flags_of, parts_of
 from pyserini_repbert.extension_words import missing_extension
@@ -51,17 +50,22 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--export-topics',
-        type=OutputPath,
+        type=outputs.OutputPath,
         metavar='FILE',
         help='write the judged questions: qid<TAB>text',
     )
     add(
         '--export-qrels',
-        type=OutputPath,
+        type=outputs.OutputPath,
         metavar='FILE',
         help='write one grade of each judged document',
     )
-    add('--export', type=OutputPath, metavar='FILE', help='write each judgment, as a line of JSON')
+    add(
+        '--export',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write each judgment, as a line of JSON',
+    )
     add(
         '--only-random',
         action='store_true',
