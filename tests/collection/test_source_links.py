@@ -3,6 +3,7 @@
 import sqlite3
 
 import pytest
+from folders import write_files
 from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
@@ -14,7 +15,6 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from pyserini_repbert.serve.command import _settings, make_parser
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.collection.files.mixed_files import write_files
 
 SITE = 'https://docs.example.org/'
 FILES = {'a b/pets#1.md': '# Pets\n\n## At night\n\nThe cat ran.\n', 'run.py': 'def fish(): ...\n'}

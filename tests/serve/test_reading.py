@@ -3,13 +3,13 @@
 from urllib.parse import quote
 
 import pytest
+from folders import write_files
 from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.origins import Heading
 from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.collection.files.mixed_files import write_files
 
 SECTION = '## {name}\n\nThe {name} ran on the red mat.\n\n'
 NAMES = ('cat', 'dog', 'fish', 'bird')

@@ -3,7 +3,7 @@
 import gzip
 
 import pytest
-from mixed_files import write_files
+from folders import write_files
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Passage

@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from mixed_files import write_files
+from folders import write_files
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Passage

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from folders import N_QUESTIONS
+from folders import question_documents
 from learned_collections import let_learn
 from ready_services import ready_client
 
@@ -112,12 +112,8 @@ def test_words_and_their_weights_are_asked_once(tiny_checkpoint, tmp_path, monke
 def test_one_search_is_known_by_commands_python_and_the_service(tiny_checkpoint, tmp_path, capsys):
     """Vectors and words, fused; what is fused otherwise has no confidence."""
     folder = tmp_path / 'mine'
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
     with Collection.open(folder, encoder=str(tiny_checkpoint())) as collection:
-        collection.sync(documents)
+        collection.sync(question_documents())
     let_learn(folder)
     with Collection.open(folder) as collection:
         hits = collection.search('w1 mat', 3, confidence=True)

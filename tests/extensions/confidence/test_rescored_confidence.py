@@ -1,7 +1,7 @@
 """Confidence where token vectors order the hits: learned, and told by Python, commands, service."""
 
 import pytest
-from folders import N_QUESTIONS
+from folders import question_documents
 from learned_collections import let_learn
 from ready_services import ready_client
 from sentence_folders import write_multi_vector
@@ -19,14 +19,10 @@ pytest.importorskip('sentence_transformers')
 @pytest.fixture
 def folder(tiny_checkpoint, tmp_path):
     """A collection that token vectors order by default; it learned from judgments."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
     path = tmp_path / 'mine'
     models = {'encoder': str(tiny_checkpoint()), 'multi_vector': write_multi_vector(tmp_path / 'm')}
     with Collection.open(path, sparse='none', **models) as collection:
-        collection.sync(documents)
+        collection.sync(question_documents())
     confidence = let_learn(path)
     assert confidence['model']['search']['rankings'] == ['dense', 'rescored']
     return path

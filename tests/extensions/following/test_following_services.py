@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from folders import write_files
 from ready_services import ready_client
 
 pytest.importorskip('fastapi', reason='the serve extra is not installed')
@@ -73,8 +74,7 @@ def test_a_service_follows_what_changes_before_and_while_it_serves(mine, notes):
     with served(mine, notes) as client:
         until(lambda: generation(client) == 2)
         assert 'bird.txt' in docids(client)
-        (notes / 'moon.txt').write_text('the moon', encoding='utf-8')
-        (notes / 'tree.txt').write_text('the tree', encoding='utf-8')
+        write_files(notes, {'moon.txt': 'the moon', 'tree.txt': 'the tree'})
         (notes / 'cat.txt').unlink()
         until(lambda: generation(client) == 3)
         assert docids(client) == ['bird.txt', 'dog.txt', 'fish.txt', 'moon.txt', 'tree.txt']
