@@ -278,7 +278,7 @@ def _print_estimate(adaptation: Adaptation, estimate: Estimate, names: Sequence[
     """Print the means of all rankings, what was learned, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
     print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
-    values_of = adaptation.untuned | adaptation.steps
+    values_of = adaptation.untuned.values | adaptation.steps
     means = {name: float(values.mean()) for name, values in values_of.items()}
     print_means(means, estimate.now)
     if len(names) > 1:

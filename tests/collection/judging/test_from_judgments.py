@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from folders import N_QUESTIONS, write_files
 
-from pyserini_repbert.adapt.adaptation import Adaptation
+from pyserini_repbert.adapt.adaptation import Adaptation, UntunedSearches
 from pyserini_repbert.adapt.offering import LEARNED_BEFORE, report_of
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import (
@@ -183,12 +183,14 @@ def adaptation(learned):
         rerank_weight=None,
         n_topics=4,
         texts=('a', 'b', 'c', 'd'),
-        now='dense',
-        untuned={'dense': np.array([0.1, 0.2, 0.3, 0.4])},
-        ways={},
+        untuned=UntunedSearches(
+            now='dense',
+            values={'dense': np.array([0.1, 0.2, 0.3, 0.4])},
+            ways={},
+            agreement=TTest(9.0, 0.001),
+        ),
         steps={'with the query map': np.array(learned)},
         chosen=np.array(learned),
-        agreement=TTest(9.0, 0.001),
         fold_maps=(),
         fold_of_text=(),
     )

@@ -1,5 +1,7 @@
 """A collection is searched by what `adapt` stored, whichever of its rankings that names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from folders import write_files
@@ -59,8 +61,8 @@ def let_win(monkeypatch):
         def adapt_so(*given, **named):
             learnt = adapt(*given, **named)
             ones = np.ones(len(learnt.texts))
-            values = {**vars(learnt), 'untuned': {**learnt.untuned, name: ones}, 'chosen': ones}
-            return type(learnt)(**values)
+            untuned = replace(learnt.untuned, values={**learnt.untuned.values, name: ones})
+            return replace(learnt, untuned=untuned, chosen=ones)
 
         monkeypatch.setattr(from_judgments, 'adapt', adapt_so)
 
