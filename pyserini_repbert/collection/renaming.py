@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.data.origins import docid_of_path
 
 _READ_AT_ONCE = 500  # documents
 _DIGEST_BYTES = 16
@@ -30,7 +32,7 @@ class Rename:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A document that is gone or new."""
+    """A document that was deleted or added."""
 
     docid: str
     title: str
@@ -70,6 +72,46 @@ def find_renames(
     return renames
 
 
+def find_lost(
+    connection: sqlite3.Connection,
+    generation: int,
+    source: int,
+    gone: Sequence[int],
+    *,
+    renames: Sequence[Rename],
+) -> list[str]:
+    """The docids of documents that are gone, and that no new document of the same file replaces.
+
+    A file may be read as other documents than before: by rows that have other docids, or as one
+    document.
+
+    Parameters
+    ----------
+    connection : of the writer, which has staged what the source has
+    generation : the one that is staged
+    source : its number
+    gone : the numbers of the documents that it no longer has
+    renames : documents that only got another docid
+    """
+    passed_over = {docid for rename in renames for docid in (rename.old, rename.new)}
+    n_new: Counter[str] = Counter()
+    whole_files = set()
+    for docid, file in _read_new_files(connection, generation, source):
+        if docid not in passed_over:
+            n_new[file] += 1
+        if docid.endswith(docid_of_path(file)):
+            whole_files.add(file)
+    lost = []
+    for docid, file in _read_files(connection, gone):
+        if docid in passed_over or file in whole_files:
+            continue
+        if n_new[file] > 0:
+            n_new[file] -= 1
+        else:
+            lost.append(docid)
+    return lost
+
+
 def find_moves(
     connection: sqlite3.Connection,
     generation: int,
@@ -78,9 +120,9 @@ def find_moves(
 ) -> list[Rename]:
     """Where texts went of documents that have other texts with the next generation.
 
-    Two documents may swap their texts, or one may take the text of another, which is gone or
-    has a new text. A document may also become a copy of a judged one: its own text is gone, and
-    its grades were given to that text.
+    Two documents may swap their texts, or one may take the text of another one that was deleted or
+    has a new text. A document may also become a copy of a judged one. Its previous text no longer
+    exists, and neither do the grades given to it.
 
     Parameters
     ----------
@@ -135,14 +177,14 @@ def find_returns(
         if docid != old and docid not in come:
             new_by_old.setdefault(old, docid)
     returns = [Rename(old, new) for old, new in new_by_old.items()]
-    # What had the docid before is another text, and is gone.
+    # The docid's previous text was another one, which no longer exists.
     left = {move.old for move in moves} | set(new_by_old)
     displaced = [docid for docid in new_by_old.values() if docid not in left]
     return returns + _without_successor(displaced)
 
 
 def _without_successor(docids: Sequence[str]) -> list[Rename]:
-    """Documents whose judged texts are gone, though they are there."""
+    """Documents that exist, but no longer have their judged texts."""
     return [Rename(docid, '') for docid in docids]
 
 
@@ -151,7 +193,7 @@ def _gone_versions(
 ) -> dict[str, str]:
     """The docid of each judged version, of documents that the generation before does not have.
 
-    A document that was there keeps its grades, or `find_moves` says where they go.
+    A document that already existed keeps its grades, or `find_moves` says where they go.
     """
     were_live = connection.execute(
         'SELECT docid FROM documents JOIN fields USING (docno) WHERE since < :generation '
@@ -184,7 +226,7 @@ def _read_new_versions(
 
 @dataclass(frozen=True)
 class _Text:
-    """A text of a document, by its digest."""
+    """A document's text, by its digest."""
 
     digest: bytes
     document: _Candidate
@@ -286,10 +328,40 @@ def _read_new(
     yield from _digested(rows)
 
 
+def _read_new_files(
+    connection: sqlite3.Connection, generation: int, source: int
+) -> Iterator[tuple[str, str]]:
+    """The docid and the file of each staged document that the generation before did not have.
+
+    Documents that come from no file are left out.
+    """
+    yield from connection.execute(
+        'SELECT docid, file FROM staged CROSS JOIN fields USING (docno) '
+        f'JOIN origins ON origins.docno = staged.docno AND origins.until = {FOREVER} '
+        'JOIN documents ON documents.docno = staged.docno '
+        f'WHERE fields.since = :generation AND fields.until = {FOREVER} '
+        "AND fields.source = :source AND file > '' AND NOT EXISTS (SELECT 1 FROM fields AS before "
+        'WHERE before.docno = staged.docno AND before.until = :generation) ORDER BY staged.docno',
+        {'generation': generation, 'source': source},
+    )
+
+
+def _read_files(connection: sqlite3.Connection, docnos: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The docid and the file of live documents; '' for one that comes from no file."""
+    for first in range(0, len(docnos), _READ_AT_ONCE):
+        yield from connection.execute(
+            "SELECT docid, COALESCE(file, '') FROM documents LEFT JOIN origins "
+            f'ON origins.docno = documents.docno AND until = {FOREVER} '
+            'WHERE documents.docno IN (SELECT value FROM json_each(?)) ORDER BY documents.docno',
+            [json.dumps(docnos[first : first + _READ_AT_ONCE])],
+        )
+
+
 def _digested(rows: sqlite3.Cursor) -> Iterator[tuple[bytes, _Candidate]]:
     """The digest of each text, with its document.
 
-    Of a page that is a heading alone, the title counts. Documents without any words are left out.
+    For a page that is only a heading, the title is compared. Documents without any words are left
+    out.
     """
     for docid, title, text in rows:
         words = text or (title and f'\0{title}')

@@ -1,5 +1,5 @@
-"""Search for documents by what a further model made of their passages: term weights, or vectors
-of tokens.
+"""Search for documents by a further model's values of their passages: term weights, or token
+vectors.
 
 The search is exact: each passage is scored, and documents are ranked by their passages. With a
 scan, some documents may be missed: those with no passage that it finds. The scores of the others
@@ -257,7 +257,7 @@ class RepresentationSearcher(Searcher):
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """What made the score of each document's best passage, by docid.
 
-        A document of which there is nothing to say has none.
+        A document without a reason is left out.
         """
         (asked,) = self.queries_of([query])
         if asked is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.collection.known_words import UnknownDocuments
-from pyserini_repbert.collection.renaming import Rename, find_renames
+from pyserini_repbert.collection.renaming import find_lost, find_renames
 from pyserini_repbert.collection.rows import KnownDocument
 from pyserini_repbert.collection.source_files import documents_of_files
 from pyserini_repbert.collection.sources import ADDED, READERS, DocumentSource, SyncReport
@@ -58,8 +58,8 @@ class Changes:
     main_content: bool | None = field(default=None, kw_only=True)
     # The encodings of files that are not in Unicode.
     encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
-    # Which of the documents that were cut have words that the encoder does not know; None where
-    # none was cut, and where it knows all.
+    # Which of the documents that were cut have words that the encoder does not know; None if no
+    # text was cut, and if it knows all words.
     unknown: UnknownDocuments | None = field(default=None, kw_only=True, compare=False)
 
     @property
@@ -124,9 +124,9 @@ def sync_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError if more than half would be deleted, and for a new source whose files have
-    no document, and SourceConflictError for a document of another source. Nothing is published
-    then, nor where the documents cannot be read.
+    Raises InputError if more than half would be deleted, and for a new source whose files have no
+    document, and SourceConflictError for a document of another source. Nothing is published then,
+    or if the documents cannot be read.
     """
     is_new = not writer.sources.find(source.name).is_known
     seen = _SeenNumbers()
@@ -138,18 +138,21 @@ def sync_documents(
     gone, n_before = _missing_documents(writer, source.number, seen, kept)
     staging = writer.staging
     renames = find_renames(staging.connection, staging.generation, source.number, gone)
-    n_lost = len(gone) - len(renames)
+    n_renamed = len(renames)
+    n_deleted = len(gone) - n_renamed
+    lost = find_lost(staging.connection, staging.generation, source.number, gone, renames=renames)
     before = writer.sources.find(source.name)
     if source.prefix != before.prefix:
         # All have other docids now.
-        n_lost = max(0, n_before - counts.total)
-    if 2 * n_lost > n_before and not delete_most:
-        raise _loss_error(writer, source, gone, _Loss(n_lost, n_before, counts.added, renames))
+        n_deleted = max(0, n_before - counts.total)
+        lost = lost[:n_deleted]
+    if 2 * len(lost) > n_before and not delete_most:
+        loss = _Loss(lost, n_before, n_renamed=n_renamed, n_new=counts.added - n_renamed)
+        raise _loss_error(source, loss)
     staging.remove(gone)
     writer.renames = renames
     writer.source = replace(source, report=SyncReport.of(corpus.unread))
-    changes = _finish(writer, counts, deleted=n_lost, merge=merge)
-    n_renamed = len(renames)
+    changes = _finish(writer, counts, deleted=n_deleted, merge=merge)
     main_content = source.reading.main_content
     has_other_content = before.is_known and main_content != before.reading.main_content
     changes = replace(
@@ -164,39 +167,33 @@ def sync_documents(
 
 @dataclass(frozen=True)
 class _Loss:
-    """How much of a source is gone.
+    """How much of a source is missing.
 
     Attributes
     ----------
-    lost : how many documents
-    before : how many there were
-    added : how many are new, renamed ones included
-    renames : those that only got another docid
+    docids : of the documents that are lost
+    n_before : how many documents there were
+    n_renamed : how many documents only got another docid
+    n_new : how many documents are new
     """
 
-    lost: int
-    before: int
-    added: int
-    renames: Sequence[Rename]
+    docids: Sequence[str]
+    n_before: int
+    n_renamed: int
+    n_new: int
 
 
-def _loss_error(
-    writer: Writer, source: DocumentSource, gone: Sequence[int], loss: _Loss
-) -> InputError:
+def _loss_error(source: DocumentSource, loss: _Loss) -> InputError:
     """The error for a source that has lost most of its documents; it says from where."""
-    renamed = {rename.old for rename in loss.renames}
-    docids = [docid for docid in writer.staging.rows.docids(gone) if docid not in renamed]
-    besides = [f'most of them {_common_place(docids)}'] if docids else []
-    if loss.renames:
-        besides.append(f'{len(loss.renames)} others renamed')
-    n_new = loss.added - len(loss.renames)
-    if n_new:
-        besides.append(f'{n_new} new')
-    details = f' ({"; ".join(besides)})' if besides else ''
+    besides = [f'most of them {_common_place(loss.docids)}']
+    if loss.n_renamed:
+        besides.append(f'{loss.n_renamed} others renamed')
+    if loss.n_new:
+        besides.append(f'{loss.n_new} new')
     return InputError(
-        f'source {source.name} has lost {loss.lost} of {loss.before} documents{details}: check the '
-        'source, whose disk may not be mounted, or allow the deletion of more than half; nothing '
-        'was changed',
+        f'source {source.name} has lost {len(loss.docids)} of {loss.n_before} documents '
+        f'({"; ".join(besides)}): check the source, whose disk may not be mounted, or allow the '
+        'deletion of more than half; nothing was changed',
         parameters=('delete_most',),
     )
 
@@ -211,7 +208,7 @@ def _common_place(docids: Sequence[str]) -> str:
 
 
 def _with_reading(changes: Changes, corpus: Corpus) -> Changes:
-    """Changes with what is to be said of how the corpus was read."""
+    """Changes, with notes on how the corpus was read."""
     return replace(
         changes, skipped=corpus.skipped, unread=corpus.unread, encodings=corpus.encodings
     )
@@ -258,7 +255,7 @@ def _check_not_empty(corpus: Corpus, counts: WrittenCounts) -> None:
 
 
 def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:
-    """Publish what was written, and say what that was.
+    """Publish what was written, and return the changes.
 
     Parameters
     ----------
@@ -382,7 +379,7 @@ def _keep_unchanged(
 
 
 def _check_owners(writer: Writer, corpus: Corpus, source: DocumentSource) -> None:
-    """Read the docids of a corpus first, where one may belong to another source.
+    """Read the docids of a corpus first, if one may belong to another source.
 
     Encoding takes longer than reading. Of a source that was synced before, few documents are new,
     and each is checked before it is encoded.

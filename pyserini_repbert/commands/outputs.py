@@ -1,7 +1,7 @@
 """The kinds of flags that name outputs.
 
-Outputs do not lie in an index: there, they would replace its files, or be in the next writer's
-way.
+Outputs must not be inside an index, where they would replace its files or disturb the next
+writer.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def outputs_of(options: argparse.Namespace, kind: type[_Output]) -> Iterator[tup
 
 
 def check_outputs_outside(options: argparse.Namespace) -> None:
-    """Raise InputError for an output that lies in an index or a collection."""
+    """Raise InputError for an output that inside an index or a collection."""
     for flag, path in outputs_of(options, OutputPath):
         check_outside_indexes(path, flag)
 
 
 def check_outside_indexes(path: str, flag: str) -> None:
-    """Raise InputError for the value of a flag, a path, that lies in an index or a collection."""
+    """Raise InputError for a flag's path that is inside an index or a collection."""
     if descriptor(path) is not None:
         return
     from pyserini_repbert.index.surrounding import surrounding_index

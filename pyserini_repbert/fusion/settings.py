@@ -88,7 +88,8 @@ class FusionSettings:
 
     @property
     def fuses_whole(self) -> bool:
-        """Whether the k best of whole rankings are found without them, see `fusion.threshold`."""
+        """Whether the k best of complete rankings can be found without reading these, see
+        `fusion.threshold`."""
         is_interpolation = self.method is FusionMethod.INTERPOLATION
         return is_interpolation and self.normalize in _OVER_BEST and self.depth is None
 
@@ -98,7 +99,7 @@ class FusionSettings:
         return ranking.background if is_background else 0.0
 
     def depth_for(self, k: int | None) -> int | None:
-        """How many hits of each ranking are fused, for k fused ones; None: all.
+        """How many hits of each ranking are fused, for k fused hits; None: all.
 
         If `depth` does not say it, it is k for 'interleave', otherwise at least `DEPTH`: the first
         k of interleaved rankings depend on the first k of each only; with other methods, lower
@@ -112,7 +113,7 @@ class FusionSettings:
 
 
 def weights_of(alpha: float | Sequence[float]) -> tuple[float, ...]:
-    """The weights that `alpha` stands for: alpha and 1 - alpha, or the numbers of a sequence.
+    """The weights that `alpha` means: alpha and 1 - alpha, or the numbers of a sequence.
 
     Raises InputError for a number that is not from 0 to 1.
     """

@@ -40,7 +40,7 @@ _FAILURES = 2
 
 
 def first_depth(k: int) -> int:
-    """How many hits of each ranking are searched at first, for k fused ones.
+    """How many hits of each ranking are searched at first, for k fused hits.
 
     They are enough for nearly all questions of text collections.
     """
@@ -65,9 +65,9 @@ def next_depth(depth: int, k: int) -> int | None:
 
 
 class BeginningDepth:
-    """How deep questions begin: deep for a while where they would be searched twice.
+    """How deep questions begin: deep for a while if they would otherwise be searched twice.
 
-    This changes no ranking, only what it takes.
+    This changes no ranking, only its cost.
     """
 
     def __init__(self) -> None:
@@ -165,12 +165,12 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     """
     candidates = _Candidates(parts, settings)
     for number in range(len(parts)):
-        # With each ranking that has scored all, fewer documents are left for the next one.
+        # Each ranking that has scored all leaves fewer documents for the next one.
         candidates.keep_possible(k)
         candidates.complete(number)
     columns = []
     for part, column in zip(parts, candidates.columns, strict=True):
-        # The last row is that of a document which no ranking found. It is computed as the others:
+        # The last row is for a document that no ranking found. It is computed like the others, so
         # rounding cannot make it less than such a document's.
         columns.append(np.append(column, part.greatest_unseen))
     totals = _fused_scores(parts, columns, settings)

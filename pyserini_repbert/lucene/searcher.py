@@ -22,7 +22,7 @@ from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.document_queries import DocumentQueries
-from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
+from pyserini_repbert.lucene.json_values import ByteLists, HitsReader, java_list
 from pyserini_repbert.lucene.jvm import (
     calling,
     java_calls,
@@ -56,7 +56,7 @@ _Value = TypeVar('_Value')
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
 _SHOWN = 60
-# Of so many last queries, the words are kept where they are few.
+# The words of so many last queries are kept, if they are few.
 _LAST_QUERIES = 64
 _FEW_WORDS = 1_000
 # Queries of so many words never reach Lucene's limit, which takes some milliseconds to lift: the
@@ -93,7 +93,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     Attributes
     ----------
     rewriting : gives the words that are searched for instead of a question's; None: these
-    word_forms : in which form the index has the words of its texts, and questions are asked
+    word_forms : the form of words in the index and in questions
     """
 
     rewriting: QueryRewriting | None = None
@@ -149,7 +149,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
-                # Anserini's filter keeps terms of Latin letters without accents alone.
+                # Anserini's filter keeps only terms of Latin letters without accents.
                 settings.language == ENGLISH,
             )
         if settings.rocchio:
@@ -385,8 +385,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _batch_hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of topics that Lucene searches at once."""
-        texts = self._strings(topic.text for topic in topics)
-        qids = self._strings(topic.qid for topic in topics)
+        texts = java_list(topic.text for topic in topics)
+        qids = java_list(topic.qid for topic in topics)
         hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
         run: Run = {}
         for qid, own in calling(self._open_index.hits_reader.read, hits).items():
@@ -401,7 +401,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return len(set(self._words(query)))
 
     def _words(self, query: str) -> Sequence[str]:
-        """The words that the analyzer leaves; those of the last queries are kept."""
+        """The words that the analyzer leaves. They are kept for the last queries."""
         if not query.strip():
             return ()
         last_queries = self._open_index.words
@@ -435,19 +435,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             documents = int(self._java.reader.docFreq(term))
         return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
-    def _strings(self, values: Any) -> Any:
-        strings = java_class('java.util.ArrayList')()
-        for value in values:
-            strings.add(value)
-        return strings
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks.
 
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            distinct = self._strings(dict.fromkeys(docids))
+            distinct = java_list(dict.fromkeys(docids))
             stored = calling(self._java.batch_get_docs, distinct, self.threads)
             texts: dict[str, str | None] = {}
             for entry in stored.entrySet().toArray():
@@ -563,7 +557,7 @@ def _ranking(hits: Any) -> Ranking:
 
 
 def _term_weights(explained: Any) -> list[WordWeight]:
-    """The terms that a document has of a query, with what they add, in Lucene's explanation."""
+    """The query's terms that a document has, with what each adds, from Lucene's explanation."""
     if not explained.isMatch():
         return []
     named = _TERM_EXPLAINED.match(explained.getDescription())

@@ -98,9 +98,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     Attributes
     ----------
     query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
-        None: q stays as it is
+        None: q does not change
     takes_docids : whether the texts of topics are docids, see `by_documents`
-    feedback : moves a query's vector towards its best hits' vectors; None: it stays as it is
+    feedback : moves a query's vector towards its best hits' vectors; None: it does not change
     scan : what finds the best rows; None: exact search
     dimension : d, the length of a vector
 
@@ -276,15 +276,15 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return list(self._top_rows(queries, depth))
 
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of rows, float32 (n, d). Raises InputError for an index without them."""
+        """The vectors of rows, float32 (n, d). Raises InputError if the index lacks them."""
         bundle = self._bundle_for('feedback', 'prf')
         return np.asarray(bundle.vectors(rows), np.float32)
 
     def _bundle_for(self, use: str, *parameters: str) -> DenseBundle:
         """The bundle that is searched.
 
-        `use` is what needs its vectors, `parameters` are those that ask for it. Raises InputError
-        for a FAISS folder, whose vectors are not at hand.
+        `use` says what needs its vectors, `parameters` are the parameters that ask for it. Raises
+        InputError for a FAISS folder, whose vectors are not at hand.
         """
         if self._bundle is None:
             raise InputError(
@@ -367,7 +367,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         k : hits of a query; None: all passages
 
         Raises InputError for vectors that are not finite, MismatchError for another shape, and
-        NotFiniteError for an index with a vector that is not finite, as far as it is read.
+        NotFiniteError if the part of the index that is read has a vector that is not finite.
         """
         if k is None:
             k = max(1, len(self))
@@ -393,7 +393,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         if mean is None:
             return rankings
         return [
-            # Each by itself: a product in a batch may be rounded otherwise.
+            # Each separately, because a product in a batch may be rounded differently.
             ranking.with_background(float(mean @ vector))
             for ranking, vector in zip(rankings, vectors, strict=True)
         ]

@@ -120,6 +120,22 @@ def test_a_source_may_become_empty(sync, tmp_path):
     assert docids() == []
 
 
+def test_other_documents_of_the_same_file_are_no_loss(sync, tmp_path):
+    """A table that got a column of docids was refused as if its disk were not mounted."""
+    rows = [f'hoe {number}' for number in range(4)]
+    write_files(tmp_path / 'docs', {'t.csv': '\n'.join(['tool,n', *(f'{row},1' for row in rows)])})
+    sync()
+    with_docids = ['id,tool', *(f'r{number},{row}' for number, row in enumerate(rows))]
+    write_files(tmp_path / 'docs', {'t.csv': '\n'.join(with_docids)})
+    status, out, _ = sync()
+    assert (status, out.partition(' deleted')[0]) == (0, 'mine: 4 added, 0 changed, 4')
+    assert docids() == [f't.csv#r{number}' for number in range(4)]
+    write_files(tmp_path / 'docs', {'t.csv': 'id,tool\ns,fork\n'})
+    status, _, err = sync()
+    assert status == 2
+    assert 'has lost 3 of 4 documents' in err
+
+
 def test_patterns_of_a_sync(sync, tmp_path):
     write_files(tmp_path / 'docs', {'a.md': 'x', 'b.txt': 'x', 'old/c.md': 'x'})
     status, _, err = sync('--include', '*.md', '--exclude', 'old/')

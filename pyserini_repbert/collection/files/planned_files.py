@@ -33,6 +33,7 @@ from pyserini_repbert.data.suffixes import (
     RESTRUCTURED,
     SOURCES,
     TYPESET,
+    WORKBOOKS,
     has_suffix,
     has_suffix_or_packed,
     is_read,
@@ -66,10 +67,12 @@ _PACKED_KINDS = {
 _OTHER_KINDS = {
     PARQUET: 'parquet',
     OFFICE: 'office',
+    WORKBOOKS: 'workbook',
     OPEN_DOCUMENTS: 'pandoc',
 }
 _CAN_READ: Mapping[str, Callable[[], bool]] = {
     'office': can_read_office,
+    'workbook': can_read_office,
     'pandoc': can_read_pandoc,
 }
 _OWN = 'own'
@@ -83,9 +86,9 @@ class PlannedFile:
 
     Attributes
     ----------
-    path : where it is
+    path : of the file
     docid : of the file
-    kind : a name of `file_kinds.KINDS`, 'office', 'pandoc', or 'own'
+    kind : a name of `file_kinds.KINDS`, 'office', 'workbook', 'pandoc', or 'own'
     reader : the user's own, if the kind is 'own'
     """
 
@@ -162,7 +165,7 @@ class _Planning:
         raise UnreadableFile('no reader reads such files', NO_READER)
 
     def _kind_of_packed(self, kind: str) -> str:
-        """The kind, as far as what reads it is installed, and is asked for."""
+        """The kind, if its reader is installed and asked for."""
         if kind == 'html' and self.main_content:
             return 'main-content'
         return 'source' if kind == 'pandoc' and not can_read_pandoc() else kind
@@ -204,7 +207,7 @@ def plan_folder(
     """
     found = select_files(folder, selection)
     if not found.files:
-        # Hidden files say nothing about others, but are a corpus where there are none.
+        # Hidden files say nothing about others, but form a corpus if there are no others.
         found = select_files(folder, selection, with_hidden=True)
     readers = {**installed_readers(), **selection.readers}
     main_content = bool(selection.main_content)

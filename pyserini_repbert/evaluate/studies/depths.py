@@ -16,8 +16,8 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
-    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the
-    reference are candidates, of which the paper takes 1000.
+    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the reference
+    are candidates; the paper takes 1000.
     """
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
@@ -63,8 +63,9 @@ def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
 def evaluate_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> Iterator[tuple[int, Evaluation]]:
-    """Each depth, and the run of which so many hits are reranked, over all judged topics (RepBERT
-    Table 2, Figure 1b).
+    """Each depth, with the run in which so many hits are reranked, over all judged topics.
+
+    RepBERT has them in Table 2 and Figure 1b.
 
     Parameters
     ----------

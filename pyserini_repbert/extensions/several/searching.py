@@ -1,12 +1,12 @@
 """Searching several collections: each ranking of all of them is one ranking, and these are fused.
 
 Where the collections have one model, a document has the score that its collection gives it. The
-background of such a ranking is over all passages together, as if they were in one collection.
-BM25 counts from 0 in each.
+background of such a ranking is computed over all passages together, as if they were in one
+collection. BM25 counts from 0 in each.
 
-Cosines of two encoders do not compare: some encoders' lie between .75 and .9. Of several models, a
-score is what it has above its collection's background, as a share of what the greatest score has: a
-cosine of 1; of other scores, the best one of the collection.
+Cosines of two encoders are not comparable: some encoders' are between .75 and .9. With several
+models, a score is its difference from its collection's background, divided by the greatest score's
+difference. The greatest score is a cosine of 1, or for other scores the best one of the collection.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
     rankers : of the collections, by their names
     sizes : how many passages each has
     beside : what a filter of each knows of the others
-    has_one_model : whether scores of all compare as they are
+    has_one_model : whether the scores of all collections are comparable unchanged
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         return ranking.with_background(self._background(rankings))
 
     def _background(self, rankings: Mapping[str, Ranking]) -> float:
-        """The mean of what is known of the collections, by their passages; nan if nothing is."""
+        """The mean of the collections' known backgrounds, weighted by their passages; nan if none
+        is known."""
         n_passages = 0
         total = 0.0
         for name, ranking in rankings.items():
@@ -142,7 +143,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         return False
 
     def warnings(self, query: str) -> list[str]:
-        """What all collections say: where one reads a word, the question has one."""
+        """What all collections say. If any of them reads a word, the question has one."""
         said = [part.warnings(query) for part in self.parts]
         return list(dict.fromkeys(said[0])) if all(said) else []
 
