@@ -19,13 +19,13 @@ from pyserini_repbert.commands.evaluate_comparing import (
     settings_of,
 )
 from pyserini_repbert.commands.flags import (
+    OutputFile,
     add_flags,
     named_paths,
     parse_flags,
     write_values,
 )
 from pyserini_repbert.commands.model_grades import check_model_grades
-from pyserini_repbert.commands.outputs import OutputFile
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.comparisons import RunPair, compare_pairs, topic_differences
 from pyserini_repbert.evaluate.latex import latex_table

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
-from pyserini_repbert.commands.outputs import OutputFile, OutputPath
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.ranking import Query, Run

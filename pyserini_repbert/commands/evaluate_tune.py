@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, refuse
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
-from pyserini_repbert.commands.outputs import OutputFile
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.tables import markdown
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import parser, positive_int, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.console import json_text, printable, shaded
-from pyserini_repbert.commands.flags import add_flags, parse_flags
-from pyserini_repbert.commands.outputs import OutputFile
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError

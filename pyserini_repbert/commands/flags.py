@@ -11,15 +11,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.outputs import OutputFile, OutputPath, PlotFile, outputs_of
+from pyserini_repbert.commands.outputs import OutputPath, outputs_of
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import descriptor
+from pyserini_repbert.files import check_link, descriptor
 from pyserini_repbert.fusion.methods import ALPHA, SETTINGS
 
 if TYPE_CHECKING:
     from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
+
+
+class OutputFile(OutputPath):
+    """The `type` of a flag that names a file to write, which `flags.parse_flags` checks."""
+
+    def check_name(self) -> None:
+        """Raise InputError for an output file that cannot have this name."""
+        path = Path(self)
+        if path.is_dir():
+            raise InputError(f'output {path} is a folder, a file name was expected')
+        check_link(path)
+
+
+class PlotFile(OutputFile):
+    """The `type` of a flag that names a picture to draw."""
+
+    def check_name(self) -> None:
+        from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
+
+        super().check_name()
+        figure_format(Path(self))
+        require_matplotlib()
+
+
+class RanksFile(OutputFile):
+    """The `type` of a flag that names a file of each hit's ranks."""
+
+    def check_name(self) -> None:
+        super().check_name()
+        if not self.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+            raise InputError(
+                f"provenance file '{self}': a name that ends in .tsv or .jsonl was expected"
+            )
+
 
 _Name = TypeVar('_Name')
 FUSION_SETTINGS = tuple(SETTINGS)

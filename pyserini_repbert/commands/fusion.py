@@ -20,6 +20,8 @@ from pyserini_repbert.commands.command import (
 )
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
+    OutputFile,
+    RanksFile,
     add_flags,
     named_paths,
     parse_flags,
@@ -27,7 +29,6 @@ from pyserini_repbert.commands.flags import (
     record_output,
     used_fusion,
 )
-from pyserini_repbert.commands.outputs import OutputFile, RanksFile
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.commands import command, outputs
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import (
     add_stage_arguments,
@@ -36,13 +36,13 @@ def make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
-    add('--output', required=True, type=outputs.OutputFile, help='the run file to write')
+    add('--output', required=True, type=OutputFile, help='the run file to write')
     add_flags(parser, 'output_format', 'tag')
     add('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     add(
         '--pairs',
-        type=outputs.OutputFile,
+        type=OutputFile,
         metavar='FILE.npz',
         help='save the scores, to try other settings without a model',
     )

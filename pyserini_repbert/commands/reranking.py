@@ -10,8 +10,7 @@ import json
 import sys
 from typing import Any
 
-from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.outputs import OutputFile
+from pyserini_repbert.commands.flags import OutputFile, add_flags
 from pyserini_repbert.commands.terminal import costs_text, stages_text
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.indexes.machine import Machine

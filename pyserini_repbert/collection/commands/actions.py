@@ -15,12 +15,7 @@ from pyserini_repbert.collection.model_options import model_options
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.flags import (
-    FUSION_SETTINGS,
-    add_flags,
-    check_outside,
-    record_output,
-)
+from pyserini_repbert.commands.flags import FUSION_SETTINGS, add_flags, check_outside, record_output
 from pyserini_repbert.commands.outputs import OutputPath, check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.extension import add_flags_of, loaded, parts_of

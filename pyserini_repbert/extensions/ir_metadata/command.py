@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, refuse
-from pyserini_repbert.commands.flags import add_flags, parse_flags
-from pyserini_repbert.commands.outputs import OutputFile, OutputPath
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.files import check_replaced
 
 
