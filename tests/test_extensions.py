@@ -165,13 +165,13 @@ def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, cap
     # As of a collection from before the package was installed.
     shutil.copytree(installed / 'mine', installed / 'older')
     (installed / 'older' / 'generations.txt').unlink()
-    testing = pytest.importorskip('starlette.testclient')
+    pytest.importorskip('starlette.testclient')
     settings = pytest.importorskip('pyserini_repbert.serve.settings')
 
     served = {
         name: settings.IndexSettings(path=str(installed / name)) for name in ('mine', 'older')
     }
-    with testing.ready_client(settings.ServeSettings(indexes=served)) as client:
+    with ready_client(settings.ServeSettings(indexes=served)) as client:
         assert client.get('/v1/mine/generations').json() == {'noted': 2}
         assert client.get('/v1/older/generations').json() == {'noted': 0}
         assert client.get('/v1/mine/generations?k=1').status_code == 400
