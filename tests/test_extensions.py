@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from folders import write_files
+from ready_services import ready_client
 
 from pyserini_repbert import extension
 from pyserini_repbert.collection.layout import collection_form
